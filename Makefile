@@ -1,6 +1,6 @@
 # Everything is plain go; this file only names the longer commands.
 
-.PHONY: test check race proto
+.PHONY: test check race faults sieges proto
 test:
 	go test ./...
 
@@ -8,7 +8,15 @@ check:
 	./.ci/run
 
 race:
-	go test -race -timeout 40m -skip 'Methods|Simulat|Advi|Generate|BaseModel|FineTuning' ./network/... ./node
+	go test -race -timeout 40m -skip 'Methods|Simulat|Advi|Generate|BaseModel|FineTuning' ./network/... ./node ./node/member ./node/provider
+
+# Machines and cables that fail in networks of processes: kills, pauses, full disks, wrong clocks, cut links.
+faults:
+	go test ./internal/fault -faults -skip 'TestAdversaries|TestSiege|TestOperate|TestCollusion' -v -parallel 2 -timeout 60m
+
+# Floods of every interface, the guide for operators on three machines, and accomplices with a quarter of all stake.
+sieges:
+	go test ./internal/fault -faults -run 'TestSiege|TestOperate|TestCollusion' -v -parallel 1 -timeout 40m
 
 proto:
 	$(MAKE) -C chain/proto

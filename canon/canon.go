@@ -128,10 +128,3 @@ func (d *Digest) UnmarshalCBOR(data []byte) error {
 	copy(d[:], b)
 	return nil
 }
-
-// Parse reads the text form of a digest.
-func Parse(s string) (Digest, error) {
-	var d Digest
-	err := d.UnmarshalText([]byte(s))
-	return d, err
-}

@@ -54,7 +54,8 @@ func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
 func TestSumSeparatesDomainsAndParts(t *testing.T) {
 	a, b := []byte("ab"), []byte("c")
 	seen := map[Digest]bool{}
-	for _, d := range []Digest{Sum("x", a, b), Sum("x", []byte("a"), []byte("bc")), Sum("y", a, b), Sum("x", append(a, b...))} {
+	for _, d := range []Digest{Sum("x", a, b), Sum("x", []byte("a"), []byte("bc")), Sum("y", a, b),
+		Sum("x", append(a, b...))} {
 		if seen[d] {
 			t.Fatal("two different inputs share a digest")
 		}
@@ -116,7 +117,7 @@ func TestDescentReachesEveryLeaf(t *testing.T) {
 			node, i := tree.Top(), 0
 			for level := Height(n); level > 0; level-- {
 				c, err := tree.Children(level, i)
-				if err != nil || !VerifyChildren(node, n, level, i, c) {
+				if err != nil || !verifyChildren(node, n, level, i, c) {
 					t.Fatalf("n=%d level %d node %d: children rejected (%v)", n, level, i, err)
 				}
 				below := want
@@ -177,4 +178,14 @@ func TestCoversShowExactlyTheirLeaves(t *testing.T) {
 	if _, err := Covered(5, nil, nil, nil); err == nil {
 		t.Error("nothing has a root")
 	}
+}
+
+// verifyChildren reports whether children are the children of node i on a level of a tree of n leaves with digest
+// parent.
+func verifyChildren(parent Digest, n, level, i int, children []Digest) bool {
+	if level < 1 || level > Height(n) || i < 0 || i >= Width(n, level) {
+		return false
+	}
+	below := Width(n, level-1)
+	return len(children) == min(Fanout, below-Fanout*i) && Inner(level, children) == parent
 }

@@ -2,15 +2,15 @@ package canon
 
 import "fmt"
 
-// Frontier is a tree that grows leaf by leaf, in the fewest digests that its root can be computed from: of each level, the
-// full nodes whose parent is not full yet. The zero Frontier has no leaves.
+// Frontier is a tree that grows leaf by leaf, in the fewest digests that its root can be computed from: of each level,
+// the full nodes whose parent is not full yet. The zero Frontier has no leaves.
 type Frontier struct {
 	leaves int
 	levels [][]Digest // fewer than Fanout nodes each
 }
 
-// NewFrontier returns the frontier of a number of leaves from its Nodes, which are as many as the sum of the digits of the
-// number, to the base Fanout.
+// NewFrontier returns the frontier of a number of leaves from its Nodes, which are as many as the sum of the digits of
+// the number, to the base Fanout.
 func NewFrontier(leaves int, nodes []Digest) (*Frontier, error) {
 	f := &Frontier{leaves: leaves}
 	for rest := leaves; rest > 0; rest /= Fanout {
@@ -26,9 +26,6 @@ func NewFrontier(leaves int, nodes []Digest) (*Frontier, error) {
 	}
 	return f, nil
 }
-
-// Len is the number of leaves.
-func (f *Frontier) Len() int { return f.leaves }
 
 // Nodes lists the digests, from the leaves up, on each level from left to right.
 func (f *Frontier) Nodes() []Digest {

@@ -27,7 +27,7 @@ func TestFrontierGrowsToTheTree(t *testing.T) {
 				t.Fatalf("%d leaves: the nodes are not those of the tree", n)
 			}
 			again, err := NewFrontier(n, f.Nodes())
-			if err != nil || again.Len() != n || again.Root() != NewTree(leaves[:n]).Root() {
+			if err != nil || again.leaves != n || again.Root() != NewTree(leaves[:n]).Root() {
 				t.Fatalf("%d leaves: %v", n, err)
 			}
 			again.Push(l)
@@ -37,13 +37,14 @@ func TestFrontierGrowsToTheTree(t *testing.T) {
 		}
 		f.Push(l)
 	}
-	if f.Root() != whole.Root() || f.Len() != len(leaves) {
+	if f.Root() != whole.Root() || f.leaves != len(leaves) {
 		t.Error("the root of all leaves")
 	}
 }
 
 func TestFrontierOfAWrongLength(t *testing.T) {
-	for _, c := range []struct{ leaves, nodes int }{{-1, 0}, {0, 1}, {1, 0}, {15, 14}, {16, 16}, {16, 0}, {17, 1}, {17, 3}, {4096, 2}, {1 << 40, 0}} {
+	for _, c := range []struct{ leaves, nodes int }{{-1, 0}, {0, 1}, {1, 0}, {15, 14}, {16, 16}, {16, 0}, {17, 1},
+		{17, 3}, {4096, 2}, {1 << 40, 0}} {
 		if _, err := NewFrontier(c.leaves, make([]Digest, c.nodes)); err == nil {
 			t.Errorf("%d nodes were taken for %d leaves", c.nodes, c.leaves)
 		}

@@ -115,16 +115,6 @@ func (t *Tree) Children(level, i int) ([]Digest, error) {
 	return below[Fanout*i : min(Fanout*(i+1), len(below))], nil
 }
 
-// VerifyChildren reports whether children are the children of node i on a level of a tree of n leaves with digest
-// parent.
-func VerifyChildren(parent Digest, n, level, i int, children []Digest) bool {
-	if level < 1 || level > Height(n) || i < 0 || i >= Width(n, level) {
-		return false
-	}
-	below := Width(n, level-1)
-	return len(children) == min(Fanout, below-Fanout*i) && Inner(level, children) == parent
-}
-
 // Proof shows that a leaf belongs to a root: for every level from the leaves up, the other children of the node's
 // parent, in order.
 type Proof [][]Digest

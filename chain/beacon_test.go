@@ -75,9 +75,11 @@ func (c *council) open() *app.App {
 }
 
 // finalize proposes a block over an extended commit, and executes it if it is accepted: its beacon.
-func (c *council) finalize(a *app.App, commit abci.ExtendedCommitInfo, said abci.CommitInfo) (value string, accepted bool) {
+func (c *council) finalize(a *app.App, commit abci.ExtendedCommitInfo,
+	said abci.CommitInfo) (value string, accepted bool) {
 	c.Helper()
-	height, at, proposer := c.height+1, c.start.Add(time.Duration(c.height)*time.Second), c.keys[0].Consensus.PubKey().Address()
+	height, at, proposer := c.height+1, c.start.Add(time.Duration(c.height)*time.Second),
+		c.keys[0].Consensus.PubKey().Address()
 	var txs [][]byte
 	if height > 1 {
 		b, err := commit.Marshal()
@@ -85,12 +87,14 @@ func (c *council) finalize(a *app.App, commit abci.ExtendedCommitInfo, said abci
 		txs = [][]byte{b}
 	}
 	hash := canon.Sum("block", fmt.Append(nil, height))
-	r, err := a.ProcessProposal(&abci.RequestProcessProposal{Txs: txs, ProposedLastCommit: said, Hash: hash[:], Height: height, Time: at, ProposerAddress: proposer})
+	r, err := a.ProcessProposal(&abci.RequestProcessProposal{Txs: txs, ProposedLastCommit: said, Hash: hash[:],
+		Height: height, Time: at, ProposerAddress: proposer})
 	c.must(err)
 	if r.Status != abci.ResponseProcessProposal_ACCEPT {
 		return "", false
 	}
-	done, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Txs: txs, DecidedLastCommit: said, Hash: hash[:], Height: height, Time: at, ProposerAddress: proposer})
+	done, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Txs: txs, DecidedLastCommit: said, Hash: hash[:],
+		Height: height, Time: at, ProposerAddress: proposer})
 	c.must(err)
 	for _, e := range done.Events {
 		for _, attribute := range e.Attributes {
@@ -113,13 +117,16 @@ func (c *council) next() string {
 	commit := abci.ExtendedCommitInfo{}
 	for _, k := range c.keys {
 		address := k.Consensus.PubKey().Address()
-		r, err := c.app.ExtendVoteOf(c.Context(), app.Validator{Address: address, VRF: k.VRF}, &abci.RequestExtendVote{Height: c.height + 1, Hash: hash[:]})
+		r, err := c.app.ExtendVoteOf(c.Context(), app.Validator{Address: address, VRF: k.VRF},
+			&abci.RequestExtendVote{Height: c.height + 1, Hash: hash[:]})
 		c.must(err)
-		ok, err := c.app.VerifyVoteExtension(&abci.RequestVerifyVoteExtension{Height: c.height + 1, Hash: hash[:], ValidatorAddress: address, VoteExtension: r.VoteExtension})
+		ok, err := c.app.VerifyVoteExtension(&abci.RequestVerifyVoteExtension{Height: c.height + 1, Hash: hash[:],
+			ValidatorAddress: address, VoteExtension: r.VoteExtension})
 		if err != nil || ok.Status != abci.ResponseVerifyVoteExtension_ACCEPT {
 			c.Fatalf("a right vote on block %d is refused (%v)", c.height+1, err)
 		}
-		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Extension: r.VoteExtension, Height: c.height + 1, ChainId: "test"})
+		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Extension: r.VoteExtension,
+			Height: c.height + 1, ChainId: "test"})
 		c.must(err)
 		signature, err := k.Consensus.Sign(signed)
 		c.must(err)
@@ -128,7 +135,10 @@ func (c *council) next() string {
 			ExtensionSignature: signature, BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}
-	slices.SortFunc(commit.Votes, func(a, b abci.ExtendedVoteInfo) int { return bytes.Compare(a.Validator.Address, b.Validator.Address) })
+	slices.SortFunc(commit.Votes, func(a, b abci.ExtendedVoteInfo) int {
+		return bytes.Compare(a.Validator.Address,
+			b.Validator.Address)
+	})
 	_, err := c.app.Commit()
 	c.must(err)
 	c.height, c.commit = c.height+1, commit
@@ -157,7 +167,10 @@ func (c *council) silent(commit abci.ExtendedCommitInfo, who ...int) abci.Extend
 	commit.Votes = slices.Clone(commit.Votes)
 	for _, i := range who {
 		v := &commit.Votes[i]
-		at := slices.IndexFunc(c.keys, func(k Keys) bool { return bytes.Equal(k.Consensus.PubKey().Address(), v.Validator.Address) })
+		at := slices.IndexFunc(c.keys, func(k Keys) bool {
+			return bytes.Equal(k.Consensus.PubKey().Address(),
+				v.Validator.Address)
+		})
 		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Height: c.height, ChainId: "test"})
 		c.must(err)
 		v.VoteExtension = nil
@@ -175,8 +188,10 @@ func (c *council) signs() {
 	}
 }
 
-// A proposer leaves out the votes of any third, and has those of its own, of as many, say nothing: the beacon is one and the same.
+// A proposer leaves out the votes of any third, and has those of its own, of as many, say nothing: the beacon is one
+// and the same.
 func TestAProposerCannotChooseTheBeacon(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 4, 10, 21} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c := newCouncil(t, n)

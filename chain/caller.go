@@ -11,11 +11,20 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// Calls is how CometBFT calls an application in its process. Consensus and the pool of transactions take turns, as the SDK's own
-// server has them; queries and the reading of snapshots do not, so that nobody who asks holds up a block (docs/adr/0040-queries-beside-consensus.md). The signature of a transaction is verified before it
-// waits for its turn, by as many goroutines as bring transactions.
+// Calls is how CometBFT calls an application in its process. Consensus and the pool of transactions take turns, as the
+// SDK's own server has them; queries and the reading of snapshots do not, so that nobody who asks holds up a block
+// (docs/adr/0040-queries-beside-consensus.md). The signature of a transaction is verified before it waits for its turn,
+// by as many goroutines as bring transactions.
 func Calls(a *app.App) proxy.ClientCreator {
 	return calls{proxy.NewLocalClientCreator(server.NewCometABCIWrapper(a)), a}
+}
+
+// calls are those of CometBFT to the application of this validator, or to what its act makes of it.
+func (c Config) calls(a *app.App) proxy.ClientCreator {
+	if c.Act == nil {
+		return Calls(a)
+	}
+	return calls{proxy.NewLocalClientCreator(c.Act(server.NewCometABCIWrapper(a))), a}
 }
 
 type calls struct {
@@ -57,7 +66,8 @@ func (c caller) ListSnapshots(_ context.Context, r *abci.RequestListSnapshots) (
 }
 
 // LoadSnapshotChunk implements abcicli.Client.
-func (c caller) LoadSnapshotChunk(_ context.Context, r *abci.RequestLoadSnapshotChunk) (*abci.ResponseLoadSnapshotChunk, error) {
+func (c caller) LoadSnapshotChunk(_ context.Context,
+	r *abci.RequestLoadSnapshotChunk) (*abci.ResponseLoadSnapshotChunk, error) {
 	return c.app.LoadSnapshotChunk(r)
 }
 

@@ -19,8 +19,8 @@ import (
 // ErrNoState is returned for a folder whose validator has made no block.
 var ErrNoState = errors.New("chain: the folder holds no block")
 
-// Export is the state of the validator in a folder, which is stopped, as the genesis of a chain that goes on with the next
-// height: nothing is lost, and what was under way goes on. Blocks and transactions stay with the old chain.
+// Export is the state of the validator in a folder, which is stopped, as the genesis of a chain that goes on with the
+// next height: nothing is lost, and what was under way goes on. Blocks and transactions stay with the old chain.
 func Export(home string) (*cmttypes.GenesisDoc, error) {
 	doc, err := cmttypes.GenesisDocFromFile(filepath.Join(home, "config", "genesis.json"))
 	if err != nil {
@@ -39,7 +39,8 @@ func Export(home string) (*cmttypes.GenesisDoc, error) {
 	}
 	doc.InitialHeight, doc.GenesisTime, doc.Validators = last.LastBlockHeight+1, last.LastBlockTime, nil
 	doc.ConsensusParams = &last.ConsensusParams
-	doc.ConsensusParams.ABCI.VoteExtensionsEnableHeight = doc.InitialHeight // the first votes of the chain are for its first block
+	// the first votes of the chain are for its first block
+	doc.ConsensusParams.ABCI.VoteExtensionsEnableHeight = doc.InitialHeight
 	return doc, doc.ValidateAndComplete()
 }
 
@@ -64,13 +65,14 @@ func exportState(cfg *cmtcfg.Config, chainID string, height int64) (raw json.Raw
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if a.LastBlockHeight() != height {
-		return nil, fmt.Errorf("chain: the state is of height %d and the blocks of height %d: start the validator once, and stop it", a.LastBlockHeight(), height)
+		return nil, fmt.Errorf("chain: the state is of height %d and the blocks of height %d: start the validator once, "+
+			"and stop it", a.LastBlockHeight(), height)
 	}
 	return a.Export()
 }
 
-// Import puts a genesis, such as Export makes, in the folder of a validator, and sets aside the chain that it holds. Keys stay,
-// and so does what the validator has signed. It returns where the old chain is; "" if there was none.
+// Import puts a genesis, such as Export makes, in the folder of a validator, and sets aside the chain that it holds.
+// Keys stay, and so does what the validator has signed. It returns where the old chain is; "" if there was none.
 func Import(home string, doc *cmttypes.GenesisDoc) (aside string, err error) {
 	if err := doc.ValidateAndComplete(); err != nil {
 		return "", fmt.Errorf("chain: %w", err)

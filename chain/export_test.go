@@ -12,6 +12,7 @@ import (
 
 // A real validator goes on from its own exported state, in its folder and under its keys, and has a beacon again.
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	if _, err := chain.Export(home); err == nil {
 		t.Error("an empty folder is exported")

@@ -26,8 +26,8 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
-// Limits of a block. What a party of a dispute shows, and the opening of a job before it, have at most 2 MiB each, and a transaction
-// must hold both.
+// Limits of a block. What a party of a dispute shows, and the opening of a job before it, have at most 2 MiB each, and
+// a transaction must hold both.
 const (
 	MaxBlockBytes = 12 << 20
 	MaxTxBytes    = app.MaxTx
@@ -36,9 +36,9 @@ const (
 // maxBody is a request with the largest transaction, in base64.
 const maxBody = MaxTxBytes*4/3 + 1<<16
 
-// A validator loses its vote, and a hundredth of its stake, when it has signed fewer than leastSigned of the last signedWindow
-// blocks: it may be away for hours. By the SDK's own default, half of a hundred blocks, a restart would cost both, and the
-// network its next fault.
+// A validator loses its vote, and a hundredth of its stake, when it has signed fewer than leastSigned of the last
+// signedWindow blocks: it may be away for hours. By the SDK's own default, half of a hundred blocks, a restart would
+// cost both, and the network its next fault.
 const signedWindow = 10_000
 
 var leastSigned = math.LegacyNewDecWithPrec(5, 2)
@@ -78,9 +78,10 @@ func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded)
 		return nil, fmt.Errorf("genesis: %w", err)
 	}
 	params := cmttypes.DefaultConsensusParams()
-	params.Block.MaxBytes = MaxBlockBytes
+	params.Block.MaxBytes, params.Block.MaxGas = MaxBlockBytes, app.BlockGas
 	params.ABCI.VoteExtensionsEnableHeight = 1 // the beacon
-	doc := &cmttypes.GenesisDoc{ChainID: chainID, GenesisTime: at.UTC(), InitialHeight: 1, ConsensusParams: params, AppState: raw}
+	doc := &cmttypes.GenesisDoc{ChainID: chainID, GenesisTime: at.UTC(), InitialHeight: 1, ConsensusParams: params,
+		AppState: raw}
 	return doc, doc.ValidateAndComplete()
 }
 

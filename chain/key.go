@@ -34,7 +34,8 @@ func NewKeys(seed [32]byte) Keys {
 	}
 }
 
-// KeysOf are the keys of a kept secret: those of NewKeys, but the operator is the account that wallets open with its words.
+// KeysOf are the keys of a kept secret: those of NewKeys, but the operator is the account that wallets open with its
+// words.
 func KeysOf(s wire.Secret) Keys {
 	keys := NewKeys(s.Bytes)
 	if !s.Digest {

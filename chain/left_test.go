@@ -36,7 +36,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// court is a chain of validators, each with an application and a pool of its own, on which workers and verifiers have disputes.
+// court is a chain of validators, each with an application and a pool of its own, on which workers and verifiers have
+// disputes.
 type court struct {
 	*council
 	apps    []*app.App
@@ -75,18 +76,22 @@ func (caseOf) Refute(run.Combination, []byte) (string, error) {
 
 func (caseOf) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
 	return dispute.Config{
-		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger, Base: d.Base.Root,
-		Segments: d.Commit.Segments, Update: d.Commit.Update, Steps: []uint32{1 << 20}, Operators: 1, Parameters: 1, MoveBlocks: blocks,
+		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
+		Base:     d.Base.Root,
+		Segments: d.Commit.Segments, Update: d.Commit.Update, Steps: []uint32{1 << 20}, Operators: 1, Parameters: 1,
+		MoveBlocks: blocks,
 	}, nil
 }
 
 // loaders are accounts that have no part in a dispute.
 const loaders = 4
 
-// newCourt begins with a run of as many workers as verifiers, with two units of each worker, which wait for their audits.
+// newCourt begins with a run of as many workers as verifiers, with two units of each worker, which wait for their
+// audits.
 func newCourt(t *testing.T, n, pairs int) *court {
 	t.Helper()
-	c := &court{council: &council{T: t, start: time.Unix(1_000_000_000, 0)}, random: rand.New(rand.NewPCG(7, 7)), pools: make([][][]byte, n)}
+	c := &court{council: &council{T: t, start: time.Unix(1_000_000_000, 0)}, random: rand.New(rand.NewPCG(7, 7)),
+		pools: make([][][]byte, n)}
 	c.referee = func(canon.Digest, []byte) (training.Case, error) { return caseOf{}, nil }
 	c.seat(n)
 	var funded []Funded
@@ -119,7 +124,8 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	c.Helper()
 	slices.SortFunc(members, func(a, b run.Member) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
 	all := run.Terms{
-		Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 2,
+		Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec",
+		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 2,
 		Units: uint32(units), Segments: 1, UnitFlops: 1000, AuditPPM: 1_000_000, Window: 2,
 		Deadlines: run.Deadlines{Train: 10, Audit: 6, Attest: 10_000, Challenge: 10_000},
 	}
@@ -129,7 +135,7 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	s, _ = s.Tick(env)
 	for _, u := range s.Units {
 		d := canon.Sum("commitment", []byte(u.Worker))
-		s, _, err = s.Commit(env, u.Worker, u.Index, 0, u.Attempt, run.Commitment{
+		s, _, err = s.Commit(env, u.Worker, run.UnitID{Unit: u.Index, Attempt: u.Attempt}, run.Commitment{
 			Segments: []canon.Digest{d, d}, Update: d, UpdateCID: "update", Bytes: 1, Log: "log", Hidden: d,
 		})
 		c.must(err)
@@ -143,7 +149,8 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	c.must(json.Unmarshal(raw, &state))
 	var participants []entry
 	for _, m := range members {
-		participants = append(participants, entry{m.ID, registry.Participant{ID: m.ID, Roles: []run.Role{m.Role}, PeerID: "peer", Stake: m.Stake}})
+		participants = append(participants,
+			entry{m.ID, registry.Participant{ID: m.ID, Roles: []run.Role{m.Role}, PeerID: "peer", Stake: m.Stake}})
 	}
 	o := market.Order{ID: "job", Consumer: members[0].ID, Terms: all, Budget: 1 << 40, PriceCap: 1}
 	put := func(name string, v any) {
@@ -152,7 +159,8 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	}
 	put(xregistry.Name, map[string][]entry{"participants": participants})
 	put(xmarket.Name, map[string][]entry{
-		"jobs": {{o.ID, xmarket.Job{Order: o, Status: xmarket.Running}}}, "escrows": {{o.ID, market.Escrow{Budget: o.Budget}}},
+		"jobs":    {{o.ID, xmarket.Job{Order: o, Status: xmarket.Running}}},
+		"escrows": {{o.ID, market.Escrow{Budget: o.Budget}}},
 	})
 	state[training.Name], err = training.Genesis(map[canon.Digest][]byte{all.Spec: []byte("opening")}, s)
 	c.must(err)
@@ -162,7 +170,8 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 }
 
 // ask queries the application of the first validator.
-func (c *court) ask(path string, question interface{ Marshal() ([]byte, error) }, answer interface{ Unmarshal([]byte) error }) {
+func (c *court) ask(path string, question interface{ Marshal() ([]byte, error) },
+	answer interface{ Unmarshal([]byte) error }) {
 	c.Helper()
 	b, err := question.Marshal()
 	c.must(err)
@@ -199,15 +208,17 @@ func (c *court) sign(account string, m sdk.Msg) []byte {
 	c.Helper()
 	var info authtypes.QueryAccountInfoResponse
 	c.ask("/cosmos.auth.v1beta1.Query/AccountInfo", &authtypes.QueryAccountInfoRequest{Address: account}, &info)
-	at := slices.IndexFunc(c.parties, func(k *secp256k1.PrivKey) bool { return sdk.AccAddress(k.PubKey().Address()).String() == account })
+	at := slices.IndexFunc(c.parties,
+		func(k *secp256k1.PrivKey) bool { return sdk.AccAddress(k.PubKey().Address()).String() == account })
 	key, sequence := c.parties[at], info.Info.Sequence
 	b := c.app.Tx.NewTxBuilder()
 	c.must(b.SetMsgs(m))
-	b.SetGasLimit(100_000_000)
+	b.SetGasLimit(12_300_000 + 48*uint64(m.(interface{ Size() int }).Size())) // as clients do
 	const mode = signing.SignMode_SIGN_MODE_DIRECT
 	s := signing.SignatureV2{PubKey: key.PubKey(), Sequence: sequence, Data: &signing.SingleSignatureData{SignMode: mode}}
 	c.must(b.SetSignatures(s))
-	signer := authsigning.SignerData{Address: account, ChainID: "test", PubKey: key.PubKey(), AccountNumber: info.Info.AccountNumber, Sequence: sequence}
+	signer := authsigning.SignerData{Address: account, ChainID: "test", PubKey: key.PubKey(),
+		AccountNumber: info.Info.AccountNumber, Sequence: sequence}
 	s, err := tx.SignWithPrivKey(c.Context(), mode, signer, b, key, c.app.Tx, sequence)
 	c.must(err)
 	c.must(b.SetSignatures(s))
@@ -241,7 +252,8 @@ func (c *court) arrive() {
 		if a.at > c.height {
 			return false
 		}
-		if r, err := c.apps[a.validator].CheckTx(&abci.RequestCheckTx{Tx: a.tx, Type: abci.CheckTxType_New}); err == nil && r.Code == 0 {
+		if r, err := c.apps[a.validator].CheckTx(&abci.RequestCheckTx{Tx: a.tx, Type: abci.CheckTxType_New}); err == nil &&
+			r.Code == 0 {
 			c.pools[a.validator] = append(c.pools[a.validator], a.tx)
 		}
 		return true
@@ -251,9 +263,11 @@ func (c *court) arrive() {
 // block has a validator propose a block, which all execute and vote on.
 func (c *court) block(proposer int) {
 	c.Helper()
-	height, at, who := c.height+1, c.start.Add(time.Duration(c.height)*time.Second), c.keys[proposer].Consensus.PubKey().Address()
+	height, at, who := c.height+1, c.start.Add(time.Duration(c.height)*time.Second),
+		c.keys[proposer].Consensus.PubKey().Address()
 	p, err := c.apps[proposer].PrepareProposal(&abci.RequestPrepareProposal{
-		MaxTxBytes: MaxBlockBytes - 10_000, Txs: c.pools[proposer], LocalLastCommit: c.commit, Height: height, Time: at, ProposerAddress: who,
+		MaxTxBytes: MaxBlockBytes - 10_000, Txs: c.pools[proposer], LocalLastCommit: c.commit, Height: height, Time: at,
+		ProposerAddress: who,
 	})
 	c.must(err)
 	txs := p.Txs
@@ -266,7 +280,8 @@ func (c *court) block(proposer int) {
 	}
 	hash, said := canon.Sum("block", fmt.Append(nil, height)), cast(c.commit)
 	for _, a := range c.apps {
-		r, err := a.ProcessProposal(&abci.RequestProcessProposal{Txs: txs, ProposedLastCommit: said, Hash: hash[:], Height: height, Time: at, ProposerAddress: who})
+		r, err := a.ProcessProposal(&abci.RequestProcessProposal{Txs: txs, ProposedLastCommit: said, Hash: hash[:],
+			Height: height, Time: at, ProposerAddress: who})
 		c.must(err)
 		if r.Status != abci.ResponseProcessProposal_ACCEPT {
 			c.Fatalf("block %d is refused", height)
@@ -275,15 +290,18 @@ func (c *court) block(proposer int) {
 	commit := abci.ExtendedCommitInfo{}
 	for i, k := range c.keys {
 		address := k.Consensus.PubKey().Address()
-		r, err := c.apps[i].ExtendVoteOf(c.Context(), app.Validator{Address: address, VRF: k.VRF}, &abci.RequestExtendVote{Height: height, Hash: hash[:]})
+		r, err := c.apps[i].ExtendVoteOf(c.Context(), app.Validator{Address: address, VRF: k.VRF},
+			&abci.RequestExtendVote{Height: height, Hash: hash[:]})
 		c.must(err)
 		for _, a := range c.apps {
-			ok, err := a.VerifyVoteExtension(&abci.RequestVerifyVoteExtension{Height: height, Hash: hash[:], ValidatorAddress: address, VoteExtension: r.VoteExtension})
+			ok, err := a.VerifyVoteExtension(&abci.RequestVerifyVoteExtension{Height: height, Hash: hash[:],
+				ValidatorAddress: address, VoteExtension: r.VoteExtension})
 			if err != nil || ok.Status != abci.ResponseVerifyVoteExtension_ACCEPT {
 				c.Fatalf("a right vote on block %d is refused (%v)", height, err)
 			}
 		}
-		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Extension: r.VoteExtension, Height: height, ChainId: "test"})
+		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Extension: r.VoteExtension, Height: height,
+			ChainId: "test"})
 		c.must(err)
 		signature, err := k.Consensus.Sign(signed)
 		c.must(err)
@@ -292,9 +310,13 @@ func (c *court) block(proposer int) {
 			ExtensionSignature: signature, BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}
-	slices.SortFunc(commit.Votes, func(a, b abci.ExtendedVoteInfo) int { return bytes.Compare(a.Validator.Address, b.Validator.Address) })
+	slices.SortFunc(commit.Votes, func(a, b abci.ExtendedVoteInfo) int {
+		return bytes.Compare(a.Validator.Address,
+			b.Validator.Address)
+	})
 	for i, a := range c.apps {
-		done, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Txs: txs, DecidedLastCommit: said, Hash: hash[:], Height: height, Time: at, ProposerAddress: who})
+		done, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Txs: txs, DecidedLastCommit: said, Hash: hash[:],
+			Height: height, Time: at, ProposerAddress: who})
 		c.must(err)
 		_, err = a.Commit()
 		c.must(err)
@@ -355,7 +377,8 @@ func (c *court) tokens(validator int) (uint64, bool) {
 func (c *court) challenge(u run.Unit) {
 	c.Helper()
 	d := u.Commit.Digest()
-	m := &trainingpb.MsgChallenge{Sender: u.Verifier, Job: "job", Unit: u.Index, Attempt: u.Attempt, Segment: 1, Commitment: d[:]}
+	m := &trainingpb.MsgChallenge{Sender: u.Verifier, Job: "job", Unit: u.Index, Attempt: u.Attempt, Segment: 1,
+		Commitment: d[:]}
 	before, delay := len(c.games()), c.delay
 	c.delay = nil
 	c.send(c.sign(u.Verifier, m))
@@ -384,7 +407,8 @@ func (c *court) move(g dispute.Game) []byte {
 		return nil
 	}
 	return c.sign(g.Mover(), &trainingpb.MsgMove{
-		Sender: g.Mover(), Job: "job", Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt, Body: m.Encode(),
+		Sender: g.Mover(), Job: "job", Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt,
+		Body: m.Encode(),
 	})
 }
 
@@ -395,9 +419,11 @@ func (c *court) load(i int) []byte {
 	return c.sign(address, &trainingpb.MsgMove{Sender: address, Job: "job", Body: body.Encode()})
 }
 
-// A party sends its move in time, and the last block up to its deadline is proposed by who leaves the move out. Its clock stands still for that
-// block, and the next has the move. The proposer leaves out what it can with each of its turns: after six in succession it pays, and nobody else.
+// A party sends its move in time, and the last block up to its deadline is proposed by who leaves the move out. Its
+// clock stands still for that block, and the next has the move. The proposer leaves out what it can with each of its
+// turns: after six in succession it pays, and nobody else.
 func TestWhoLeavesOutMovesPaysAndNobodyLosesByIt(t *testing.T) {
+	t.Parallel()
 	const censor = 3
 	c := newCourt(t, 4, 2)
 	for c.height < 8 {
@@ -457,8 +483,10 @@ func TestWhoLeavesOutMovesPaysAndNobodyLosesByIt(t *testing.T) {
 	}
 }
 
-// Moves come late to some validators, in another order to each, while others fill the blocks: no honest proposer pays, and every move is made.
+// Moves come late to some validators, in another order to each, while others fill the blocks: no honest proposer pays,
+// and every move is made.
 func TestHonestProposersDoNotPay(t *testing.T) {
+	t.Parallel()
 	c := newCourt(t, 4, 4)
 	for c.height < 8 {
 		c.block(int(c.height) % 4)

@@ -7,8 +7,8 @@ import (
 	"github.com/cometbft/cometbft/libs/service"
 )
 
-// withoutGoodbyes is a log that leaves out what CometBFT calls an error whenever a client of its RPC says goodbye: it stops the
-// connection twice, and answers on one that is closed.
+// withoutGoodbyes is a log that leaves out what CometBFT calls an error whenever a client of its RPC says goodbye: it
+// stops the connection twice, and answers on one that is closed.
 type withoutGoodbyes struct{ cmtlog.Logger }
 
 // Error implements cmtlog.Logger.

@@ -9,13 +9,13 @@ import (
 	cmtcfg "github.com/cometbft/cometbft/config"
 )
 
-// ErrLost is returned when a validator without peers has lost blocks that its state was made of, or more than one state: a disk did
-// not keep what it said that it had written.
+// ErrLost is returned when a validator without peers has lost blocks that its state was made of, or more than one
+// state: a disk did not keep what it said that it had written.
 var ErrLost = errors.New("chain: a part of it is lost")
 
-// checkStores compares the heights of the stores in a folder with that of the application. A state that is one behind its
-// blocks catches up by itself: that is where a validator may be killed. If the application has executed the last block by then, the
-// state needs what it answered.
+// checkStores compares the heights of the stores in a folder with that of the application. A state that is one behind
+// its blocks catches up by itself: that is where a validator may be killed. If the application has executed the last
+// block by then, the state needs what it answered.
 func checkStores(cfg *cmtcfg.Config, application int64) error {
 	h, err := openHistory(cfg)
 	if err != nil {
@@ -35,8 +35,8 @@ func checkStores(cfg *cmtcfg.Config, application int64) error {
 	return nil
 }
 
-// setAside moves the chain in a folder out of the way, so that the validator fetches it again, and returns where it is. What
-// the validator has signed stays: it signs nothing twice.
+// setAside moves the chain in a folder out of the way, so that the validator fetches it again, and returns where it is.
+// What the validator has signed stays: it signs nothing twice.
 func setAside(cfg *cmtcfg.Config) (string, error) {
 	var aside string
 	for n := 1; ; n++ {

@@ -27,19 +27,21 @@ func (k Keys) creation(moniker string, stake uint64) (*stakingtypes.MsgCreateVal
 // validator is the address of the operator as that of a validator.
 func (k Keys) validator() string { return sdk.ValAddress(k.Operator.PubKey().Address()).String() }
 
-// Bond are the messages with which the operator makes its validator in a chain that runs, with a stake in uzen, and gives it
-// its key for the beacon. The validator votes from the second block after them on.
+// Bond are the messages with which the operator makes its validator in a chain that runs, with a stake in uzen, and
+// gives it its key for the beacon. The validator votes from the second block after them on.
 func (k Keys) Bond(moniker string, stake uint64) ([]sdk.Msg, error) {
 	create, err := k.creation(moniker, stake)
 	if err != nil {
 		return nil, err
 	}
-	return []sdk.Msg{create, &beaconpb.MsgSetVRFKey{Sender: k.Address(), PublicKey: k.VRF.Public().(ed25519.PublicKey)}}, nil
+	return []sdk.Msg{create, &beaconpb.MsgSetVRFKey{Sender: k.Address(), PublicKey: k.VRF.Public().(ed25519.PublicKey)}},
+		nil
 }
 
 // Add is the message with which the operator adds uzen to the stake of its validator.
 func (k Keys) Add(stake uint64) sdk.Msg {
-	return &stakingtypes.MsgDelegate{DelegatorAddress: k.Address(), ValidatorAddress: k.validator(), Amount: adapter.Coins(stake)[0]}
+	return &stakingtypes.MsgDelegate{DelegatorAddress: k.Address(), ValidatorAddress: k.validator(),
+		Amount: adapter.Coins(stake)[0]}
 }
 
 // Unjail is the message with which the operator gives its validator the vote back that it lost over being away.

@@ -21,8 +21,8 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// ErrBegins is returned for the blocks of a validator that came later: it began with a state of the others, and not with the
-// first block.
+// ErrBegins is returned for the blocks of a validator that came later: it began with a state of the others, and not
+// with the first block.
 var ErrBegins = errors.New("chain: the first blocks are not here")
 
 // Replayed is what came of playing blocks back.
@@ -41,9 +41,10 @@ type Otherwise struct {
 	Replayed string `json:"replayed"`
 }
 
-// Replay executes the blocks of the stopped validator in a folder once more, from the genesis on, in an application of its own,
-// and compares the state after each with the one that its validators agreed on. It ends at a height, with 0 at the last whose
-// state is known, or at the first difference. Nothing in the folder changes. each is called after every block.
+// Replay executes the blocks of the stopped validator in a folder once more, from the genesis on, in an application of
+// its own, and compares the state after each with the one that its validators agreed on. It ends at a height, with 0 at
+// the last whose state is known, or at the first difference. Nothing in the folder changes. each is called after every
+// block.
 func Replay(ctx context.Context, home string, until int64, each func(height, last int64)) (r Replayed, err error) {
 	doc, err := cmttypes.GenesisDocFromFile(filepath.Join(home, "config", "genesis.json"))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/chain"
 )
 
-// The blocks of a validator lead to the states that it has, once more; from another genesis they do not, and the first block is
-// where that shows.
+// The blocks of a validator lead to the states that it has, once more; from another genesis they do not, and the first
+// block is where that shows.
 func TestReplay(t *testing.T) {
 	home, nothing := t.TempDir(), func(int64, int64) {}
 	if _, err := chain.Replay(t.Context(), home, 0, nothing); err == nil {
@@ -46,7 +46,8 @@ func TestReplay(t *testing.T) {
 	file := filepath.Join(home, "config", "genesis.json")
 	doc, err := os.ReadFile(file)
 	if err == nil {
-		err = os.WriteFile(file, []byte(strings.NewReplacer("424242", "434343", "434343", "424242").Replace(string(doc))), 0o600)
+		err = os.WriteFile(file, []byte(strings.NewReplacer("424242", "434343", "434343", "424242").Replace(string(doc))),
+			0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ var (
 	ErrSecretExists = errors.New("chain: the folder holds the keys of a validator already")
 )
 
-// SecretFile is where the secret of the validator in a folder is: a file of package keyfile with what wire.Secret is kept as.
+// SecretFile is where the secret of the validator in a folder is: a file of package keyfile with what wire.Secret is
+// kept as.
 func SecretFile(home string) string { return filepath.Join(home, "config", "validator.seed") }
 
 // ReadSecret is what all keys of the validator in a folder come from: ErrNoSecret if it has none.
@@ -35,7 +36,8 @@ func ReadSecret(home string) (secret wire.Secret, err error) {
 	}
 	secret, ok := wire.ReadSecret(kept)
 	if !ok {
-		return secret, fmt.Errorf("chain: %s holds no secret (%d bytes): restore it, or begin a new chain in another folder", file, len(kept))
+		return secret, fmt.Errorf("chain: %s holds no secret (%d bytes): restore it, or begin a new chain in another folder",
+			file, len(kept))
 	}
 	return secret, nil
 }

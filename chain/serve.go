@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// services are the interfaces of a validator for the clients of the ecosystem, beside that of CometBFT: gRPC, and the same
-// over HTTP with JSON.
+// services are the interfaces of a validator for the clients of the ecosystem, beside that of CometBFT: gRPC, and the
+// same over HTTP with JSON.
 type services struct {
 	grpc *grpc.Server
 	http *http.Server
@@ -67,7 +67,8 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	go func() { _ = s.grpc.Serve(within) }() // it ends with the server
 	s.conn, err = grpc.NewClient("passthrough:///validator", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return within.DialContext(ctx) }),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec.NewProtoCodec(v.app.Registry).GRPCCodec()), grpc.MaxCallRecvMsgSize(MaxBlockBytes*2), grpc.MaxCallSendMsgSize(maxBody)))
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec.NewProtoCodec(v.app.Registry).GRPCCodec()),
+			grpc.MaxCallRecvMsgSize(MaxBlockBytes*2), grpc.MaxCallSendMsgSize(maxBody)))
 	if err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
@@ -76,7 +77,8 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	routes.Router.PathPrefix("/").Handler(routes.GRPCGatewayRouter)
 	// Wallets are pages of other origins. There are no cookies and nothing is secret.
 	s.http = &http.Server{
-		Handler:           handlers.CORS(handlers.AllowedHeaders([]string{"Content-Type"}))(http.MaxBytesHandler(routes.Router, maxBody)),
+		Handler: handlers.CORS(handlers.AllowedHeaders([]string{"Content-Type"}))(http.MaxBytesHandler(
+			routes.Router, maxBody)),
 		ReadHeaderTimeout: slow, ReadTimeout: slow, WriteTimeout: slow, IdleTimeout: 2 * slow,
 	}
 	return s.listen(c.REST, s.http.Serve)

@@ -13,7 +13,8 @@ import (
 	"github.com/starling-network/starling/chain"
 )
 
-// The keys of a validator are in the file of its secret only, which may be encrypted, and what was signed last survives a restart.
+// The keys of a validator are in the file of its secret only, which may be encrypted, and what was signed last survives
+// a restart.
 func TestConsensusKeyIsInOneFile(t *testing.T) {
 	home := t.TempDir()
 	run := func() (*chain.Validator, error) {

@@ -12,22 +12,24 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// DefaultSnapshotEvery is the number of blocks from one snapshot of the state to the next, of a validator that takes some.
+// DefaultSnapshotEvery is the number of blocks from one snapshot of the state to the next, of a validator that takes
+// some.
 const DefaultSnapshotEvery = 1000
 
 // keptSnapshots are the latest that stay. Whoever has begun to fetch one may end while the next is taken.
 const keptSnapshots = 2
 
-// Sync says how a validator that has no blocks yet gets the state of its chain: from a snapshot of another validator, checked
-// against headers that lead to it from a block that its operator trusts. Without it the blocks are executed from the first on.
+// Sync says how a validator that has no blocks yet gets the state of its chain: from a snapshot of another validator,
+// checked against headers that lead to it from a block that its operator trusts. Without it the blocks are executed
+// from the first on.
 type Sync struct {
 	Servers []string `json:"servers"` // HTTP interfaces that headers come from, such as http://10.0.0.7:26601
 	Height  int64    `json:"height"`  // of the block that is trusted
 	Hash    string   `json:"hash"`    // its own, hexadecimal
 }
 
-// trusted is how long a block stays a ground for trust: less than it takes validators to take their stake back, after which
-// nothing punishes them for signing another history.
+// trusted is how long a block stays a ground for trust: less than it takes validators to take their stake back, after
+// which nothing punishes them for signing another history.
 const trusted = 7 * 24 * time.Hour
 
 // comet is the configuration of CometBFT.
@@ -46,8 +48,8 @@ func (s *Sync) comet() *cmtcfg.StateSyncConfig {
 	return cfg
 }
 
-// snapshots are where the state is kept whole for validators that come later, or put together by one of these; nil for a
-// validator that does neither.
+// snapshots are where the state is kept whole for validators that come later, or put together by one of these; nil for
+// a validator that does neither.
 func (c Config) snapshots(cfg *cmtcfg.Config) (*app.Snapshots, error) {
 	if c.SnapshotEvery == 0 && c.Sync == nil {
 		return nil, nil

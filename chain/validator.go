@@ -1,5 +1,5 @@
-// Package chain runs a validator of the chain inside our own process: its keys, its genesis, its files, its start and its
-// stop. What the chain does is chain/app; who talks to it is client.
+// Package chain runs a validator of the chain inside our own process: its keys, its genesis, its files, its start and
+// its stop. What the chain does is chain/app; who talks to it is client.
 package chain
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"cosmossdk.io/log/v2"
 	cmtdb "github.com/cometbft/cometbft-db"
+	abci "github.com/cometbft/cometbft/abci/types"
 	cmtcfg "github.com/cometbft/cometbft/config"
 	cmted25519 "github.com/cometbft/cometbft/crypto/ed25519"
 	cmtjson "github.com/cometbft/cometbft/libs/json"
@@ -39,6 +40,9 @@ import (
 // DefaultBlockTime is the time between two blocks of an embedded chain.
 const DefaultBlockTime = 200 * time.Millisecond
 
+// Governed is the price of gas that governance has set, of the chain.
+const Governed = "governed"
+
 // ErrOtherChain is returned when the folder of a validator holds another chain than the one asked for.
 var ErrOtherChain = errors.New("chain: the folder holds another chain")
 
@@ -51,8 +55,9 @@ type Config struct {
 	Seed      []byte        // 32 secret bytes for all keys; nil: made at the first start and kept in Home
 	Full      bool          // it follows the chain of its Peers and answers clients, and holds no key of a validator
 	Log       io.Writer     // errors of the chain; nil: nowhere
-	Metrics   bool          // keep metrics of CometBFT in the default registry of Prometheus; one validator of a process may
-	Say       func(string)  // news for who runs it; nil: nobody
+	// keep metrics of CometBFT in the default registry of Prometheus; one validator of a process may
+	Metrics bool
+	Say     func(string) // news for who runs it; nil: nobody
 
 	Genesis *cmttypes.GenesisDoc // of a chain with several validators; nil: this validator alone begins one
 	Listen  string               // host:port for other validators; "": a free port of the loopback
@@ -64,9 +69,13 @@ type Config struct {
 	SnapshotEvery uint64 // blocks between two snapshots of the state for validators that come later; 0: none
 	Sync          *Sync  // how a validator without blocks gets the state; nil: by executing the blocks of the others
 
-	GasPrice string // uzen that a transaction pays this validator for a unit of gas, with decimals; "": nothing, see app.FirstFree
+	// GasPrice is what a transaction pays to come into the pool of this validator, in uzen for a unit of gas, with
+	// decimals, and what governance has set at least; Governed: that; "" and 0: nothing.
+	GasPrice string
 
 	Referee training.Referee // nil: the one that recomputes; all validators of a chain have the same
+
+	Act func(abci.Application) abci.Application // how it breaks the rules, to see what comes of it; nil: it keeps them
 }
 
 // Validator is a running validator.
@@ -89,8 +98,8 @@ type Validator struct {
 // queryEvery is how long CometBFT rests between two questions to a peer. It rests up to four times in one turn.
 const queryEvery = 50 * time.Millisecond
 
-// Start starts a validator and returns when it has made a block; one with Peers, when it runs. It ends with Stop or with
-// the context. Over a folder that holds a chain it continues that chain.
+// Start starts a validator and returns when it has made a block; one with Peers, when it runs. It ends with Stop or
+// with the context. Over a folder that holds a chain it continues that chain.
 func Start(ctx context.Context, c Config) (*Validator, error) {
 	if c.BlockTime == 0 {
 		c.BlockTime = DefaultBlockTime
@@ -203,6 +212,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	v.app, err = app.New(logger, db, app.Config{
 		ChainID: doc.ChainID, Validator: c.voter(v.keys),
 		Referee: c.Referee, Home: c.Home, Snapshots: kept, GasPrice: price,
+		Governed: c.GasPrice == Governed || !price.IsZero(),
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
@@ -216,7 +226,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	}
 	comet := cmtlog.NewFilter(withoutGoodbyes{cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log))}, cmtlog.AllowError())
 	v.node, err = node.NewNode(cfg, signer, &p2p.NodeKey{PrivKey: v.keys.Node},
-		Calls(v.app),
+		c.calls(v.app),
 		func() (*cmttypes.GenesisDoc, error) { return doc, nil },
 		v.database, node.DefaultMetricsProvider(cfg.Instrumentation), comet)
 	if err != nil {
@@ -250,12 +260,13 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 
 // gasPrice is what the validator asks for a unit of gas.
 func (c Config) gasPrice() (sdk.DecCoins, error) {
-	if c.GasPrice == "" {
+	if c.GasPrice == "" || c.GasPrice == Governed {
 		return nil, nil
 	}
 	price, err := sdk.ParseDecCoins(c.GasPrice + adapter.Denom)
 	if err != nil {
-		return nil, fmt.Errorf("chain: a price of gas is a decimal number of %s such as 0.001, not %q: %w", adapter.Denom, c.GasPrice, err)
+		return nil, fmt.Errorf("chain: a price of gas is a decimal number of %s such as 0.001, not %q: %w", adapter.Denom,
+			c.GasPrice, err)
 	}
 	return price, nil
 }
@@ -312,14 +323,16 @@ func (c Config) voter(keys Keys) app.Validator {
 }
 
 // signer holds the consensus key and remembers the last vote on disk, so that the validator never signs two votes for
-// one step, whenever it was killed. CometBFT wants a key of a full node, too: it is another at every start, of no validator, and written nowhere.
+// one step, whenever it was killed. CometBFT wants a key of a full node, too: it is another at every start, of no
+// validator, and written nowhere.
 func (c Config) signer(cfg *cmtcfg.Config, keys Keys) (cmttypes.PrivValidator, error) {
 	if c.Full {
 		return privval.NewFilePV(cmted25519.GenPrivKey(), "", ""), nil
 	}
 	keyFile, stateFile := cfg.PrivValidatorKeyFile(), cfg.PrivValidatorStateFile()
 	signer := privval.NewFilePV(keys.Consensus, keyFile, stateFile)
-	if err := os.Remove(keyFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // the key is in our own file only, which may be encrypted
+	// the key is in our own file only, which may be encrypted
+	if err := os.Remove(keyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
 	kept, err := os.ReadFile(stateFile)
@@ -355,7 +368,8 @@ func (v *Validator) next(ctx context.Context) error {
 	}
 }
 
-// keys are those of the given secret, or of the one in the folder, made at the first start. A full node has that of its connections alone.
+// keys are those of the given secret, or of the one in the folder, made at the first start. A full node has that of its
+// connections alone.
 func (c Config) keys() (Keys, error) {
 	if c.Full {
 		node, err := p2p.LoadOrGenNodeKey(filepath.Join(c.Home, "config", "node_key.json"))

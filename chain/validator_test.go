@@ -63,6 +63,7 @@ func heights(ctx context.Context, v *chain.Validator, more func(int64) bool) err
 }
 
 func TestContinuesAfterAKill(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	home := t.TempDir()
@@ -105,7 +106,8 @@ func TestContinuesAfterAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := os.ReadFile(filepath.Join(home, "config", "genesis.json")); err != nil || string(again) != string(genesis) {
+	if again, err := os.ReadFile(filepath.Join(home, "config", "genesis.json")); err != nil ||
+		string(again) != string(genesis) {
 		t.Errorf("the genesis changed over the restart (%v)", err)
 	}
 }
@@ -167,9 +169,10 @@ func TestLostBlocks(t *testing.T) {
 	}
 }
 
-// A state that is one behind its blocks is where a validator was killed; one that is further behind is lost, and so is one without
-// what the application, which is not behind, answered to the last block.
+// A state that is one behind its blocks is where a validator was killed; one that is further behind is lost, and so is
+// one without what the application, which is not behind, answered to the last block.
 func TestLostState(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	v, err := chain.Start(t.Context(), config(home))
 	if err != nil {

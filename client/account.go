@@ -16,9 +16,18 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 )
 
-// Send moves coins of the account, in uzen, to another one, which exists from then on.
-func (c *Client) Send(ctx context.Context, to string, amount uint64) (Result, error) {
-	return c.Submit(ctx, &banktypes.MsgSend{FromAddress: c.Address(), ToAddress: to, Amount: adapter.Coins(amount)})
+// Send moves coins of the account, in uzen, to another one, which exists from then on. The memo is a note that
+// everybody reads, such as the number that an exchange asks for; it may be empty.
+func (c *Client) Send(ctx context.Context, to string, amount uint64, memo string) (Result, error) {
+	m := &banktypes.MsgSend{FromAddress: c.Address(), ToAddress: to, Amount: adapter.Coins(amount)}
+	if c.submit != nil {
+		return c.submit(ctx, m)
+	}
+	p, err := c.submitNoted(ctx, memo, m)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.Wait(ctx)
 }
 
 // Transactions is how many transactions an account has made, or ErrNotFound: an account exists once it has coins.
@@ -36,15 +45,16 @@ type Movement struct {
 // MaxHistory bounds the movements that one question brings: what CometBFT gives on one page.
 const MaxHistory = 100
 
-// History are the latest movements of an account, the newest first, at most limit. What the chain pays by itself, such as for
-// verified work, is in receipts.
+// History are the latest movements of an account, the newest first, at most limit. What the chain pays by itself, such
+// as for verified work, is in receipts.
 func (c *Client) History(ctx context.Context, address string, limit int) ([]Movement, error) {
 	if err := CheckAddress(address); err != nil { // it becomes part of a query
 		return nil, err
 	}
 	limit = min(max(limit, 1), MaxHistory)
 	found := map[string]Movement{}
-	for _, condition := range []string{"tx.acc_seq CONTAINS '%s/'", "coin_received.receiver='%s'", "coin_spent.spender='%s'"} {
+	for _, condition := range []string{"tx.acc_seq CONTAINS '%s/'", "coin_received.receiver='%s'",
+		"coin_spent.spender='%s'"} {
 		page := 1
 		r, err := c.rpc.TxSearch(ctx, fmt.Sprintf(condition, address), false, &page, &limit, "desc")
 		if err != nil {
@@ -62,7 +72,10 @@ func (c *Client) History(ctx context.Context, address string, limit int) ([]Move
 	for _, m := range found {
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b Movement) int { return cmp.Or(cmp.Compare(b.Height, a.Height), cmp.Compare(a.Hash, b.Hash)) })
+	slices.SortFunc(all, func(a, b Movement) int {
+		return cmp.Or(cmp.Compare(b.Height, a.Height),
+			cmp.Compare(a.Hash, b.Hash))
+	})
 	return all[:min(len(all), limit)], nil
 }
 
@@ -112,7 +125,8 @@ func (c *Client) Operates(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = stakingtypes.NewQueryClient(c.conn).Validator(ctx, &stakingtypes.QueryValidatorRequest{ValidatorAddr: sdk.ValAddress(address).String()})
+	_, err = stakingtypes.NewQueryClient(c.conn).Validator(ctx,
+		&stakingtypes.QueryValidatorRequest{ValidatorAddr: sdk.ValAddress(address).String()})
 	if err = known(err); errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

@@ -87,9 +87,10 @@ func TestSetVRFKey(t *testing.T) {
 	}
 }
 
-// TestTwoValidators runs a job over two validators that both have to agree on every block. Each checks the other's part of
-// every beacon before it counts the vote.
+// TestTwoValidators runs a job over two validators that both have to agree on every block. Each checks the other's part
+// of every beacon before it counts the vote.
 func TestTwoValidators(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	n := &network{t: t, ctx: ctx, clients: map[string]*client.Client{}}
@@ -105,8 +106,9 @@ func TestTwoValidators(t *testing.T) {
 	n.must(err)
 	for i := range keys {
 		v, err := chain.Start(ctx, chain.Config{
-			Home: t.TempDir(), Referee: nowork.Open, BlockTime: 50 * time.Millisecond, Log: t.Output(), Seed: seeds[i][:], Genesis: doc,
-			Listen: listen[i], Peers: []string{keys[1-i].NodeID() + "@" + listen[1-i]},
+			Home: t.TempDir(), Referee: nowork.Open, BlockTime: 50 * time.Millisecond, Log: t.Output(), Seed: seeds[i][:],
+			Genesis: doc,
+			Listen:  listen[i], Peers: []string{keys[1-i].NodeID() + "@" + listen[1-i]},
 		})
 		n.must(err)
 		defer v.Stop()

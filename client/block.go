@@ -35,6 +35,10 @@ type Tx struct {
 	Messages []string // types, such as starling.training.v1.MsgCommit
 	Signers  []string // addresses
 	Bytes    int
+
+	Fee       uint64 // uzen that its signers offered for it
+	Memo      string
+	Transfers []Transfer
 }
 
 // Record is the block at a height; ErrNotFound if it is not made yet, or not kept any more.
@@ -44,7 +48,8 @@ func (c *Client) Record(ctx context.Context, height int64) (Record, error) {
 		return Record{}, fmt.Errorf("%w: block %d: %w", ErrNotFound, height, err)
 	}
 	r := Record{
-		Height: height, Time: b.Block.Time, Hash: hex.EncodeToString(b.BlockID.Hash), AppHash: hex.EncodeToString(b.Block.AppHash),
+		Height: height, Time: b.Block.Time, Hash: hex.EncodeToString(b.BlockID.Hash),
+		AppHash:  hex.EncodeToString(b.Block.AppHash),
 		Proposer: b.Block.ProposerAddress.String(), Bytes: b.Block.Size(),
 	}
 	results, err := c.rpc.BlockResults(ctx, &height)
@@ -89,9 +94,9 @@ func (c *Client) indexed(ctx context.Context, hash string) int64 {
 // searched bounds the blocks in which a transaction is looked for.
 const searched = 200
 
-// FindTx is the transaction with a hash, hexadecimal, in the block at a height, or, for height 0, wherever the validator's index
-// has it, or else in one of the latest 200 blocks: the validator of an embedded network keeps no index. ErrNotFound if it is in
-// none of them.
+// FindTx is the transaction with a hash, hexadecimal, in the block at a height, or, for height 0, wherever the
+// validator's index has it, or else in one of the latest 200 blocks: the validator of an embedded network keeps no
+// index. ErrNotFound if it is in none of them.
 func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, error) {
 	if height == 0 {
 		height = c.indexed(ctx, hash)
@@ -109,7 +114,8 @@ func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, err
 		if err != nil {
 			break // it is not kept, nor those before it
 		}
-		at := slices.IndexFunc(b.Block.Txs, func(raw cmttypes.Tx) bool { return strings.EqualFold(hex.EncodeToString(raw.Hash()), hash) })
+		at := slices.IndexFunc(b.Block.Txs,
+			func(raw cmttypes.Tx) bool { return strings.EqualFold(hex.EncodeToString(raw.Hash()), hash) })
 		if at < 0 {
 			continue
 		}
@@ -140,6 +146,13 @@ func describe(raw cmttypes.Tx) (t Tx, ok bool) {
 	}
 	for _, m := range decoded.GetMsgs() {
 		t.Messages = append(t.Messages, strings.TrimPrefix(sdk.MsgTypeURL(m), "/"))
+		t.Transfers = append(t.Transfers, transfers(m)...)
+	}
+	if x, is := decoded.(sdk.FeeTx); is {
+		t.Fee = uzenOf(x.GetFee())
+	}
+	if x, is := decoded.(sdk.TxWithMemo); is {
+		t.Memo = x.GetMemo()
 	}
 	if signed, is := decoded.(authsigning.SigVerifiableTx); is {
 		if all, err := signed.GetSigners(); err == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/starling-network/starling/chain/x/reward"
 )
 
-// Book is the account of a module: what it holds, and what the module has written down that it holds for others, in uzen.
-// The book named supply is that of all accounts together, beside what the bank says that there is.
+// Book is the account of a module: what it holds, and what the module has written down that it holds for others, in
+// uzen. The book named supply is that of all accounts together, beside what the bank says that there is.
 type Book struct {
 	Module string `json:"module"`
 	Held   uint64 `json:"held_uzen"`
@@ -32,8 +32,8 @@ type Book struct {
 // Balanced reports whether nothing is missing, and nothing too much.
 func (b Book) Balanced() bool { return b.Held == b.Owed || b.Spare && b.Held > b.Owed }
 
-// Books counts the coins of a chain twice, module for module. It asks for many things: a client that reads at one height
-// (see At) is the one to use while blocks are made.
+// Books counts the coins of a chain twice, module for module. It asks for many things: a client that reads at one
+// height (see At) is the one to use while blocks are made.
 func (c *Client) Books(ctx context.Context) ([]Book, error) {
 	owed := []struct {
 		module string
@@ -166,9 +166,10 @@ func (c *Client) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
 			sum = sum.Add(v.Tokens)
 		}
 		err := pages(func(p *query.PageRequest) (*query.PageResponse, error) {
-			r, err := stakingtypes.NewQueryClient(c.conn).ValidatorUnbondingDelegations(ctx, &stakingtypes.QueryValidatorUnbondingDelegationsRequest{
-				ValidatorAddr: v.OperatorAddress, Pagination: p,
-			})
+			r, err := stakingtypes.NewQueryClient(c.conn).ValidatorUnbondingDelegations(ctx,
+				&stakingtypes.QueryValidatorUnbondingDelegationsRequest{
+					ValidatorAddr: v.OperatorAddress, Pagination: p,
+				})
 			for _, d := range r.GetUnbondingResponses() {
 				for _, e := range d.Entries {
 					sum = sum.Add(e.Balance)
@@ -183,8 +184,8 @@ func (c *Client) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
 	return sum, nil
 }
 
-// undistributed is the community pool, and what validators and delegators have earned and not withdrawn. It is counted in
-// fractions, which add up to whole coins.
+// undistributed is the community pool, and what validators and delegators have earned and not withdrawn. It is counted
+// in fractions, which add up to whole coins.
 func (c *Client) undistributed(ctx context.Context) (sdkmath.Int, error) {
 	q := distrtypes.NewQueryClient(c.conn)
 	pool, err := q.CommunityPool(ctx, &distrtypes.QueryCommunityPoolRequest{})
@@ -197,7 +198,8 @@ func (c *Client) undistributed(ctx context.Context) (sdkmath.Int, error) {
 	}
 	sum := pool.Pool
 	for _, v := range all {
-		r, err := q.ValidatorOutstandingRewards(ctx, &distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: v.OperatorAddress})
+		r, err := q.ValidatorOutstandingRewards(ctx,
+			&distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: v.OperatorAddress})
 		if err != nil {
 			return sdkmath.ZeroInt(), known(err)
 		}
@@ -211,7 +213,8 @@ func (c *Client) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
 	for _, status := range []govv1.ProposalStatus{govv1.StatusDepositPeriod, govv1.StatusVotingPeriod} {
 		err := pages(func(p *query.PageRequest) (*query.PageResponse, error) {
-			r, err := govv1.NewQueryClient(c.conn).Proposals(ctx, &govv1.QueryProposalsRequest{ProposalStatus: status, Pagination: p})
+			r, err := govv1.NewQueryClient(c.conn).Proposals(ctx,
+				&govv1.QueryProposalsRequest{ProposalStatus: status, Pagination: p})
 			for _, proposal := range r.GetProposals() {
 				sum = sum.Add(sdk.Coins(proposal.TotalDeposit).AmountOf(adapter.Denom))
 			}

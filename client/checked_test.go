@@ -19,11 +19,12 @@ import (
 	"github.com/starling-network/starling/client"
 )
 
-// TestCheckedOrNot executes a block on an application that has seen its transactions before and on one that has not: all
-// that validators agree on is the same, gas and refusals too.
+// TestCheckedOrNot executes a block on an application that has seen its transactions before and on one that has not:
+// all that validators agree on is the same, gas and refusals too.
 func TestCheckedOrNot(t *testing.T) {
 	payer := client.KeyFromSeed(canon.Sum("payer"))
-	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))}, []chain.Funded{{Address: payer.Address(), Amount: 100}})
+	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
+		[]chain.Funded{{Address: payer.Address(), Amount: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +36,16 @@ func TestCheckedOrNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = a.Close() })
-		_, err = a.InitChain(&abci.RequestInitChain{ChainId: doc.ChainID, Time: doc.GenesisTime, InitialHeight: 1, ConsensusParams: &params, AppStateBytes: doc.AppState})
+		_, err = a.InitChain(&abci.RequestInitChain{ChainId: doc.ChainID, Time: doc.GenesisTime, InitialHeight: 1,
+			ConsensusParams: &params, AppStateBytes: doc.AppState})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
 	execute := func(a *app.App, height int64, txs [][]byte) *abci.ResponseFinalizeBlock {
-		r, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Height: height, Time: doc.GenesisTime.Add(time.Duration(height) * time.Second), Txs: txs})
+		r, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Height: height,
+			Time: doc.GenesisTime.Add(time.Duration(height) * time.Second), Txs: txs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +62,8 @@ func TestCheckedOrNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := checked.Query(t.Context(), &abci.RequestQuery{Path: "/cosmos.auth.v1beta1.Query/AccountInfo", Data: question})
+	answer, err := checked.Query(t.Context(),
+		&abci.RequestQuery{Path: "/cosmos.auth.v1beta1.Query/AccountInfo", Data: question})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +72,10 @@ func TestCheckedOrNot(t *testing.T) {
 		t.Fatalf("%v: %v", answer.Log, err)
 	}
 	sign := func(chainID string, sequence uint64) []byte {
-		pay := &banktypes.MsgSend{FromAddress: payer.Address(), ToAddress: payer.Address(), Amount: sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, 1))}
-		tx, err := client.Sign(t.Context(), payer, client.Account{ChainID: chainID, Number: account.Info.AccountNumber, Sequence: sequence}, 0, pay)
+		pay := &banktypes.MsgSend{FromAddress: payer.Address(), ToAddress: payer.Address(),
+			Amount: sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, 1))}
+		tx, err := client.Sign(t.Context(), payer,
+			client.Account{ChainID: chainID, Number: account.Info.AccountNumber, Sequence: sequence}, 0, pay)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
-// Package client speaks for one account to a network: it signs and submits messages, waits until they are in a block, and
-// reads the chain in the types of protocol/. It works in the same way inside the process of a validator and over the HTTP
-// interface of one. It decides nothing; that is role/.
+// Package client speaks for one account to a network: it signs and submits messages, waits until they are in a block,
+// and reads the chain in the types of protocol/. It works in the same way inside the process of a validator and over
+// the HTTP interface of one. It decides nothing; that is role/.
 package client
 
 import (
@@ -15,6 +15,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/client/gas"
 )
 
 // Errors of the client. A message that the chain refused is an *Error.
@@ -37,6 +38,7 @@ type Client struct {
 
 	submit  Submitter // in place of rpc
 	account account
+	gas     gas.Usage
 	follow  follower
 }
 
@@ -61,7 +63,8 @@ func New(rpc rpcclient.Client, signer Signer) *Client {
 	}
 }
 
-// Through returns a client that reads over a connection and sends messages through a Submitter. It does not follow blocks.
+// Through returns a client that reads over a connection and sends messages through a Submitter. It does not follow
+// blocks.
 func Through(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
 	c := New(rpc, signer)
 	c.submit = submit

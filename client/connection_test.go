@@ -30,6 +30,7 @@ import (
 )
 
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
 	const many = 50
@@ -138,13 +139,14 @@ func TestFindTransaction(t *testing.T) {
 		asked := &counted{Client: rpc}
 		c := client.New(asked, key("consumer"))
 		defer c.Close()
-		sent, err := c.Send(n.ctx, c.Address(), 1)
+		sent, err := c.Send(n.ctx, c.Address(), 1, "")
 		n.must(err)
 		for range 3 {
 			n.height(c)
 		}
 		asked.blocks.Store(0)
-		if found, err := c.FindTx(n.ctx, strings.ToLower(sent.Hash), 0); err != nil || found.Height != sent.Height || !strings.EqualFold(found.Hash, sent.Hash) {
+		if found, err := c.FindTx(n.ctx, strings.ToLower(sent.Hash), 0); err != nil || found.Height != sent.Height ||
+			!strings.EqualFold(found.Hash, sent.Hash) {
 			t.Errorf("%+v (%v), sent %+v", found, err, sent)
 		}
 		return asked.blocks.Load()
@@ -167,11 +169,11 @@ func TestLargestLeafFits(t *testing.T) {
 	n.must(n.clients["consumer"].Order(n.ctx, o, nil))
 	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
-	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, 0, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(n.clients["v0"].Move(n.ctx, "job", run.UnitID{}, leaf), training.ErrNoDispute, "training", 17)
 }
 
-// relay passes TCP connections on to an address. deaf are those that no byte comes back from: subscriptions to events, once
-// it is told so, as when a link is cut and nobody closes what went through it.
+// relay passes TCP connections on to an address. deaf are those that no byte comes back from: subscriptions to events,
+// once it is told so, as when a link is cut and nobody closes what went through it.
 type relay struct {
 	net.Listener
 	deaf   atomic.Bool
@@ -246,6 +248,7 @@ func relayed(t *testing.T) (n *network, r *relay, c *client.Client, blocks <-cha
 
 // A client whose events stop without a word goes on: it asks for blocks, and its messages get through.
 func TestSilentSubscription(t *testing.T) {
+	t.Parallel()
 	n, r, c, blocks := relayed(t)
 	begin := (<-blocks).Height
 	r.deaf.Store(true)
@@ -258,9 +261,10 @@ func TestSilentSubscription(t *testing.T) {
 	n.must(n.ctx.Err())
 }
 
-// A client whose events end with its connection, as a validator ends it to who has not read them for a while, is told of
-// them again over another.
+// A client whose events end with its connection, as a validator ends it to who has not read them for a while, is told
+// of them again over another.
 func TestEventsAfterReset(t *testing.T) {
+	t.Parallel()
 	n, r, c, blocks := relayed(t)
 	asked := func() *net.TCPConn {
 		t.Helper()
@@ -284,6 +288,7 @@ func TestEventsAfterReset(t *testing.T) {
 
 // A client that knows several validators goes on with another when the one that it talks to is gone.
 func TestAnotherValidator(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	n.serve()
 	r := relayTo(t, n.config.RPC)
@@ -306,7 +311,8 @@ func TestStoppedValidator(t *testing.T) {
 	full := httptest.NewServer(&client.Stopped{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
 	defer full.Close()
 	_, err := client.Connect(full.URL, key("consumer"))
-	if s, ok := errors.AsType[*client.Stopped](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" || s.Fix != "make room" {
+	if s, ok := errors.AsType[*client.Stopped](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" ||
+		s.Fix != "make room" {
 		t.Errorf("a validator that is stopped: %v", err)
 	}
 	c, err := client.Connect(full.URL+",http://"+n.config.RPC, key("consumer"))
@@ -389,7 +395,8 @@ func (d *disordered) BroadcastTxSync(ctx context.Context, tx cmttypes.Tx) (*ctyp
 	return d.Client.BroadcastTxSync(ctx, tx)
 }
 
-func (d *disordered) Subscribe(ctx context.Context, who, query string, capacity ...int) (<-chan ctypes.ResultEvent, error) {
+func (d *disordered) Subscribe(ctx context.Context, who, query string,
+	capacity ...int) (<-chan ctypes.ResultEvent, error) {
 	events, err := d.Client.Subscribe(ctx, who, query, capacity...)
 	if err != nil {
 		return nil, err
@@ -401,7 +408,8 @@ func (d *disordered) Subscribe(ctx context.Context, who, query string, capacity 
 			if tx := d.early.Swap(nil); tx != nil {
 				wrong := sdkerrors.ErrWrongSequence
 				b.Block = &cmttypes.Block{Header: b.Block.Header, Data: cmttypes.Data{Txs: append(slices.Clip(b.Block.Txs), *tx)}}
-				b.ResultFinalizeBlock.TxResults = append(slices.Clip(b.ResultFinalizeBlock.TxResults), &abci.ExecTxResult{Codespace: wrong.Codespace(), Code: wrong.ABCICode()})
+				b.ResultFinalizeBlock.TxResults = append(slices.Clip(b.ResultFinalizeBlock.TxResults),
+					&abci.ExecTxResult{Codespace: wrong.Codespace(), Code: wrong.ABCICode()})
 				e.Data = b
 			}
 			told <- e

@@ -36,13 +36,14 @@ func (u *Unreachable) Error() string {
 
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657, or, with several addresses that are
-// separated by commas, to the first of these that answers; when it is gone later, the next is asked. The caller stops the
-// connection.
+// Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657, or, with several addresses that
+// are separated by commas, to the first of these that answers; when it is gone later, the next is asked. The caller
+// stops the connection.
 func Dial(addresses string) (rpcclient.Client, error) {
 	f := &failover{transport: &http.Transport{
 		DialContext: (&net.Dialer{
-			Timeout: dialPatience, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialPatience, Interval: dialPatience, Count: 3},
+			Timeout: dialPatience, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialPatience,
+				Interval: dialPatience, Count: 3},
 		}).DialContext,
 		ResponseHeaderTimeout: replyPatience,
 	}}
@@ -66,8 +67,8 @@ func Dial(addresses string) (rpcclient.Client, error) {
 	return c, c.Start()
 }
 
-// failover sends every request to the place that answered last, and if it does not any more, or says that it is stopped, to the
-// next that does.
+// failover sends every request to the place that answered last, and if it does not any more, or says that it is
+// stopped, to the next that does.
 type failover struct {
 	transport *http.Transport
 	places    []*url.URL

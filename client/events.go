@@ -23,8 +23,8 @@ const (
 	maxEvent       = 64 << 20    // bytes: a block in JSON, with what came of its transactions
 )
 
-// connection asks questions as package rpchttp does. Its events come over WebSockets of its own: those of rpchttp fall silent
-// for good when they end with a reset, as they do for who did not read them for a while.
+// connection asks questions as package rpchttp does. Its events come over WebSockets of its own: those of rpchttp fall
+// silent for good when they end with a reset, as they do for who did not read them for a while.
 type connection struct {
 	*rpchttp.HTTP
 	service.BaseService
@@ -48,8 +48,8 @@ func newConnection(f *failover) (*connection, error) {
 // SetLogger implements service.Service.
 func (c *connection) SetLogger(l log.Logger) { c.BaseService.SetLogger(l) }
 
-// OnStop implements service.Service. It returns when every stream has said that it ends, or soon: to a validator a stream that is just gone
-// is a fault.
+// OnStop implements service.Service. It returns when every stream has said that it ends, or soon: to a validator a
+// stream that is just gone is a fault.
 func (c *connection) OnStop() {
 	c.stop()
 	said := make(chan struct{})
@@ -63,9 +63,10 @@ func (c *connection) OnStop() {
 	}
 }
 
-// Subscribe implements rpcclient.EventsClient. The events come from whichever validator answers, until the connection is
-// stopped: a stream that ends is followed by another, and what happened between the two is not told.
-func (c *connection) Subscribe(ctx context.Context, _, query string, capacity ...int) (<-chan ctypes.ResultEvent, error) {
+// Subscribe implements rpcclient.EventsClient. The events come from whichever validator answers, until the connection
+// is stopped: a stream that ends is followed by another, and what happened between the two is not told.
+func (c *connection) Subscribe(ctx context.Context, _, query string,
+	capacity ...int) (<-chan ctypes.ResultEvent, error) {
 	stream, err := c.failover.stream(ctx, query)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,8 @@ func (c *connection) follow(stream *websocket.Conn, events chan<- ctypes.ResultE
 	}()
 	for {
 		var message rpctypes.RPCResponse
-		if stream.SetReadDeadline(time.Now().Add(streamPatience)) != nil || c.life.Err() != nil || stream.ReadJSON(&message) != nil || message.Error != nil {
+		if stream.SetReadDeadline(time.Now().Add(streamPatience)) != nil || c.life.Err() != nil ||
+			stream.ReadJSON(&message) != nil || message.Error != nil {
 			return
 		}
 		var event ctypes.ResultEvent

@@ -10,14 +10,15 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// On a chain whose validator asks for fees the first transactions of a provider cost it nothing, those after them what the
-// validator asks, and coins that are sent pay from the first.
+// On a new chain, whose validator asks for the price of the chain, the first transactions of a provider cost it
+// nothing, those after them what the chain asks, and coins that are sent pay from the first.
 func TestFees(t *testing.T) {
 	n := &network{t: t, ctx: t.Context(), config: chain.Config{
-		Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output(), GasPrice: "0.01",
-		Accounts: []chain.Funded{{Address: key("provider").Address(), Amount: funds}, {Address: key("friend").Address(), Amount: funds}},
+		Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output(), GasPrice: chain.Governed,
+		Accounts: []chain.Funded{{Address: key("provider").Address(), Amount: funds},
+			{Address: key("friend").Address(), Amount: funds}},
 	}}
-	n.open("provider", "friend")
+	n.open("provider", "friend", "newcomer")
 	t.Cleanup(func() { n.validator.Stop() })
 	provider, friend := n.clients["provider"], n.clients["friend"]
 	balance := func(name string) uint64 {
@@ -26,10 +27,26 @@ func TestFees(t *testing.T) {
 		return b
 	}
 
-	_, err := friend.Send(n.ctx, provider.Address(), 1000)
+	newcomer := n.clients["newcomer"]
+	reserve, err := friend.Reserve(n.ctx)
 	n.must(err)
-	if b := balance("friend"); b >= funds-1000 {
-		t.Errorf("who sent 1000 of %d uzen has %d: it paid no fee", funds, b)
+	_, err = friend.Send(n.ctx, newcomer.Address(), stake+reserve, "")
+	n.must(err)
+	n.enlist("newcomer", run.Verifier, 10)
+	if b := balance("newcomer"); b != reserve {
+		t.Errorf("who was sent its stake and %d uzen has %d when it has joined", reserve, b)
+	}
+	_, err = newcomer.Send(n.ctx, friend.Address(), 1000, "")
+	n.must(err)
+	if b := balance("newcomer"); b >= reserve-1000 || b < reserve*9/10 {
+		t.Errorf("of %d uzen %d are left after a transfer", reserve, b)
+	}
+
+	had := balance("friend")
+	_, err = friend.Send(n.ctx, provider.Address(), 1000, "")
+	n.must(err)
+	if b := balance("friend"); b >= had-1000 {
+		t.Errorf("who sent 1000 of %d uzen has %d: it paid no fee", had, b)
 	}
 	n.enlist("provider", run.Worker, 10)
 	if b := balance("provider"); b != funds+1000-stake {

@@ -40,7 +40,8 @@ func (h held) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_
 func called(t *testing.T) (abcicli.Client, *client.Key, *held) {
 	t.Helper()
 	user := client.KeyFromSeed([32]byte{7})
-	doc, err := chain.Genesis("test", time.Unix(1_700_000_000, 0), []chain.Keys{chain.NewKeys([32]byte{1})}, []chain.Funded{{Address: user.Address(), Amount: 1_000_000}})
+	doc, err := chain.Genesis("test", time.Unix(1_700_000_000, 0), []chain.Keys{chain.NewKeys([32]byte{1})},
+		[]chain.Funded{{Address: user.Address(), Amount: 1_000_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,9 @@ func called(t *testing.T) (abcicli.Client, *client.Key, *held) {
 	}
 	doc.ConsensusParams.ABCI.VoteExtensionsEnableHeight = 1000 // nobody votes here
 	params := doc.ConsensusParams.ToProto()
-	if _, err := c.InitChain(t.Context(), &abci.RequestInitChain{ChainId: "test", Time: doc.GenesisTime, InitialHeight: 1, ConsensusParams: &params, AppStateBytes: doc.AppState}); err != nil {
+	if _, err := c.InitChain(t.Context(),
+		&abci.RequestInitChain{ChainId: "test", Time: doc.GenesisTime, InitialHeight: 1, ConsensusParams: &params,
+			AppStateBytes: doc.AppState}); err != nil {
 		t.Fatal(err)
 	}
 	block(t, c, 1)
@@ -65,7 +68,9 @@ func called(t *testing.T) (abcicli.Client, *client.Key, *held) {
 
 func block(t testing.TB, c abcicli.Client, height int64) {
 	t.Helper()
-	_, err := c.FinalizeBlock(context.Background(), &abci.RequestFinalizeBlock{Height: height, Time: time.Unix(1_700_000_000+height, 0), Hash: bytes.Repeat([]byte{1}, 32)})
+	_, err := c.FinalizeBlock(context.Background(),
+		&abci.RequestFinalizeBlock{Height: height, Time: time.Unix(1_700_000_000+height, 0),
+			Hash: bytes.Repeat([]byte{1}, 32)})
 	if err == nil {
 		_, err = c.Commit(context.Background(), &abci.RequestCommit{})
 	}
@@ -79,9 +84,11 @@ func sends(t *testing.T, user *client.Key, number, sequence uint64, n int) []byt
 	t.Helper()
 	var msgs []sdk.Msg
 	for range n {
-		msgs = append(msgs, &banktypes.MsgSend{FromAddress: user.Address(), ToAddress: user.Address(), Amount: adapter.Coins(1)})
+		msgs = append(msgs, &banktypes.MsgSend{FromAddress: user.Address(), ToAddress: user.Address(),
+			Amount: adapter.Coins(1)})
 	}
-	tx, err := client.Sign(t.Context(), user, client.Account{ChainID: "test", Number: number, Sequence: sequence}, 0, msgs...)
+	tx, err := client.Sign(t.Context(), user, client.Account{ChainID: "test", Number: number, Sequence: sequence}, 0,
+		msgs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +129,8 @@ func TestConsensusWaitsForNoQuery(t *testing.T) {
 	}
 }
 
-// Nobody makes a node compute for a transaction that is signed by another, that has too many messages, or is too large; a wallet may ask
-// about a small one before it is signed.
+// Nobody makes a node compute for a transaction that is signed by another, that has too many messages, or is too large;
+// a wallet may ask about a small one before it is signed.
 func TestSimulationOfAStranger(t *testing.T) {
 	c, user, _ := called(t)
 	number := accountNumber(t, c, user)
@@ -150,7 +157,8 @@ func TestSimulationOfAStranger(t *testing.T) {
 			t.Errorf("a transaction %s: code %d, %s", s.name, r.Code, r.Log)
 		}
 	}
-	if r, err := c.CheckTx(t.Context(), &abci.RequestCheckTx{Tx: sends(t, user, number, 0, 60_000)}); err != nil || r.Code == 0 {
+	if r, err := c.CheckTx(t.Context(), &abci.RequestCheckTx{Tx: sends(t, user, number, 0, 60_000)}); err != nil ||
+		r.Code == 0 {
 		t.Errorf("60,000 messages wait for a block: %+v, %v", r, err)
 	}
 }

@@ -31,8 +31,8 @@ type follower struct {
 	sending  bool // pending transactions once more
 }
 
-// Blocks delivers every new block until the context or the connection ends, and closes the channel then. A reader that is
-// slow finds the latest block, not those it has missed.
+// Blocks delivers every new block until the context or the connection ends, and closes the channel then. A reader that
+// is slow finds the latest block, not those it has missed.
 func (c *Client) Blocks(ctx context.Context) (<-chan Block, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 // silence is how long events may fail to come before a client asks for blocks.
 const silence = time.Second
 
-// ask reads the blocks that no event told of. Events stop without a word when the validator is gone or cut off, until there is
-// another stream of them.
+// ask reads the blocks that no event told of. Events stop without a word when the validator is gone or cut off, until
+// there is another stream of them.
 func (c *Client) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, replyPatience)
 	defer cancel()

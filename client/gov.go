@@ -52,12 +52,14 @@ type Proposed struct {
 func Governance() string { return ModuleAddress(govtypes.ModuleName) }
 
 var statuses = map[govv1.ProposalStatus]string{
-	govv1.StatusDepositPeriod: "deposit", govv1.StatusVotingPeriod: "voting", govv1.StatusPassed: "passed", govv1.StatusRejected: "rejected", govv1.StatusFailed: "failed",
+	govv1.StatusDepositPeriod: "deposit", govv1.StatusVotingPeriod: "voting", govv1.StatusPassed: "passed",
+	govv1.StatusRejected: "rejected", govv1.StatusFailed: "failed",
 }
 
 // Proposals are those of governance, the latest first, at most limit.
 func (c *Client) Proposals(ctx context.Context, limit uint64) ([]Proposal, error) {
-	r, err := govv1.NewQueryClient(c.conn).Proposals(ctx, &govv1.QueryProposalsRequest{Pagination: &query.PageRequest{Limit: limit, Reverse: true}})
+	r, err := govv1.NewQueryClient(c.conn).Proposals(ctx,
+		&govv1.QueryProposalsRequest{Pagination: &query.PageRequest{Limit: limit, Reverse: true}})
 	if err != nil {
 		return nil, known(err)
 	}
@@ -83,8 +85,9 @@ func (c *Client) Proposal(ctx context.Context, id uint64) (Proposal, error) {
 
 func (c *Client) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, error) {
 	out := Proposal{
-		ID: p.Id, Title: p.Title, Summary: p.Summary, Status: statuses[p.Status], Failed: p.FailedReason, Proposer: p.Proposer,
-		Deposit: sdk.Coins(p.TotalDeposit).AmountOf(adapter.Denom).Uint64(),
+		ID: p.Id, Title: p.Title, Summary: p.Summary, Status: statuses[p.Status], Failed: p.FailedReason,
+		Proposer: p.Proposer,
+		Deposit:  sdk.Coins(p.TotalDeposit).AmountOf(adapter.Denom).Uint64(),
 	}
 	tally := p.FinalTallyResult
 	switch {
@@ -99,7 +102,8 @@ func (c *Client) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, err
 		tally = r.Tally
 	}
 	if tally != nil {
-		out.Votes = map[string]string{"yes": tally.YesCount, "no": tally.NoCount, "abstain": tally.AbstainCount, "veto": tally.NoWithVetoCount}
+		out.Votes = map[string]string{"yes": tally.YesCount, "no": tally.NoCount, "abstain": tally.AbstainCount,
+			"veto": tally.NoWithVetoCount}
 	}
 	for _, m := range p.Messages {
 		text, err := c.conn.Codec.MarshalJSON(m)
@@ -117,8 +121,8 @@ type ErrProposal struct{ Why string }
 // Error implements error.
 func (e *ErrProposal) Error() string { return "client: not a proposal: " + e.Why }
 
-// ParseProposal reads the file of a proposal: {"title","summary","metadata","expedited","messages":[{"@type":...}]}. Every message
-// acts in the name of governance.
+// ParseProposal reads the file of a proposal: {"title","summary","metadata","expedited","messages":[{"@type":...}]}.
+// Every message acts in the name of governance.
 func ParseProposal(text []byte) (p Proposed, err error) {
 	var file struct {
 		Messages                 []json.RawMessage
@@ -152,7 +156,8 @@ func ParseProposal(text []byte) (p Proposed, err error) {
 }
 
 func (c *Client) submission(p Proposed, deposit uint64) (sdk.Msg, error) {
-	return govv1.NewMsgSubmitProposal(p.Messages, adapter.Coins(deposit), c.Address(), p.Metadata, p.Title, p.Summary, p.Expedited)
+	return govv1.NewMsgSubmitProposal(p.Messages, adapter.Coins(deposit), c.Address(), p.Metadata, p.Title, p.Summary,
+		p.Expedited)
 }
 
 // Propose makes a proposal with a deposit in uzen, and returns its number.
@@ -191,7 +196,8 @@ func (c *Client) DepositFor(ctx context.Context, id, amount uint64) (Result, err
 	return c.Submit(ctx, &govv1.MsgDeposit{ProposalId: id, Depositor: c.Address(), Amount: adapter.Coins(amount)})
 }
 
-var options = map[string]govv1.VoteOption{"yes": govv1.OptionYes, "no": govv1.OptionNo, "abstain": govv1.OptionAbstain, "veto": govv1.OptionNoWithVeto}
+var options = map[string]govv1.VoteOption{"yes": govv1.OptionYes, "no": govv1.OptionNo, "abstain": govv1.OptionAbstain,
+	"veto": govv1.OptionNoWithVeto}
 
 // VoteOptions are what can be voted.
 func VoteOptions() []string { return slices.Sorted(maps.Keys(options)) }
@@ -237,7 +243,9 @@ type update func(ctx context.Context, c *Client) (sdk.Msg, error)
 var updates = map[string]update{
 	"market": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		p, err := c.MarketParams(ctx)
-		return &marketpb.MsgUpdateParams{Authority: Governance(), Params: marketpb.Params{FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks}}, err
+		return &marketpb.MsgUpdateParams{Authority: Governance(), Params: marketpb.Params{
+			FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice,
+		}}, err
 	},
 	"registry": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		p, err := c.RegistryParams(ctx)
@@ -252,12 +260,13 @@ var updates = map[string]update{
 	"training": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		p, err := c.Penalty(ctx)
 		return &trainingpb.MsgUpdateParams{Authority: Governance(), Params: trainingpb.Params{
-			SlashPpm: p.SlashPPM, BountyPpm: p.BountyPPM, UnopenedPpm: p.UnopenedPPM, FirstPpm: p.FirstPPM, MemoryBlocks: p.MemoryBlocks,
+			SlashPpm: p.SlashPPM, BountyPpm: p.BountyPPM, UnopenedPpm: p.UnopenedPPM, FirstPpm: p.FirstPPM,
+			MemoryBlocks: p.MemoryBlocks,
 		}}, err
 	},
 	"beacon": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		r, err := beaconpb.NewQueryClient(c.conn).Params(ctx, &beaconpb.QueryParamsRequest{})
-		return &beaconpb.MsgUpdateParams{Authority: Governance(), Params: beaconpb.Params{Keep: r.GetParams().Keep}}, known(err)
+		return &beaconpb.MsgUpdateParams{Authority: Governance(), Params: r.GetParams()}, known(err)
 	},
 	"bank": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		r, err := banktypes.NewQueryClient(c.conn).Params(ctx, &banktypes.QueryParamsRequest{})

@@ -37,7 +37,8 @@ func (c *Client) Head(ctx context.Context) (Head, error) {
 		return Head{}, fmt.Errorf("client: %w", err)
 	}
 	h := Head{
-		ChainID: s.NodeInfo.Network, Height: min(s.SyncInfo.LatestBlockHeight, info.Response.LastBlockHeight), Time: s.SyncInfo.LatestBlockTime, CatchingUp: s.SyncInfo.CatchingUp,
+		ChainID: s.NodeInfo.Network, Height: min(s.SyncInfo.LatestBlockHeight, info.Response.LastBlockHeight),
+		Time: s.SyncInfo.LatestBlockTime, CatchingUp: s.SyncInfo.CatchingUp,
 		NodeID: string(s.NodeInfo.ID()), Power: s.ValidatorInfo.VotingPower, Address: s.ValidatorInfo.Address.String(),
 		Consensus: sdk.ConsAddress(s.ValidatorInfo.Address).String(), App: info.Response.Version,
 	}
@@ -108,8 +109,8 @@ func (c *Client) Signing(ctx context.Context, consensus string) (Signing, error)
 	return s, nil
 }
 
-// Missed is how many blocks of the window each validator did not sign, by the address of its votes in hexadecimal, and how many
-// blocks the window has.
+// Missed is how many blocks of the window each validator did not sign, by the address of its votes in hexadecimal, and
+// how many blocks the window has.
 func (c *Client) Missed(ctx context.Context) (by map[string]int64, window int64, err error) {
 	q := slashingtypes.NewQueryClient(c.conn)
 	params, err := q.Params(ctx, &slashingtypes.QueryParamsRequest{})

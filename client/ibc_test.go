@@ -96,20 +96,22 @@ func (s *shore) meet() {
 	s.t.Helper()
 	h := s.other.header(s.other.height(s.other.c))
 	s.trusted = h.GetHeight().GetRevisionHeight()
-	state := tendermint.NewClientState(s.other.config.ChainID, tendermint.DefaultTrustLevel, 14*24*time.Hour, 21*24*time.Hour, 10*time.Second,
+	state := tendermint.NewClientState(s.other.config.ChainID, tendermint.DefaultTrustLevel, 14*24*time.Hour,
+		21*24*time.Hour, 10*time.Second,
 		s.other.at(s.trusted), commitmenttypes.GetSDKSpecs(), []string{"upgrade", "upgradedIBCState"})
 	msg, err := clienttypes.NewMsgCreateClient(state, h.ConsensusState(), s.c.Address())
 	s.must(err)
 	s.light = s.do(msg, clienttypes.EventTypeCreateClient, clienttypes.AttributeKeyClientID)
 }
 
-// learn lets the light client see a block of the other chain with the state that it has now, and returns the proof of what is
-// there at a key, or that nothing is.
+// learn lets the light client see a block of the other chain with the state that it has now, and returns the proof of
+// what is there at a key, or that nothing is.
 func (s *shore) learn(key []byte) (proof []byte, at clienttypes.Height) {
 	s.t.Helper()
 	o := s.other
 	stands := o.height(o.c)
-	r, err := o.validator.Client().ABCIQueryWithOptions(s.ctx, "store/"+ibcexported.StoreKey+"/key", key, rpcclient.ABCIQueryOptions{Height: stands, Prove: true})
+	r, err := o.validator.Client().ABCIQueryWithOptions(s.ctx, "store/"+ibcexported.StoreKey+"/key", key,
+		rpcclient.ABCIQueryOptions{Height: stands, Prove: true})
 	s.must(err)
 	merkle, err := commitmenttypes.ConvertProofs(r.Response.ProofOps)
 	s.must(err)
@@ -129,63 +131,81 @@ func (s *shore) learn(key []byte) (proof []byte, at clienttypes.Height) {
 // join opens a connection and a channel between two chains that follow each other.
 func join(a, b *shore) {
 	a.t.Helper()
-	prefix, versions := commitmenttypes.NewMerklePrefix([]byte(ibcexported.StoreKey)), connectiontypes.GetCompatibleVersions()
+	prefix, versions := commitmenttypes.NewMerklePrefix([]byte(ibcexported.StoreKey)),
+		connectiontypes.GetCompatibleVersions()
 	const id = connectiontypes.AttributeKeyConnectionID
-	a.connection = a.do(connectiontypes.NewMsgConnectionOpenInit(a.light, b.light, prefix, versions[0], 0, a.c.Address()), connectiontypes.EventTypeConnectionOpenInit, id)
+	a.connection = a.do(connectiontypes.NewMsgConnectionOpenInit(a.light, b.light, prefix, versions[0], 0, a.c.Address()),
+		connectiontypes.EventTypeConnectionOpenInit, id)
 	proof, at := b.learn(host.ConnectionKey(a.connection))
-	b.connection = b.do(connectiontypes.NewMsgConnectionOpenTry(b.light, a.connection, a.light, prefix, versions, 0, proof, at, b.c.Address()), connectiontypes.EventTypeConnectionOpenTry, id)
+	b.connection = b.do(connectiontypes.NewMsgConnectionOpenTry(b.light, a.connection, a.light, prefix, versions, 0,
+		proof, at, b.c.Address()), connectiontypes.EventTypeConnectionOpenTry, id)
 	proof, at = a.learn(host.ConnectionKey(b.connection))
-	a.do(connectiontypes.NewMsgConnectionOpenAck(a.connection, b.connection, proof, at, versions[0], a.c.Address()), connectiontypes.EventTypeConnectionOpenAck, id)
+	a.do(connectiontypes.NewMsgConnectionOpenAck(a.connection, b.connection, proof, at, versions[0], a.c.Address()),
+		connectiontypes.EventTypeConnectionOpenAck, id)
 	proof, at = b.learn(host.ConnectionKey(a.connection))
-	b.do(connectiontypes.NewMsgConnectionOpenConfirm(b.connection, proof, at, b.c.Address()), connectiontypes.EventTypeConnectionOpenConfirm, id)
+	b.do(connectiontypes.NewMsgConnectionOpenConfirm(b.connection, proof, at, b.c.Address()),
+		connectiontypes.EventTypeConnectionOpenConfirm, id)
 
-	const port, version, order, channel = transfertypes.PortID, transfertypes.V1, channeltypes.UNORDERED, channeltypes.AttributeKeyChannelID
-	a.channel = a.do(channeltypes.NewMsgChannelOpenInit(port, version, order, []string{a.connection}, port, a.c.Address()), channeltypes.EventTypeChannelOpenInit, channel)
+	const port, version, order, channel = transfertypes.PortID, transfertypes.V1, channeltypes.UNORDERED,
+		channeltypes.AttributeKeyChannelID
+	a.channel = a.do(channeltypes.NewMsgChannelOpenInit(port, version, order, []string{a.connection}, port,
+		a.c.Address()), channeltypes.EventTypeChannelOpenInit, channel)
 	proof, at = b.learn(host.ChannelKey(port, a.channel))
-	b.channel = b.do(channeltypes.NewMsgChannelOpenTry(port, version, order, []string{b.connection}, port, a.channel, version, proof, at, b.c.Address()), channeltypes.EventTypeChannelOpenTry, channel)
+	b.channel = b.do(channeltypes.NewMsgChannelOpenTry(port, version, order, []string{b.connection}, port, a.channel,
+		version, proof, at, b.c.Address()), channeltypes.EventTypeChannelOpenTry, channel)
 	proof, at = a.learn(host.ChannelKey(port, b.channel))
-	a.do(channeltypes.NewMsgChannelOpenAck(port, a.channel, b.channel, version, proof, at, a.c.Address()), channeltypes.EventTypeChannelOpenAck, channel)
+	a.do(channeltypes.NewMsgChannelOpenAck(port, a.channel, b.channel, version, proof, at, a.c.Address()),
+		channeltypes.EventTypeChannelOpenAck, channel)
 	proof, at = b.learn(host.ChannelKey(port, a.channel))
-	b.do(channeltypes.NewMsgChannelOpenConfirm(port, b.channel, proof, at, b.c.Address()), channeltypes.EventTypeChannelOpenConfirm, channel)
+	b.do(channeltypes.NewMsgChannelOpenConfirm(port, b.channel, proof, at, b.c.Address()),
+		channeltypes.EventTypeChannelOpenConfirm, channel)
 }
 
 // send sends coins to the account on the other chain, and returns the packet that is to be relayed.
 func (s *shore) send(coin sdk.Coin, within time.Duration) channeltypes.Packet {
 	s.t.Helper()
 	until := uint64(time.Now().Add(within).UnixNano())
-	r, err := s.c.Submit(s.ctx, transfertypes.NewMsgTransfer(transfertypes.PortID, s.channel, coin, s.c.Address(), s.other.c.Address(), clienttypes.ZeroHeight(), until, ""))
+	r, err := s.c.Submit(s.ctx, transfertypes.NewMsgTransfer(transfertypes.PortID, s.channel, coin, s.c.Address(),
+		s.other.c.Address(), clienttypes.ZeroHeight(), until, ""))
 	s.must(err)
 	data, err := hex.DecodeString(s.said(r, channeltypes.EventTypeSendPacket, channeltypes.AttributeKeyDataHex))
 	s.must(err)
-	sequence, err := strconv.ParseUint(s.said(r, channeltypes.EventTypeSendPacket, channeltypes.AttributeKeySequence), 10, 64)
+	sequence, err := strconv.ParseUint(s.said(r, channeltypes.EventTypeSendPacket, channeltypes.AttributeKeySequence), 10,
+		64)
 	s.must(err)
-	return channeltypes.NewPacket(data, sequence, transfertypes.PortID, s.channel, transfertypes.PortID, s.other.channel, clienttypes.ZeroHeight(), until)
+	return channeltypes.NewPacket(data, sequence, transfertypes.PortID, s.channel, transfertypes.PortID, s.other.channel,
+		clienttypes.ZeroHeight(), until)
 }
 
 // receive relays a packet of the other chain to this one, and what came of it back.
 func (s *shore) receive(p channeltypes.Packet) {
 	s.t.Helper()
 	proof, at := s.learn(host.PacketCommitmentKey(p.SourcePort, p.SourceChannel, p.Sequence))
-	ack, err := hex.DecodeString(s.do(channeltypes.NewMsgRecvPacket(p, proof, at, s.c.Address()), channeltypes.EventTypeWriteAck, channeltypes.AttributeKeyAckHex))
+	ack, err := hex.DecodeString(s.do(channeltypes.NewMsgRecvPacket(p, proof, at, s.c.Address()),
+		channeltypes.EventTypeWriteAck, channeltypes.AttributeKeyAckHex))
 	s.must(err)
 	proof, at = s.other.learn(host.PacketAcknowledgementKey(p.DestinationPort, p.DestinationChannel, p.Sequence))
-	s.other.do(channeltypes.NewMsgAcknowledgement(p, ack, proof, at, s.other.c.Address()), channeltypes.EventTypeAcknowledgePacket, channeltypes.AttributeKeySequence)
+	s.other.do(channeltypes.NewMsgAcknowledgement(p, ack, proof, at, s.other.c.Address()),
+		channeltypes.EventTypeAcknowledgePacket, channeltypes.AttributeKeySequence)
 }
 
 // holds checks what the account has of a denomination.
 func (s *shore) holds(denom string, want int64) {
 	s.t.Helper()
-	conn := sdkclient.Context{}.WithClient(s.validator.Client()).WithCodec(s.codec.Codec).WithInterfaceRegistry(s.codec.Registry)
-	r, err := banktypes.NewQueryClient(conn).Balance(s.ctx, &banktypes.QueryBalanceRequest{Address: s.c.Address(), Denom: denom})
+	conn := sdkclient.Context{}.WithClient(s.validator.Client()).WithCodec(s.codec.Codec).WithInterfaceRegistry(
+		s.codec.Registry)
+	r, err := banktypes.NewQueryClient(conn).Balance(s.ctx,
+		&banktypes.QueryBalanceRequest{Address: s.c.Address(), Denom: denom})
 	s.must(err)
 	if r.Balance.Amount.Int64() != want {
 		s.t.Errorf("%s: %s, want %d", s.config.ChainID, r.Balance, want)
 	}
 }
 
-// Coins go to another of our chains as vouchers and come back; what was forged on the way is refused; what is not relayed in
-// time comes back, too. The headers are those that validators signed, the proofs those that they serve.
+// Coins go to another of our chains as vouchers and come back; what was forged on the way is refused; what is not
+// relayed in time comes back, too. The headers are those that validators signed, the proofs those that they serve.
 func TestTransferBetweenChains(t *testing.T) {
+	t.Parallel()
 	a, b := shores(t)
 	a.meet()
 	b.meet()
@@ -195,7 +215,8 @@ func TestTransferBetweenChains(t *testing.T) {
 	there := a.send(sdk.NewInt64Coin(adapter.Denom, 1000), time.Hour)
 	a.holds(adapter.Denom, funds-1000)
 	forged := there
-	forged.Data = transfertypes.NewFungibleTokenPacketData(adapter.Denom, "9000", a.c.Address(), b.c.Address(), "").GetBytes()
+	forged.Data = transfertypes.NewFungibleTokenPacketData(adapter.Denom, "9000", a.c.Address(), b.c.Address(),
+		"").GetBytes()
 	proof, at := b.learn(host.PacketCommitmentKey(there.SourcePort, there.SourceChannel, there.Sequence))
 	if r, err := b.c.Submit(b.ctx, channeltypes.NewMsgRecvPacket(forged, proof, at, b.c.Address())); err == nil {
 		t.Errorf("a forged packet is taken: %v", r.Events)
@@ -219,7 +240,8 @@ func TestTransferBetweenChains(t *testing.T) {
 		b.height(b.c)
 	}
 	proof, at = a.learn(host.PacketReceiptKey(lost.DestinationPort, lost.DestinationChannel, lost.Sequence))
-	a.do(channeltypes.NewMsgTimeout(lost, 1, proof, at, a.c.Address()), channeltypes.EventTypeTimeoutPacket, channeltypes.AttributeKeySequence)
+	a.do(channeltypes.NewMsgTimeout(lost, 1, proof, at, a.c.Address()), channeltypes.EventTypeTimeoutPacket,
+		channeltypes.AttributeKeySequence)
 	a.holds(adapter.Denom, funds-600)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Register makes the account a participant, as p says of its roles, place and hardware; the stake of p, in uzen, is added to
-// what the account has staked.
+// Register makes the account a participant, as p says of its roles, place and hardware; the stake of p, in uzen, is
+// added to what the account has staked.
 func (c *Client) Register(ctx context.Context, p registry.Participant) error {
 	return c.send(ctx, c.registration(p))
 }
@@ -32,8 +32,8 @@ func (c *Client) registration(p registry.Participant) sdk.Msg {
 	return m
 }
 
-// Enlist makes the account a participant as Register does, or, if it is one that declares the same, only says where it is
-// reached now; and makes its offers, in the same transaction. It stakes at the first time alone.
+// Enlist makes the account a participant as Register does, or, if it is one that declares the same, only says where it
+// is reached now; and makes its offers, in the same transaction. It stakes at the first time alone.
 func (c *Client) Enlist(ctx context.Context, p registry.Participant, offers ...market.Offer) error {
 	msgs := []sdk.Msg{c.registration(p)}
 	old, err := c.Participant(ctx, c.Address())
@@ -48,7 +48,8 @@ func (c *Client) Enlist(ctx context.Context, p registry.Participant, offers ...m
 		msgs[0] = &registrypb.MsgUpdateAddresses{Sender: c.Address(), PeerId: p.PeerID, Addresses: p.Addrs}
 	}
 	for _, o := range offers {
-		msgs = append(msgs, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(o.Role), Price: o.Price, Slots: o.Slots})
+		msgs = append(msgs, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(o.Role), Price: o.Price,
+			Slots: o.Slots})
 	}
 	_, err = c.Submit(ctx, msgs...)
 	return err
@@ -94,8 +95,8 @@ func (c *Client) OpenMeasure(ctx context.Context, results []canon.Digest) error 
 	return c.send(ctx, &registrypb.MsgOpenMeasure{Sender: c.Address(), Results: runpb.FromDigests(results)})
 }
 
-// Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as there
-// are slots; none withdraws the offer.
+// Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as
+// there are slots; none withdraws the offer.
 func (c *Client) Offer(ctx context.Context, role run.Role, price uint64, slots uint32) error {
 	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(role), Price: price, Slots: slots})
 }
@@ -105,13 +106,15 @@ func (c *Client) OfferHourly(ctx context.Context, role run.Role, hourly uint64, 
 	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(role), Hourly: hourly, Slots: slots})
 }
 
-// OfferPool offers the work of every worker that named the account as its pool, each in as many runs as there are slots.
+// OfferPool offers the work of every worker that named the account as its pool, each in as many runs as there are
+// slots.
 func (c *Client) OfferPool(ctx context.Context, price uint64, slots uint32) error {
-	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(run.Worker), Price: price, Slots: slots, Pool: true})
+	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(run.Worker), Price: price,
+		Slots: slots, Pool: true})
 }
 
-// Order places an order of the work that an opening shows (referee.Opening), and locks its budget. Consumer and At are the account and
-// the block.
+// Order places an order of the work that an opening shows (referee.Opening), and locks its budget. Consumer and At are
+// the account and the block.
 func (c *Client) Order(ctx context.Context, o market.Order, opening []byte) error {
 	return c.send(ctx, &marketpb.MsgOrder{
 		Sender: c.Address(), Terms: runpb.FromTerms(o.Terms), Budget: o.Budget, PriceCap: o.PriceCap,
@@ -171,7 +174,8 @@ func (c *Client) Measurements(ctx context.Context) ([]registry.Measurement, erro
 	return list[registry.Measurement](r.GetMeasurements(), err)
 }
 
-// Uptime of a participant that committed to a tier, in the epoch that goes on, and in parts per million; or ErrNotFound.
+// Uptime of a participant that committed to a tier, in the epoch that goes on, and in parts per million; or
+// ErrNotFound.
 func (c *Client) Uptime(ctx context.Context, id string) (registry.Uptime, uint32, error) {
 	r, err := registrypb.NewQueryClient(c.conn).Uptime(ctx, &registrypb.QueryUptimeRequest{Id: id})
 	u, err := one[registry.Uptime](r.GetUptime(), err)

@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -19,8 +21,10 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// A consumer waits for a lower price, raises its budget, pauses and cancels; what is not spent comes back to the last uzen.
+// A consumer waits for a lower price, raises its budget, pauses and cancels; what is not spent comes back to the last
+// uzen.
 func TestConsumerSteersItsJob(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.enlist("w0", run.Worker, 500)
 	n.enlist("w1", run.Worker, 900)
@@ -73,8 +77,10 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	n.checkMoney(c, []string{"w0", "w1", "v0"})
 }
 
-// A job whose budget does not cover another round waits for more, if its consumer wants that, and goes on when it has it.
+// A job whose budget does not cover another round waits for more, if its consumer wants that, and goes on when it has
+// it.
 func TestBudgetRunsOut(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.enlist("w0", run.Worker, 500)
 	n.enlist("w1", run.Worker, 600)
@@ -140,7 +146,8 @@ func TestMeasurement(t *testing.T) {
 		t.Fatalf("%+v check", m.Checks)
 	}
 	n.refused(w.OpenMeasure(n.ctx, results), registry.ErrMeasure, "registry", 9)
-	n.must(v.CheckMeasure(n.ctx, w.Address(), m.Sample(v.Address(), []canon.Digest{results[m.Picks[0]], results[m.Picks[1]]})))
+	n.must(v.CheckMeasure(n.ctx, w.Address(),
+		m.Sample(v.Address(), []canon.Digest{results[m.Picks[0]], results[m.Picks[1]]})))
 	n.must(w.OpenMeasure(n.ctx, results))
 	p, err := w.Participant(n.ctx, w.Address())
 	n.must(err)
@@ -182,8 +189,10 @@ func TestConditionsAndPools(t *testing.T) {
 	pool, c := n.clients["pool"], n.clients["consumer"]
 	for i, name := range []string{"w0", "w1"} {
 		n.must(n.clients[name].Register(n.ctx, registry.Participant{
-			Roles: []run.Role{run.Worker}, PeerID: "peer-" + name, Stake: 10_000_000, Pool: pool.Address(), Tier: registry.Bronze,
-			Hardware: registry.Hardware{Memory: 8192, Upload: 10_000, Region: []string{"eu", "us"}[i], Jurisdiction: "DE", Domain: name},
+			Roles: []run.Role{run.Worker}, PeerID: "peer-" + name, Stake: 10_000_000, Pool: pool.Address(),
+			Tier: registry.Bronze,
+			Hardware: registry.Hardware{Memory: 8192, Upload: 10_000, Region: []string{"eu", "us"}[i], Jurisdiction: "DE",
+				Domain: name},
 		}))
 	}
 	n.refused(pool.OfferPool(n.ctx, 300, 1), chainmarket.ErrRole, "market", 4)
@@ -191,7 +200,8 @@ func TestConditionsAndPools(t *testing.T) {
 	n.must(pool.OfferPool(n.ctx, 300, 1))
 	o := order("job")
 	o.Workers = market.Workers{Min: 1, Target: 2, Max: 2}
-	o.Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8192}}, Regions: []string{"eu"}, Tier: registry.Bronze}
+	o.Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8192}}, Regions: []string{"eu"},
+		Tier: registry.Bronze}
 	e, err := c.Estimate(n.ctx, owned(o, c))
 	n.must(err)
 	if e.Why != market.ConditionsUnmet || len(e.Passed) != 2 || len(e.May) != 1 { // the verifier is in no region
@@ -223,9 +233,11 @@ func TestConditionsAndPools(t *testing.T) {
 func TestParametersAreGoverned(t *testing.T) {
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
-	_, err := c.Submit(n.ctx, &marketpb.MsgUpdateParams{Authority: c.Address(), Params: marketpb.Params{FeePpm: 1, PauseBlocks: 1}})
+	_, err := c.Submit(n.ctx, &marketpb.MsgUpdateParams{Authority: c.Address(),
+		Params: marketpb.Params{FeePpm: 1, PauseBlocks: 1}})
 	n.refused(err, adapter.ErrAuthority, "market", 15)
-	_, err = c.Submit(n.ctx, &registrypb.MsgUpdateParams{Authority: c.Address(), Params: registrypb.FromParams(registry.DefaultParams())})
+	_, err = c.Submit(n.ctx, &registrypb.MsgUpdateParams{Authority: c.Address(),
+		Params: registrypb.FromParams(registry.DefaultParams())})
 	n.refused(err, adapter.ErrAuthority, "registry", 11)
 	_, err = c.Submit(n.ctx, &registrypb.MsgAttest{Authority: c.Address(), Participant: c.Address(), Attested: true})
 	n.refused(err, adapter.ErrAuthority, "registry", 11)
@@ -240,5 +252,29 @@ func TestParametersAreGoverned(t *testing.T) {
 	n.must(err)
 	if p != market.DefaultParams() || p.FeePPM != market.FeePPM || reward.DefaultSlashPPM == 0 {
 		t.Errorf("%+v", p)
+	}
+	for _, module := range []string{"beacon", "market", "registry", "training"} {
+		draftHasAll(n, c, module)
+	}
+}
+
+// draftHasAll finds parameters that a draft would set to zero. A new network has none that is.
+func draftHasAll(n *network, c *client.Client, module string) {
+	n.t.Helper()
+	text, err := c.Draft(n.ctx, module)
+	n.must(err)
+	var draft struct {
+		Messages []struct {
+			Params map[string]any `json:"params"`
+		} `json:"messages"`
+	}
+	n.must(json.Unmarshal(text, &draft))
+	if len(draft.Messages) != 1 || len(draft.Messages[0].Params) == 0 {
+		n.t.Fatalf("%s: a draft without parameters: %s", module, text)
+	}
+	for name, v := range draft.Messages[0].Params {
+		if fmt.Sprint(v) == "0" || fmt.Sprint(v) == "" {
+			n.t.Errorf("%s: the draft sets %s to zero", module, name)
+		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// Member is a client that speaks for one member of one run: what its role sees of the chain, and what its party says. It
-// implements party.Chain.
+// Member is a client that speaks for one member of one run: what its role sees of the chain, and what its party says.
+// It implements party.Chain.
 type Member struct {
 	*Client
 	Job       string
@@ -40,35 +40,37 @@ func (m Member) Observe(ctx context.Context, height int64) (*role.Block, error) 
 func (m Member) Send(ctx context.Context, a role.Action) error {
 	switch a := a.(type) {
 	case role.Commit:
-		return m.Commit(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Commit)
+		return m.Commit(ctx, m.Job, a.Work, a.Commit)
 	case role.Pass:
-		return m.Pass(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
+		return m.Pass(ctx, m.Job, a.Work, a.Seal)
 	case party.Unseal:
-		return m.Unseal(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Opening)
+		return m.Unseal(ctx, m.Job, a.Work, a.Opening)
 	case role.Unmask:
-		return m.Unmask(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Nonce, a.Segments)
+		return m.Unmask(ctx, m.Job, a.Work, a.Nonce, a.Segments)
 	case role.Confess:
-		return m.Confess(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
+		return m.Confess(ctx, m.Job, a.Work)
 	case role.Report:
-		return m.Report(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.DistancePPM, a.CosinePPM)
+		return m.Report(ctx, m.Job, a.Work, a.Seal, a.Outside)
+	case role.ShowReport:
+		return m.ShowReport(ctx, m.Job, a.Work, a.Finding, a.Salt)
 	case role.Suspect:
-		return m.Suspect(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
+		return m.Suspect(ctx, m.Job, a.Work)
 	case role.Challenge:
-		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Segment, a.Commitment)
+		return m.Challenge(ctx, m.Job, a.Work, a.Segment, a.Commitment)
 	case party.Refutation:
 		return m.Refute(ctx, m.Job, a.Wrong, a.Shown)
 	case party.Move:
-		return m.Move(ctx, m.Job, a.Game.Config.Round, a.Game.Config.Unit, a.Game.Config.Attempt, a.Made)
+		return m.Move(ctx, m.Job, role.Disputed(a.Game), a.Made)
 	case role.Attest:
 		return m.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
 	case role.Prove:
-		return m.Prove(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
+		return m.Prove(ctx, m.Job, a.Work, a.Seal)
 	case role.Leave:
 		return m.Leave(ctx, m.Job)
 	case role.Return:
 		return m.Return(ctx, m.Job)
 	case role.Missing:
-		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Slice)
+		return m.Missing(ctx, m.Job, a.Work, a.Slice)
 	case role.SealSlice:
 		return m.SealSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.Seal)
 	case role.ShowSlice:

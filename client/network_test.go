@@ -48,7 +48,8 @@ func startChain(t *testing.T, chainID string, names ...string) *network {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: chainID, BlockTime: 50 * time.Millisecond, Log: t.Output(), Referee: nowork.Open}}
+	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: chainID,
+		BlockTime: 50 * time.Millisecond, Log: t.Output(), Referee: nowork.Open}}
 	for _, name := range names {
 		n.config.Accounts = append(n.config.Accounts, chain.Funded{Address: key(name).Address(), Amount: funds})
 	}
@@ -110,7 +111,8 @@ func (n *network) refused(err error, rule error, space string, code uint32) {
 func (n *network) enlist(name string, role run.Role, price uint64) {
 	n.t.Helper()
 	c := n.clients[name]
-	n.must(c.Register(n.ctx, registry.Participant{Roles: []run.Role{role}, PeerID: "peer-" + name, Addrs: []string{"/ip4/127.0.0.1/tcp/4001"}, Device: "test", Stake: stake}))
+	n.must(c.Register(n.ctx, registry.Participant{Roles: []run.Role{role}, PeerID: "peer-" + name,
+		Addrs: []string{"/ip4/127.0.0.1/tcp/4001"}, Device: "test", Stake: stake}))
 	n.must(c.Offer(n.ctx, role, price, 1))
 }
 
@@ -185,7 +187,7 @@ func (n *network) unseal(ctx context.Context, c *client.Client, s run.State) {
 			if u.Status == run.Sealed && u.Verifier == c.Address() && !u.Question.IsZero() {
 				o, err := seal(s, l.Round, *u).Open(u.Question, end(l.Round, u.Index))
 				n.must(err)
-				n.unlessOvertaken(c.Unseal(ctx, s.Terms.Job, l.Round, u.Index, u.Attempt, o))
+				n.unlessOvertaken(c.Unseal(ctx, s.Terms.Job, u.ID(l.Round), o))
 			}
 		}
 	}
@@ -208,15 +210,15 @@ func (n *network) play(name, job string) {
 			return
 		}
 		for _, u := range s.Work(c.Address()) {
-			n.unlessOvertaken(c.Commit(ctx, job, s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+			n.unlessOvertaken(c.Commit(ctx, job, u.ID(s.Round), commitment(s.Round, u.Index)))
 		}
 		for _, d := range s.Audits(c.Address()) {
 			if d.Worker == n.liar {
-				n.must(c.Challenge(ctx, job, d.Round, d.Index, d.Attempt, 0, d.Commit.Digest()))
-				n.must(c.Move(ctx, job, d.Round, d.Index, d.Attempt, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+				n.must(c.Challenge(ctx, job, d.ID(), 0, d.Commit.Digest()))
+				n.must(c.Move(ctx, job, d.ID(), dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 				break // the verdict changed the other duties
 			}
-			n.unlessOvertaken(c.Pass(ctx, job, d.Round, d.Index, d.Attempt, seal(s, d.Round, d.Unit).Root()))
+			n.unlessOvertaken(c.Pass(ctx, job, d.ID(), seal(s, d.Round, d.Unit).Root()))
 		}
 		n.unseal(ctx, c, s)
 		if s.Phase == run.Attest && !s.Voted(c.Address()) {

@@ -18,11 +18,12 @@ import (
 	"github.com/starling-network/starling/client"
 )
 
-// Wallets that keep numbers as doubles read those of all accounts: of the genesis, of modules and new ones, and of a chain
-// that goes on from an export. No two accounts have the same.
+// Wallets that keep numbers as doubles read those of all accounts: of the genesis, of modules and new ones, and of a
+// chain that goes on from an export. No two accounts have the same.
 func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
 	payer := client.KeyFromSeed(canon.Sum("payer"))
-	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))}, []chain.Funded{{Address: payer.Address(), Amount: 100}})
+	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
+		[]chain.Funded{{Address: payer.Address(), Amount: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +35,15 @@ func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = a.Close() })
-		if _, err = a.InitChain(&abci.RequestInitChain{ChainId: doc.ChainID, Time: doc.GenesisTime, InitialHeight: 1, ConsensusParams: &params, AppStateBytes: state}); err != nil {
+		if _, err = a.InitChain(&abci.RequestInitChain{ChainId: doc.ChainID, Time: doc.GenesisTime, InitialHeight: 1,
+			ConsensusParams: &params, AppStateBytes: state}); err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
 	execute := func(a *app.App, height int64, txs ...[]byte) {
-		r, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Height: height, Time: doc.GenesisTime.Add(time.Duration(height) * time.Second), Txs: txs})
+		r, err := a.FinalizeBlock(&abci.RequestFinalizeBlock{Height: height,
+			Time: doc.GenesisTime.Add(time.Duration(height) * time.Second), Txs: txs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,10 +84,12 @@ func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
 		var messages []sdk.Msg
 		for _, name := range to {
 			messages = append(messages, &banktypes.MsgSend{
-				FromAddress: payer.Address(), ToAddress: client.KeyFromSeed(canon.Sum(name)).Address(), Amount: sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, 1)),
+				FromAddress: payer.Address(), ToAddress: client.KeyFromSeed(canon.Sum(name)).Address(),
+				Amount: sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, 1)),
 			})
 		}
-		tx, err := client.Sign(t.Context(), payer, client.Account{ChainID: doc.ChainID, Number: number, Sequence: sequence}, 0, messages...)
+		tx, err := client.Sign(t.Context(), payer, client.Account{ChainID: doc.ChainID, Number: number, Sequence: sequence},
+			0, messages...)
 		if err != nil {
 			t.Fatal(err)
 		}

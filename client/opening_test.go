@@ -24,14 +24,16 @@ import (
 // realOrder is an order of work that somebody could do, and its opening.
 func realOrder(n *network, job string, change func(*program.Program)) (market.Order, []byte) {
 	n.t.Helper()
-	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 32})
+	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8,
+		"vocab_size": 32})
 	n.must(err)
 	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, 2, 8)
 	n.must(err)
 	change(step)
 	m := data.Manifest{Vocab: 32, Width: 2, TrainTokens: 1000, ShardTokens: 1000, Shards: make([]canon.Digest, 1)}
 	s := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Program: step.Digest(), Data: m.Digest(), Rounds: 1, Steps: 3, Segment: 1, Units: 1, Batch: 2, Length: 8,
+		Version: 1, Numerics: kernel.Version, Program: step.Digest(), Data: m.Digest(), Rounds: 1, Steps: 3, Segment: 1,
+		Units: 1, Batch: 2, Length: 8,
 		Rate: train.Rate{Kind: train.Constant, Peak: 0.1}, Beta1: 0.9, Beta2: 0.95, Genesis: canon.Sum("genesis"),
 		Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 	}
@@ -40,8 +42,8 @@ func realOrder(n *network, job string, change func(*program.Program)) (market.Or
 	return o, referee.Opening(s, step, m)
 }
 
-// The chain takes no order of work of which a dispute could not be decided, nor one that pays for other operations than those of the
-// work: nobody has a seat in it who could lose stake for nothing.
+// The chain takes no order of work of which a dispute could not be decided, nor one that pays for other operations than
+// those of the work: nobody has a seat in it who could lose stake for nothing.
 func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 	n := start(t, "consumer")
 	n.validator.Stop()
@@ -52,7 +54,8 @@ func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 	bad, hidden := realOrder(n, "bad", func(p *program.Program) {
 		p.Ops = append(slices.Clone(p.Ops),
 			program.Operator{Kind: program.Iota, Out: tensor.Make(tensor.Float32, 1<<20), Ints: []int64{0}},
-			program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, 1<<20), In: []int32{int32(len(p.Ops))}, Ints: []int64{0}})
+			program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, 1<<20), In: []int32{int32(len(p.Ops))},
+				Ints: []int64{0}})
 	})
 	err := c.Order(n.ctx, bad, hidden)
 	if n.refused(err, dispute.ErrWork, "market", 17); !strings.Contains(err.Error(), "FirstMax") {
@@ -61,8 +64,9 @@ func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 	n.refused(c.Order(n.ctx, good, nil), dispute.ErrWork, "market", 17)
 	n.refused(c.Order(n.ctx, good, hidden), dispute.ErrWork, "market", 17)
 	for name, change := range map[string]func(*run.Terms){
-		"operations": func(t *run.Terms) { t.UnitFlops = 1e19 }, "rounds": func(t *run.Terms) { t.Rounds = 2 }, "segments": func(t *run.Terms) { t.Segments = 1 },
-		"genesis": func(t *run.Terms) { t.Genesis.Root = canon.Sum("another") },
+		"operations": func(t *run.Terms) { t.UnitFlops = 1e19 }, "rounds": func(t *run.Terms) { t.Rounds = 2 },
+		"segments": func(t *run.Terms) { t.Segments = 1 },
+		"genesis":  func(t *run.Terms) { t.Genesis.Root = canon.Sum("another") },
 	} {
 		other := good
 		change(&other.Terms)

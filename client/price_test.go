@@ -1,13 +1,33 @@
 package client
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/client/gas"
+)
 
 // What a validator says of its price is a stranger's: one that asks for nothing, or for what is no price, is no fee.
+// Where the chain asks for more than the validator, that is paid.
 func TestFeeOf(t *testing.T) {
-	for words, want := range map[string]string{"0.01uzen": "21uzen", "1uzen": "2001uzen", "": "", "much": ""} {
-		f, err := feeOf(words, 1000)
-		if (err == nil) != (want != "") || f.Amount.String() != want {
-			t.Errorf("%q: %s (%v), want %q", words, f.Amount, err, want)
+	for words, c := range map[string]struct {
+		million uint64
+		want    string
+	}{"0.01uzen": {0, "20uzen"}, "0.0001uzen": {10_000, "20uzen"}, "1uzen": {10_000, "2000uzen"},
+		"0.0099uzen": {0, "20uzen"}, "": {0, ""}, "much": {10_000, ""}} {
+		price, err := higher(words, c.million)
+		var f Fee
+		if err == nil {
+			f, err = feeFor(price, 2000)
 		}
+		if (err == nil) != (c.want != "") || f.Amount.String() != c.want {
+			t.Errorf("%q: %s (%v), want %q", words, f.Amount, err, c.want)
+		}
+	}
+	if app.ErrBusy.Codespace() != busySpace || app.ErrBusy.ABCICode() != busyCode {
+		t.Errorf("a busy validator says %s %d", app.ErrBusy.Codespace(), app.ErrBusy.ABCICode())
+	}
+	if gas.Most != app.MaxGas {
+		t.Errorf("clients declare at most %d units of gas, chains take %d", gas.Most, app.MaxGas)
 	}
 }

@@ -32,7 +32,8 @@ func (c *Client) Run(ctx context.Context, job string) (run.State, error) {
 
 // Lineage is the attested checkpoint of a round, from 1; ErrNotFound before it is attested.
 func (c *Client) Lineage(ctx context.Context, job string, round uint32) (run.Entry, error) {
-	r, err := trainingpb.NewQueryClient(c.conn).Lineage(ctx, &trainingpb.QueryLineageRequest{Job: job, From: round, Limit: 1})
+	r, err := trainingpb.NewQueryClient(c.conn).Lineage(ctx,
+		&trainingpb.QueryLineageRequest{Job: job, From: round, Limit: 1})
 	entries, err := list[run.Entry](r.GetEntries(), err)
 	switch {
 	case err != nil:
@@ -52,7 +53,8 @@ func (c *Client) Receipts(ctx context.Context, job string) ([]reward.Receipt, er
 func (c *Client) ReceiptsFrom(ctx context.Context, job string, from uint64) ([]reward.Receipt, error) {
 	var all []reward.Receipt
 	for {
-		r, err := trainingpb.NewQueryClient(c.conn).Receipts(ctx, &trainingpb.QueryReceiptsRequest{Job: job, From: from + uint64(len(all))})
+		r, err := trainingpb.NewQueryClient(c.conn).Receipts(ctx,
+			&trainingpb.QueryReceiptsRequest{Job: job, From: from + uint64(len(all))})
 		page, err := list[reward.Receipt](r.GetReceipts(), err)
 		if err != nil || len(page) == 0 {
 			return all, err
@@ -82,8 +84,14 @@ func (c *Client) Seals(ctx context.Context, job string, round uint32) ([]trainin
 
 // Runs are the identifiers of the jobs that have a run, in order: all of them, or those that are not over.
 func (c *Client) Runs(ctx context.Context, active bool) ([]string, error) {
-	r, err := trainingpb.NewQueryClient(c.conn).Runs(ctx, &trainingpb.QueryRunsRequest{Active: active})
-	return r.GetJobs(), known(err)
+	var all []string
+	for next := (&trainingpb.QueryRunsRequest{Active: active}); ; next.After = all[len(all)-1] {
+		r, err := trainingpb.NewQueryClient(c.conn).Runs(ctx, next)
+		if err != nil || len(r.Jobs) == 0 {
+			return all, known(err)
+		}
+		all = append(all, r.Jobs...)
+	}
 }
 
 // Participants are all participants of the network, in order of address.
@@ -109,8 +117,16 @@ func (c *Client) Participant(ctx context.Context, id string) (registry.Participa
 
 // Offers are all offers, in order of role and address.
 func (c *Client) Offers(ctx context.Context) ([]market.Offer, error) {
-	r, err := marketpb.NewQueryClient(c.conn).Offers(ctx, &marketpb.QueryOffersRequest{})
-	return list[market.Offer](r.GetOffers(), err)
+	var all []market.Offer
+	for next := (&marketpb.QueryOffersRequest{}); ; {
+		r, err := marketpb.NewQueryClient(c.conn).Offers(ctx, next)
+		page, err := list[market.Offer](r.GetOffers(), err)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+		next.Role, next.After = uint32(page[len(page)-1].Role), page[len(page)-1].ID
+	}
 }
 
 // Placed is an order and what became of it.
@@ -122,19 +138,20 @@ type Placed struct {
 
 // Orders are the open orders, in order of job.
 func (c *Client) Orders(ctx context.Context) ([]Placed, error) {
-	r, err := marketpb.NewQueryClient(c.conn).Orders(ctx, &marketpb.QueryOrdersRequest{})
-	if err != nil {
-		return nil, known(err)
-	}
 	var all []Placed
-	for _, o := range r.Orders {
-		p, err := placed(o)
-		if err != nil {
-			return nil, err
+	for next := (&marketpb.QueryOrdersRequest{}); ; next.After = all[len(all)-1].ID {
+		r, err := marketpb.NewQueryClient(c.conn).Orders(ctx, next)
+		if err != nil || len(r.Orders) == 0 {
+			return all, known(err)
 		}
-		all = append(all, p)
+		for _, o := range r.Orders {
+			p, err := placed(o)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, p)
+		}
 	}
-	return all, nil
 }
 
 // PlacedOrder is the order of a job, open or not; or ErrNotFound.
@@ -171,7 +188,8 @@ func (c *Client) Beacon(ctx context.Context, height int64) (canon.Digest, error)
 
 // Balance of an account, in uzen.
 func (c *Client) Balance(ctx context.Context, address string) (uint64, error) {
-	r, err := banktypes.NewQueryClient(c.conn).Balance(ctx, &banktypes.QueryBalanceRequest{Address: address, Denom: adapter.Denom})
+	r, err := banktypes.NewQueryClient(c.conn).Balance(ctx,
+		&banktypes.QueryBalanceRequest{Address: address, Denom: adapter.Denom})
 	if err != nil {
 		return 0, known(err)
 	}

@@ -28,7 +28,8 @@ func (c *Client) Registration(ctx context.Context, height int64) (v registrant.V
 	return v, err
 }
 
-// Declare does what a registrant wants said on the chain: everything but Gauge. An Ask is for so many steps in each segment.
+// Declare does what a registrant wants said on the chain: everything but Gauge. An Ask is for so many steps in each
+// segment.
 func (c *Client) Declare(ctx context.Context, a role.Action, steps uint32) error {
 	switch a := a.(type) {
 	case registrant.Beat:

@@ -12,11 +12,12 @@ import (
 
 // ReportPeer says what the account fetched from another member of a run since its last report, and how far away it is.
 func (c *Client) ReportPeer(ctx context.Context, job, peer string, l registry.Link) error {
-	return c.send(ctx, &rewardpb.MsgReport{Sender: c.Address(), Job: job, Peer: peer, Bytes: l.Bytes, Millis: l.Millis, Rtt: l.RTT})
+	return c.send(ctx, &rewardpb.MsgReport{Sender: c.Address(), Job: job, Peer: peer, Bytes: l.Bytes, Millis: l.Millis,
+		Rtt: l.RTT})
 }
 
-// Links are what the members of a run reported of each other in the epoch that goes on; of everybody if job is "". At most a
-// thousand are told.
+// Links are what the members of a run reported of each other in the epoch that goes on; of everybody if job is "". At
+// most a thousand are told.
 func (c *Client) Links(ctx context.Context, job string) ([]registry.Measured, error) {
 	r, err := rewardpb.NewQueryClient(c.conn).Links(ctx, &rewardpb.QueryLinksRequest{Job: job})
 	return list[registry.Measured](r.GetLinks(), err)
@@ -39,7 +40,8 @@ type Held struct {
 	Due    uint64 // uzen that it may claim
 }
 
-// Model is the model of a job, and what an account holds of it; ErrNotFound if its order granted no shares or its run goes on.
+// Model is the model of a job, and what an account holds of it; ErrNotFound if its order granted no shares or its run
+// goes on.
 func (c *Client) Model(ctx context.Context, job, holder string) (Held, error) {
 	r, err := rewardpb.NewQueryClient(c.conn).Model(ctx, &rewardpb.QueryModelRequest{Job: job, Holder: holder})
 	m, err := one[reward.Model](r.GetModel(), err)
@@ -58,11 +60,12 @@ func (c *Client) Penalty(ctx context.Context) (reward.Penalty, error) {
 	return one[reward.Penalty](r.GetParams(), err)
 }
 
-// Book are the receipts of an epoch (epoch/NUMBER) or of the revenue of a model (model/JOB), in order: most of them from a number on,
-// or with 0 all.
+// Book are the receipts of an epoch (epoch/NUMBER) or of the revenue of a model (model/JOB), in order: most of them
+// from a number on, or with 0 all.
 func (c *Client) Book(ctx context.Context, book string, from uint64, most int) (all []reward.Receipt, err error) {
 	for most == 0 || len(all) < most {
-		r, err := rewardpb.NewQueryClient(c.conn).Book(ctx, &rewardpb.QueryBookRequest{Book: book, From: from + uint64(len(all)), Limit: uint32(most)})
+		r, err := rewardpb.NewQueryClient(c.conn).Book(ctx,
+			&rewardpb.QueryBookRequest{Book: book, From: from + uint64(len(all)), Limit: uint32(most)})
 		page, err := list[reward.Receipt](r.GetReceipts(), err)
 		if err != nil || len(page) == 0 {
 			return all, err
@@ -72,7 +75,8 @@ func (c *Client) Book(ctx context.Context, book string, from uint64, most int) (
 	return all, nil
 }
 
-// Rewarded are the receipts of an account of epochs and of the revenue of models, the latest first; the latest thousand.
+// Rewarded are the receipts of an account of epochs and of the revenue of models, the latest first; the latest
+// thousand.
 func (c *Client) Rewarded(ctx context.Context, account string) ([]reward.Receipt, error) {
 	r, err := rewardpb.NewQueryClient(c.conn).Receipts(ctx, &rewardpb.QueryReceiptsRequest{Account: account})
 	return list[reward.Receipt](r.GetReceipts(), err)

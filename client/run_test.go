@@ -62,7 +62,7 @@ type ruling bool
 func (r ruling) Parts(dispute.Claim) uint64 { return 1 }
 
 func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
-	return dispute.Ruling{Right: bool(r), What: "as the test wants it"}, nil
+	return dispute.Ruling{Right: bool(r)}, nil
 }
 
 func (ruling) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
@@ -85,6 +85,7 @@ func (r ruling) open(canon.Digest, []byte) (training.Case, error) { return r, ni
 const first = 500_000
 
 func TestLiarIsConvicted(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.referee(ruling(false))
 	n.liar = key("w0").Address()
@@ -136,26 +137,28 @@ func TestFalseChallenge(t *testing.T) {
 	s := n.until(consumer, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
 			for _, u := range s.Work(key(name).Address()) {
-				n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+				n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
 			}
 		}
 		return len(s.Audits(key("v0").Address())) > 0
 	})
 	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
-	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 99, unit.Commit.Digest()), dispute.ErrConfig, "training", 18)
-	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, unit.Commit.Digest()))
+	n.refused(v0.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 99, unit.Commit.Digest()), dispute.ErrConfig,
+		"training", 18)
+	n.must(v0.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
-	n.refused(n.clients["w0"].Move(n.ctx, "job", 0, unit.Index, 0, leaf), dispute.ErrNotYours, "training", 20)
-	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, 0, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove, "training", 22)
-	n.must(v0.Move(n.ctx, "job", 0, unit.Index, 0, leaf))
+	n.refused(n.clients["w0"].Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), dispute.ErrNotYours, "training", 20)
+	n.refused(v0.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove,
+		"training", 22)
+	n.must(v0.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf))
 	p, err := v0.Participant(n.ctx, v0.Address())
 	n.must(err)
 	if !p.Jailed || p.Stake != stake-first {
 		t.Errorf("the false challenger after the verdict: %+v", p)
 	}
-	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, 0, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(v0.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), training.ErrNoDispute, "training", 17)
 	// It was the only verifier of a run that wants audits, which waits for another.
-	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, 0, canon.Sum("seal")), run.ErrInactive, "training", 6)
+	n.refused(v0.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal")), run.ErrInactive, "training", 6)
 	s, err = consumer.Run(n.ctx, "job")
 	n.must(err)
 	if m, _ := s.Member(v0.Address()); s.Phase == run.Halted || m.Active {
@@ -163,9 +166,10 @@ func TestFalseChallenge(t *testing.T) {
 	}
 }
 
-// Who has no part in a run, and is not even registered, challenges a unit with a bond from its account, wins, and has its bond and
-// the bounty. With right work it loses half of the bond.
+// Who has no part in a run, and is not even registered, challenges a unit with a bond from its account, wins, and has
+// its bond and the bounty. With right work it loses half of the bond.
 func TestStrangerChallenges(t *testing.T) {
+	t.Parallel()
 	for _, lies := range []bool{true, false} {
 		n := start(t, "consumer", "w0", "w1", "v0", "x")
 		n.referee(ruling(!lies))
@@ -178,16 +182,16 @@ func TestStrangerChallenges(t *testing.T) {
 		s := n.until(consumer, "job", func(s run.State) bool {
 			for _, name := range []string{"w0", "w1"} {
 				for _, u := range s.Work(key(name).Address()) {
-					n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+					n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
 				}
 			}
 			return len(s.Audits(key("v0").Address())) > 0
 		})
 		unit := s.Audits(key("v0").Address())[0]
-		n.must(x.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, unit.Commit.Digest()))
+		n.must(x.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
 		bond := registry.DefaultParams().VerifierStake
 		n.balance("x", funds-bond)
-		n.must(x.Move(n.ctx, "job", 0, unit.Index, 0, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+		n.must(x.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 		p, err := x.Participant(n.ctx, x.Address())
 		n.must(err)
 		if lies {
@@ -201,13 +205,15 @@ func TestStrangerChallenges(t *testing.T) {
 		if !p.Jailed || p.Stake != bond/2 {
 			t.Errorf("the stranger who was wrong: %+v", p)
 		}
-		n.refused(x.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, unit.Commit.Digest()), chainregistry.ErrJailed, "registry", 16)
-		n.must(n.clients["v0"].Pass(n.ctx, "job", 0, unit.Index, 0, canon.Sum("seal"))) // its audit goes on
+		n.refused(x.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()), chainregistry.ErrJailed,
+			"registry", 16)
+		n.must(n.clients["v0"].Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal"))) // its audit goes on
 	}
 }
 
 // A worker plants a fault in all that it commits to; the verifier finds each, and nobody loses anything.
 func TestPlantedFaults(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.referee(ruling(false))
 	n.enlist("w0", run.Worker, 500)
@@ -222,7 +228,7 @@ func TestPlantedFaults(t *testing.T) {
 				if i == 0 {
 					c.Segments = audit.Plant(nonce(s.Round, u.Index), c.Segments)
 				}
-				n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, c))
+				n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), c))
 			}
 		}
 		return len(s.Audits(v0.Address())) > 0
@@ -231,16 +237,17 @@ func TestPlantedFaults(t *testing.T) {
 	for _, d := range s.Audits(v0.Address()) {
 		worker, right := n.named(d.Worker), commitment(0, d.Index)
 		show := func() error {
-			return worker.Unmask(n.ctx, "job", 0, d.Index, 0, nonce(0, d.Index), right.Segments)
+			return worker.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, nonce(0, d.Index), right.Segments)
 		}
 		if slices.Equal(d.Commit.Segments, right.Segments) {
 			continue
 		}
 		n.refused(show(), run.ErrWrongPhase, "training", 9)
-		n.must(v0.Challenge(n.ctx, "job", 0, d.Index, 0, 1, d.Commit.Digest()))
-		n.refused(worker.Unmask(n.ctx, "job", 0, d.Index, 0, canon.Sum("another"), right.Segments), run.ErrBadPlant, "training", 26)
+		n.must(v0.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()))
+		n.refused(worker.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, canon.Sum("another"), right.Segments),
+			run.ErrBadPlant, "training", 26)
 		n.must(show())
-		n.refused(v0.Challenge(n.ctx, "job", 0, d.Index, 0, 1, d.Commit.Digest()), run.ErrStale, "training", 7)
+		n.refused(v0.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()), run.ErrStale, "training", 7)
 		shown++
 	}
 	games, err := consumer.Disputes(n.ctx, "job")
@@ -256,13 +263,13 @@ func TestPlantedFaults(t *testing.T) {
 		t.Fatalf("%d faults shown, %d disputes, audits %+v", shown, len(games), after.Audits(v0.Address()))
 	}
 	unit := after.Audits(v0.Address())[0]
-	n.must(v0.Pass(n.ctx, "job", 0, unit.Index, 0, seal(after, 0, unit.Unit).Root()))
+	n.must(v0.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, seal(after, 0, unit.Unit).Root()))
 	asked := n.until(consumer, "job", func(s run.State) bool {
 		l, _ := s.At(0)
 		return !l.Units[unit.Index].Question.IsZero()
 	})
 	l, _ := asked.At(0)
-	n.refused(v0.Unseal(n.ctx, "job", 0, unit.Index, 0, audit.Opening{}), run.ErrBadOpening, "training", 24)
+	n.refused(v0.Unseal(n.ctx, "job", run.UnitID{Unit: unit.Index}, audit.Opening{}), run.ErrBadOpening, "training", 24)
 	n.unseal(n.ctx, v0, asked)
 	now, err := consumer.Run(n.ctx, "job")
 	n.must(err)
@@ -274,7 +281,7 @@ func TestPlantedFaults(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	n.must(n.clients["w0"].Suspect(n.ctx, "job", 0, unitOf(now, key("w1").Address()), 0))
+	n.must(n.clients["w0"].Suspect(n.ctx, "job", run.UnitID{Unit: unitOf(now, key("w1").Address())}))
 }
 
 // unitOf is a unit of round 0 of a worker.

@@ -18,7 +18,9 @@ import (
 func (c *Client) Holders(ctx context.Context, job string) (all []reward.Holding, err error) {
 	var next []byte
 	for {
-		r, err := banktypes.NewQueryClient(c.conn).DenomOwners(ctx, &banktypes.QueryDenomOwnersRequest{Denom: chainreward.Denom(job), Pagination: &query.PageRequest{Key: next, Limit: 1000}})
+		r, err := banktypes.NewQueryClient(c.conn).DenomOwners(ctx,
+			&banktypes.QueryDenomOwnersRequest{Denom: chainreward.Denom(job),
+				Pagination: &query.PageRequest{Key: next, Limit: 1000}})
 		if err != nil {
 			return nil, known(err)
 		}

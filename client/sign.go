@@ -8,6 +8,8 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/types/tx/signing"
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+
+	"github.com/starling-network/starling/client/gas"
 )
 
 // Account is where a transaction stands in the life of its account, and what it pays.
@@ -16,6 +18,7 @@ type Account struct {
 	Number   uint64 // of the account on the chain
 	Sequence uint64 // transactions that the account has made
 	Fee      Fee
+	Memo     string // a note that everybody reads
 }
 
 // Sign makes the bytes of a transaction that is void after a height.
@@ -28,8 +31,9 @@ func Sign(ctx context.Context, signer Signer, a Account, until uint64, msgs ...s
 	if err := b.SetMsgs(msgs...); err != nil {
 		return nil, err
 	}
-	b.SetGasLimit(cmp.Or(a.Fee.Gas, gasLimit))
+	b.SetGasLimit(cmp.Or(a.Fee.Gas, gas.Limit(msgs...)))
 	b.SetFeeAmount(a.Fee.Amount)
+	b.SetMemo(a.Memo)
 	b.SetTimeoutHeight(until)
 	const mode = signing.SignMode_SIGN_MODE_DIRECT
 	key := &secp256k1.PubKey{Key: signer.PublicKey()}

@@ -28,7 +28,8 @@ func (s *Stopped) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func stopped(r *http.Response) error {
 	const most = 1 << 16
 	s := new(Stopped)
-	if r.StatusCode != http.StatusServiceUnavailable || json.NewDecoder(io.LimitReader(r.Body, most)).Decode(s) != nil || s.Code == "" {
+	if r.StatusCode != http.StatusServiceUnavailable || json.NewDecoder(io.LimitReader(r.Body, most)).Decode(s) != nil ||
+		s.Code == "" {
 		return nil
 	}
 	return s

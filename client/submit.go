@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	gasLimit = 200_000_000 // of a transaction that pays nothing: no chain of ours lets it take more (app.FreeGas)
-	patience = 100         // blocks until a transaction that is in none is lost
+	patience = 100 // blocks until a transaction that is in none is lost
+	attempts = 3   // at a transaction that runs out of gas
 )
 
 // Error is a transaction that the chain refused: its code, what was refused and why, and what to do. It unwraps to the
@@ -41,6 +41,18 @@ type Result struct {
 	Events  []abci.Event
 }
 
+// Fee is what the transaction paid, as the chain writes coins; "" for nothing.
+func (r Result) Fee() string {
+	for _, e := range r.Events {
+		for _, a := range e.Attributes {
+			if e.Type == sdk.EventTypeTx && a.Key == sdk.AttributeKeyFee {
+				return a.Value
+			}
+		}
+	}
+	return ""
+}
+
 // Pending is a transaction that the validator has taken and that is in no block yet.
 type Pending struct {
 	tx       []byte
@@ -51,6 +63,8 @@ type Pending struct {
 	done     chan struct{}
 	result   Result
 	err      error
+	used     func(limit, used uint64, short bool) // told what gas it took
+	limit    uint64                               // of gas
 }
 
 // Wait returns when the transaction is in a block, or can no longer be.
@@ -66,6 +80,7 @@ func (p *Pending) Wait(ctx context.Context) (Result, error) {
 func (p *Pending) settle(height int64, r *abci.ExecTxResult) {
 	p.result = Result{Height: height, Hash: hex.EncodeToString(p.hash[:]), GasUsed: r.GasUsed, Events: r.Events}
 	p.err = Refusal(r.Codespace, r.Code, r.Log)
+	p.used(p.limit, uint64(r.GasUsed), OutOfGas(p.err))
 	close(p.done)
 }
 
@@ -80,11 +95,16 @@ func (c *Client) Submit(ctx context.Context, msgs ...sdk.Msg) (Result, error) {
 	if c.submit != nil {
 		return c.submit(ctx, msgs...)
 	}
-	p, err := c.SubmitAsync(ctx, msgs...)
-	if err != nil {
-		return Result{}, err
+	for i := 1; ; i++ {
+		p, err := c.SubmitAsync(ctx, msgs...)
+		if err != nil {
+			return Result{}, err
+		}
+		r, err := p.Wait(ctx)
+		if !OutOfGas(err) || i == attempts {
+			return r, err
+		}
 	}
-	return p.Wait(ctx)
 }
 
 // account counts the sequence of the account, so that several transactions can be on their way at once.
@@ -95,8 +115,14 @@ type account struct {
 	sequence uint64
 }
 
-// SubmitAsync is Submit without the wait. A validator that asks for a fee is paid what it asks.
+// SubmitAsync is Submit without the wait. It is tried for nothing first, as duties are and the first transactions of
+// who has a stake; a validator that asks for a fee is paid what it asks.
 func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, error) {
+	return c.submitNoted(ctx, "", msgs...)
+}
+
+// submitNoted is SubmitAsync with a memo.
+func (c *Client) submitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (*Pending, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
@@ -108,18 +134,22 @@ func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, er
 		if err := c.sync(ctx); err != nil {
 			return nil, err
 		}
-		p, err := c.broadcast(ctx, msgs, fee)
+		p, err := c.broadcast(ctx, memo, msgs, fee)
 		if err == nil {
 			a.sequence++
 			return p, nil
 		}
-		if unpaid(err) && fee.Gas == 0 {
+		if unpaid(err) && fee.Amount == nil {
 			asked, why := c.fee(ctx, msgs)
 			if why == nil {
 				fee = asked
 				continue
 			}
-			err = errors.Join(err, why)
+			if _, refused := errors.AsType[*Error](why); refused {
+				err = why // it would fail, whatever it paid
+			} else {
+				err = errors.Join(err, why)
+			}
 		}
 		e, refused := errors.AsType[*Error](err)
 		sequence := refused && outOfTurn(e.Space, e.Code)
@@ -127,8 +157,9 @@ func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, er
 			a.known = false
 			return nil, err
 		}
-		// A transaction before it was lost, and is sent again; or somebody else used the account: after a block the chain knows
-		// the sequence. Or the validator has been started just now, and takes no transactions until it has the blocks of the others.
+		// A transaction before it was lost, and is sent again; or somebody else used the account: after a block the
+		// chain knows the sequence. Or the validator has been started just now, and takes no transactions until it has
+		// the blocks of the others.
 		a.known = c.resend(ctx)
 		if err := c.next(ctx); err != nil {
 			return nil, err
@@ -179,17 +210,23 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // broadcast signs and sends one transaction.
-func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg, fee Fee) (*Pending, error) {
+func (c *Client) broadcast(ctx context.Context, memo string, msgs []sdk.Msg, fee Fee) (*Pending, error) {
 	f := &c.follow
 	f.mu.Lock()
 	until := f.last + patience
 	f.mu.Unlock()
-	tx, err := Sign(ctx, c.signer, Account{c.follow.chainID, c.account.number, c.account.sequence, fee}, uint64(until), msgs...)
+	if fee.Gas == 0 {
+		fee.Gas = c.gas.Limit(msgs)
+	}
+	tx, err := Sign(ctx, c.signer, Account{c.follow.chainID, c.account.number, c.account.sequence, fee, memo},
+		uint64(until), msgs...)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	p := &Pending{
-		tx: tx, hash: [32]byte(cmttypes.Tx(tx).Hash()), sequence: c.account.sequence, sent: until - patience, until: until, done: make(chan struct{}),
+		tx: tx, hash: [32]byte(cmttypes.Tx(tx).Hash()), sequence: c.account.sequence, sent: until - patience, until: until,
+		done:  make(chan struct{}),
+		limit: fee.Gas, used: func(limit, used uint64, short bool) { c.gas.Learn(msgs, limit, used, short) },
 	}
 	f.mu.Lock()
 	if !f.running {
@@ -218,15 +255,16 @@ func outOfTurn(space string, code uint32) bool {
 	return space == sdkerrors.RootCodespace && code == sdkerrors.ErrWrongSequence.ABCICode()
 }
 
-// resend gives the validator the transactions again that are in no block yet, in their order, and reports whether there are
-// any. Who has them already refuses them, and none is executed twice: each has a sequence of its own.
+// resend gives the validator the transactions again that are in no block yet, in their order, and reports whether there
+// are any. Who has them already refuses them, and none is executed twice: each has a sequence of its own.
 //
-// A transaction is lost when its validator is killed, and when it comes to the proposer of a block from another peer, and so
-// earlier, than one before it: it fails for its sequence, and those after it are dropped by all validators.
+// A transaction is lost when its validator is killed, and when it comes to the proposer of a block from another peer,
+// and so earlier, than one before it: it fails for its sequence, and those after it are dropped by all validators.
 func (c *Client) resend(ctx context.Context) bool {
 	f := &c.follow
 	f.mu.Lock()
-	list := slices.SortedFunc(maps.Values(f.pending), func(a, b *Pending) int { return cmp.Compare(a.sequence, b.sequence) })
+	list := slices.SortedFunc(maps.Values(f.pending),
+		func(a, b *Pending) int { return cmp.Compare(a.sequence, b.sequence) })
 	for _, p := range list {
 		p.sent = f.last
 	}
@@ -258,8 +296,9 @@ func Refusal(space string, code uint32, log string) error {
 			log = text
 		}
 	}
-	e := &Error{Refusal: adapter.Refusal{Code: code, Rule: ErrRejected}, Space: space, Text: log}
-	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, reward.Refusals, training.Refusals, beacon.Refusals, standard} {
+	e := &Error{Refusal: adapter.Refusal{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
+	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, reward.Refusals, training.Refusals,
+		beacon.Refusals, standard} {
 		if known, ok := module.Find(code); ok && module.Space == space {
 			e.Refusal = known
 		}

@@ -35,7 +35,8 @@ func (c *Client) Peers(ctx context.Context) ([]Peer, error) {
 	all := make([]Peer, 0, len(info.Peers))
 	for _, p := range info.Peers {
 		s := p.ConnectionStatus
-		all = append(all, Peer{NodeID: string(p.NodeInfo.ID()), Name: p.NodeInfo.Moniker, Address: p.RemoteIP, Dialled: p.IsOutbound, Sent: s.SendMonitor.Bytes, Received: s.RecvMonitor.Bytes})
+		all = append(all, Peer{NodeID: string(p.NodeInfo.ID()), Name: p.NodeInfo.Moniker, Address: p.RemoteIP,
+			Dialled: p.IsOutbound, Sent: s.SendMonitor.Bytes, Received: s.RecvMonitor.Bytes})
 	}
 	return all, nil
 }
@@ -55,7 +56,8 @@ func (c *Client) Rewards(ctx context.Context, account string) (r Rewards, err er
 	}
 	r.Operator = sdk.ValAddress(address).String()
 	q := distrtypes.NewQueryClient(c.conn)
-	all, err := q.ValidatorOutstandingRewards(ctx, &distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: r.Operator})
+	all, err := q.ValidatorOutstandingRewards(ctx,
+		&distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: r.Operator})
 	if err != nil {
 		return r, known(err)
 	}
@@ -63,7 +65,8 @@ func (c *Client) Rewards(ctx context.Context, account string) (r Rewards, err er
 	if err != nil {
 		return r, known(err)
 	}
-	for into, coins := range map[*uint64]sdk.DecCoins{&r.Rewards: all.Rewards.Rewards, &r.Commission: own.Commission.Commission} {
+	for into, coins := range map[*uint64]sdk.DecCoins{&r.Rewards: all.Rewards.Rewards,
+		&r.Commission: own.Commission.Commission} {
 		amount := coins.AmountOf(adapter.Denom).TruncateInt()
 		if !amount.IsUint64() {
 			return r, fmt.Errorf("client: rewards of %s", amount)

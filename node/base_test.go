@@ -10,16 +10,24 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/textgen"
+	"github.com/starling-network/starling/node/verify"
 )
 
 // A job that starts from the model of another run goes on from its loss, and is verified from its files and from what
 // it shipped.
 func TestTrainFromBaseModel(t *testing.T) {
-	first := smallJob(t)
+	t.Parallel()
+	first := jobtest.Small(t)
 	base := filepath.Join(first.Dir(), "base")
-	trained := mustTrain(t, TrainOptions{Job: first, Dir: base})
+	trained := mustTrain(t, consumer.Options{Job: first, Dir: base})
 
-	text := strings.Replace(string(first.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}\n  tokenizer: byte-level\n",
+	text := strings.Replace(string(first.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, "+
+		"n_positions: 16}\n  tokenizer: byte-level\n",
 		"  base_model: base\n", 1)
 	path := filepath.Join(first.Dir(), "tune.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -30,7 +38,7 @@ func TestTrainFromBaseModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	s := mustTrain(t, TrainOptions{Job: j, Dir: out})
+	s := mustTrain(t, consumer.Options{Job: j, Dir: out})
 	if s.FirstEvalLoss != trained.FinalEvalLoss {
 		t.Errorf("it starts at an eval loss of %v, the base model ended at %v", s.FirstEvalLoss, trained.FinalEvalLoss)
 	}
@@ -38,7 +46,7 @@ func TestTrainFromBaseModel(t *testing.T) {
 		t.Errorf("the second run is the first: %s %v", s.Job, s.StateRoot)
 	}
 	for _, shipped := range []bool{false, true} {
-		v, err := Verify(t.Context(), out, VerifyOptions{Shipped: shipped})
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
 		if err != nil || v.StateRoot != s.StateRoot {
 			t.Errorf("verified %+v, %v", v, err)
 		}
@@ -47,10 +55,11 @@ func TestTrainFromBaseModel(t *testing.T) {
 	t.Run("another base", func(t *testing.T) { testOtherBase(t, j, base, out) })
 }
 
-// testAdapter trains an adapter of the base model with a liar among the workers. It begins as the base model, changes it,
-// and leaves the merged model and a folder that PEFT loads.
-func testAdapter(t *testing.T, j *job.Job, base string, trained *Summary) {
-	text := strings.Replace(string(j.Source), "  base_model: base\n", "  base_model: base\n  adapter: {lora: {r: 2, alpha: 4}}\n", 1)
+// testAdapter trains an adapter of the base model with a liar among the workers. It begins as the base model, changes
+// it, and leaves the merged model and a folder that PEFT loads.
+func testAdapter(t *testing.T, j *job.Job, base string, trained *rundir.Summary) {
+	text := strings.Replace(string(j.Source), "  base_model: base\n",
+		"  base_model: base\n  adapter: {lora: {r: 2, alpha: 4}}\n", 1)
 	path := filepath.Join(j.Dir(), "adapter.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -60,27 +69,31 @@ func testAdapter(t *testing.T, j *job.Job, base string, trained *Summary) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	s := mustTrain(t, TrainOptions{Job: tune, Dir: out, Dishonest: 1})
+	s := mustTrain(t, consumer.Options{Job: tune, Dir: out, Dishonest: 1})
 	if s.FirstEvalLoss != trained.FinalEvalLoss || s.FinalEvalLoss == s.FirstEvalLoss || len(s.Disputes) == 0 {
-		t.Errorf("eval loss from %v to %v with %d disputes; the base model has %v", s.FirstEvalLoss, s.FinalEvalLoss, len(s.Disputes), trained.FinalEvalLoss)
+		t.Errorf("eval loss from %v to %v with %d disputes; the base model has %v", s.FirstEvalLoss, s.FinalEvalLoss,
+			len(s.Disputes), trained.FinalEvalLoss)
 	}
 	for _, shipped := range []bool{false, true} {
-		if v, err := Verify(t.Context(), out, VerifyOptions{Shipped: shipped}); err != nil || v.StateRoot != s.StateRoot {
+		if v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped}); err != nil ||
+			v.StateRoot != s.StateRoot {
 			t.Errorf("verified %+v, %v", v, err)
 		}
 	}
-	for _, name := range []string{fileAdapter, fileAdapterConfig} {
+	for _, name := range []string{prepare.FileAdapter, prepare.FileAdapterConfig} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(out, fileAdapterConfig)); err != nil || !strings.Contains(string(text), `"base_model_name_or_path": "base"`) {
+	if text, err := os.ReadFile(filepath.Join(out, prepare.FileAdapterConfig)); err != nil ||
+		!strings.Contains(string(text), `"base_model_name_or_path": "base"`) {
 		t.Errorf("the adapter does not name its base: %s, %v", text, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(out, "README.md")); err != nil || strings.Contains(string(text), "base_model: base\nlibrary") {
+	if text, err := os.ReadFile(filepath.Join(out, "README.md")); err != nil ||
+		strings.Contains(string(text), "base_model: base\nlibrary") {
 		t.Errorf("the card names a folder where the Hub wants a repository: %v", err)
 	}
-	if _, err := OpenModel(out); err != nil {
+	if _, err := textgen.OpenModel(out); err != nil {
 		t.Fatal(err)
 	}
 	whole, err1 := folder.Read(os.DirFS(out))
@@ -99,10 +112,10 @@ func testAdapter(t *testing.T, j *job.Job, base string, trained *Summary) {
 	}
 }
 
-// testOtherBase holds that the weights a job starts from are part of what it is, and that unusable ones are refused with
-// the place in the job file.
+// testOtherBase holds that the weights a job starts from are part of what it is, and that unusable ones are refused
+// with the place in the job file.
 func testOtherBase(t *testing.T, j *job.Job, base, out string) {
-	weights := filepath.Join(base, fileModel)
+	weights := filepath.Join(base, prepare.FileModel)
 	text, err := os.ReadFile(weights)
 	if err != nil {
 		t.Fatal(err)
@@ -111,22 +124,23 @@ func testOtherBase(t *testing.T, j *job.Job, base, out string) {
 	if err := os.WriteFile(weights, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var differs *MismatchError
-	if _, err := Verify(t.Context(), out, VerifyOptions{}); !errors.As(err, &differs) {
+	var differs *verify.MismatchError
+	if _, err := verify.Run(t.Context(), out, verify.Options{}); !errors.As(err, &differs) {
 		t.Errorf("another base model: %v", err)
 	}
 	if err := os.WriteFile(weights, text[:len(text)/2], 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var l *job.ErrorList
-	if _, err := NewBlueprint(j); !errors.As(err, &l) || l.Errors[0].Line != 5 || !strings.Contains(l.Errors[0].Why, fileModel) {
+	if _, err := prepare.New(j); !errors.As(err, &l) || l.Errors[0].Line != 5 ||
+		!strings.Contains(l.Errors[0].Why, prepare.FileModel) {
 		t.Errorf("half a base model: %v", err)
 	}
 }
 
 // A base model that is not there or of no known kind is refused with its place in the job file.
 func TestBaseModelRefused(t *testing.T) {
-	j := smallJob(t)
+	j := jobtest.Small(t)
 	dir := filepath.Join(j.Dir(), "base")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -135,18 +149,19 @@ func TestBaseModelRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, fileConfig), config, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, prepare.FileConfig), config, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for base, code := range map[string]string{"base": job.CodeBadValue, "nowhere": job.CodeFileNotFound} {
-		text := strings.Replace(string(j.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}\n", "  base_model: "+base+"\n", 1)
+		text := strings.Replace(string(j.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, "+
+			"n_positions: 16}\n", "  base_model: "+base+"\n", 1)
 		path := filepath.Join(j.Dir(), base+".yaml")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		tune, err := job.Load(path)
 		if err == nil {
-			_, err = NewBlueprint(tune)
+			_, err = prepare.New(tune)
 		}
 		var l *job.ErrorList
 		if !errors.As(err, &l) || l.Errors[0].Code != code || l.Errors[0].Line == 0 {

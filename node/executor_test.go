@@ -12,11 +12,16 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/node/verify"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// liesOnce is a step that learns backwards in the first unit of a worker, four steps long, and is the job's own after that.
+// liesOnce is a step that learns backwards in the first unit of a worker, four steps long, and is the job's own after
+// that.
 const liesOnce = `steps = 0
 
 def step(task, state, batch):
@@ -27,19 +32,22 @@ def step(task, state, batch):
     return task.step(state, batch)
 `
 
-// Two workers train in PyTorch, each of them dishonestly in its first unit. Verifiers find both outside the tolerance: they are
-// not paid, and the units are done again exactly, by the built-in engine. All else is within it, and the run ends as any other,
-// with nobody slashed.
+// Two workers train in PyTorch, each of them dishonestly in its first unit. Verifiers find both outside the tolerance:
+// they are not paid, and the units are done again exactly, by the built-in engine. All else is within it, and the run
+// ends as any other, with nobody slashed.
 func TestTrainInPyTorch(t *testing.T) {
+	t.Parallel()
 	python := "/usr/bin/python3"
 	if exec.Command(python, "-c", "import torch").Run() != nil {
-		t.Skip("SKIPPED: /usr/bin/python3 cannot import torch (apt install python3-torch): nothing is known of training in PyTorch")
+		t.Skip("SKIPPED: /usr/bin/python3 cannot import torch (apt install python3-torch): nothing is known of training " +
+			"in PyTorch")
 	}
 	module := filepath.Join(t.TempDir(), "step.py")
 	if err := os.WriteFile(module, []byte(liesOnce), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := job.Load(smallJob(t).Path, "executor=torch", "training.numerics=tolerant", "strategy.workers=2", "strategy.verification.fraction=1",
+	j, err := job.Load(jobtest.Small(t).Path, "executor=torch", "training.numerics=tolerant", "strategy.workers=2",
+		"strategy.verification.fraction=1",
 		"strategy.outer_optimizer.lr=0.7")
 	if err != nil {
 		t.Fatal(err)
@@ -52,12 +60,13 @@ func TestTrainInPyTorch(t *testing.T) {
 		said = append(said, text)
 	}
 	dir := filepath.Join(t.TempDir(), "torch")
-	s, err := Train(t.Context(), TrainOptions{Job: j, Dir: dir, Torch: torch.Options{Python: python, Module: module, MiB: 4 << 10}, Say: say})
+	s, err := Train(t.Context(), consumer.Options{Job: j, Dir: dir,
+		Torch: torch.Options{Python: python, Module: module, MiB: 4 << 10}, Say: say})
 	if e, ok := errors.AsType[*torch.Error](err); ok && e.Code == "EXECUTOR_ISOLATION" {
 		t.Skipf("SKIPPED: %v", err)
 	}
 	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, fileLog))
+		log, _ := os.ReadFile(filepath.Join(dir, rundir.FileLog))
 		t.Fatalf("%v\n%s", err, log[max(0, len(log)-8000):])
 	}
 	if s.Rounds != 3 || s.SlashedUzen != 0 || len(s.Disputes) != 0 || s.FinalEvalLoss >= s.FirstEvalLoss {
@@ -75,7 +84,7 @@ func TestTrainInPyTorch(t *testing.T) {
 	if len(withheld) != 1 || !slices.Equal(slices.Collect(maps.Values(withheld)), []int{2}) {
 		t.Errorf("withheld updates by round: %v, want two of one", withheld)
 	}
-	v, err := Verify(t.Context(), dir, VerifyOptions{})
+	v, err := verify.Run(t.Context(), dir, verify.Options{})
 	if err != nil || !v.Complete || v.StateRoot != s.StateRoot || v.Distance == 0 || v.Distance > 0.01 {
 		t.Errorf("%+v, %v: want updates near those of the built-in engine, and not equal to them", v, err)
 	}
@@ -83,12 +92,12 @@ func TestTrainInPyTorch(t *testing.T) {
 
 // A job that asks for PyTorch where there is none is refused before anything is started.
 func TestTrainWithoutPyTorch(t *testing.T) {
-	j, err := job.Load(smallJob(t).Path, "executor=torch", "training.numerics=tolerant")
+	j, err := job.Load(jobtest.Small(t).Path, "executor=torch", "training.numerics=tolerant")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "none")
-	_, err = Train(t.Context(), TrainOptions{Job: j, Dir: dir, Torch: torch.Options{Python: "/no/such/python"}})
+	_, err = Train(t.Context(), consumer.Options{Job: j, Dir: dir, Torch: torch.Options{Python: "/no/such/python"}})
 	if e, ok := errors.AsType[*torch.Error](err); !ok || e.Code != "EXECUTOR_NO_PYTHON" {
 		t.Errorf("%v", err)
 	}

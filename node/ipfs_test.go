@@ -26,23 +26,24 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/engine"
 )
 
-// testIPFS gets the last checkpoint of a run by its CID, as `ipfs get` does, from a node that knows nothing of the client: what
-// it writes is files that anybody reads, with the tensors of the checkpoint.
+// testIPFS gets the last checkpoint of a run by its CID, as `ipfs get` does, from a node that knows nothing of the
+// client: what it writes is files that anybody reads, with the tensors of the checkpoint.
 func testIPFS(t *testing.T, out string) {
-	o, err := openOutDir(out)
+	o, err := rundir.OpenOutDir(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	lines, err := parseLineage(o.file(fileLineage), o.Run.ID)
+	lines, err := rundir.ParseLineage(o.File(rundir.FileLineage), o.Run.ID)
 	if err != nil || len(lines) == 0 {
 		t.Fatal(lines, err)
 	}
 	last := lines[len(lines)-1]
-	store, err := blob.OpenDisk(filepath.Join(out, dirBlobs))
+	store, err := blob.OpenDisk(filepath.Join(out, rundir.DirBlobs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func testIPFS(t *testing.T, out string) {
 	ipfsGet(t, node.Addrs()[0], id, dir)
 	t.Run("Helia", func(t *testing.T) { testHelia(t, node.Addrs()[0], last.Checkpoint, dir) })
 
-	want, err := engine.LoadCheckpoint(t.Context(), last.checkpoint(), store.Get)
+	want, err := engine.LoadCheckpoint(t.Context(), last.AsCheckpoint(), store.Get)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,16 +80,16 @@ func testIPFS(t *testing.T, out string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensors, _, err := safetensors.Decode(data)
-	if err != nil || len(tensors) != len(want.Params)*(1+len(want.Outer)) {
-		t.Fatalf("%d tensors, %v", len(tensors), err)
+	file, err := safetensors.Open(data)
+	if err != nil || len(file.Names()) != len(want.Params)*(1+len(want.Outer)) {
+		t.Fatal(file, err)
 	}
 	for i, name := range want.Names {
-		if got := tensors[train.Param+name]; got == nil || !bytes.Equal(got.Bytes(), want.Params[i].Bytes()) {
+		if got, err := file.Tensor(train.Param + name); err != nil || !bytes.Equal(got.Bytes(), want.Params[i].Bytes()) {
 			t.Errorf("%s: %v", name, got)
 		}
 		for k, list := range want.Outer {
-			if got := tensors[train.Outer(k)+name]; got == nil || !bytes.Equal(got.Bytes(), list[i].Bytes()) {
+			if got, err := file.Tensor(train.Outer(k) + name); err != nil || !bytes.Equal(got.Bytes(), list[i].Bytes()) {
 				t.Errorf("outer state %d of %s: %v", k, name, got)
 			}
 		}
@@ -120,8 +121,8 @@ func testHelia(t *testing.T, from, cid, want string) {
 	}
 }
 
-// ipfsGet writes what a CID stands for to a path, with the parts that an IPFS client is made of: Bitswap over a libp2p host of
-// the library's defaults, connected to one address.
+// ipfsGet writes what a CID stands for to a path, with the parts that an IPFS client is made of: Bitswap over a libp2p
+// host of the library's defaults, connected to one address.
 func ipfsGet(t *testing.T, from string, c blob.CID, path string) {
 	t.Helper()
 	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay())

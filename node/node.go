@@ -1,6 +1,6 @@
-// Package node is configuration and wiring: it makes a job file ready to run, puts keys, chain, network, compute and
-// roles together into parties, feeds the roles real events and performs their actions, and writes what a run leaves
-// behind. It is the only package that may import everything.
+// Package node trains a job: it chooses the network in this process or one that others run, and measures what
+// verification adds. The packages below it are the processes and what they have; ARCHITECTURE.md lists them.
 //
-// It holds no rule: what is right, who is paid and what bits come out is decided in protocol/, compute/ and exchange/.
+// It holds no rule: what is right, what is paid and which bits come out is decided in protocol/, compute/ and
+// exchange/.
 package node

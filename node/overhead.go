@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -14,9 +16,10 @@ import (
 type OverheadOptions struct {
 	Load    func(overrides ...string) (*job.Job, error) // the job, with settings as of --set
 	Audited float64                                     // part of the units that is audited at the floor of the rate
-	WarmUp  int                                         // rounds that do not count: in them workers make themselves a history
-	Repeat  int                                         // runs of each kind, in turn
-	Dir     string                                      // for their output; what is in it is removed
+	// rounds that do not count: in them workers make themselves a history
+	WarmUp int
+	Repeat int    // runs of each kind, in turn
+	Dir    string // for their output; what is in it is removed
 }
 
 // Overhead is what audits add to the time of an honest run on one machine.
@@ -39,12 +42,13 @@ func (o Overhead) Ratio() float64 {
 	return least(o.With) / least(o.Without)
 }
 
-// MeasureOverhead trains a job on an embedded network with audits and without, in turn, and compares the times of the rounds
-// after the warm-up. Audits go on beside training on the same machine, so that they cost what they compute. Those of the last
-// rounds, at most the window, end after the time that counts.
+// MeasureOverhead trains a job on an embedded network with audits and without, in turn, and compares the times of the
+// rounds after the warm-up. Audits go on beside training on the same machine, so that they cost what they compute.
+// Those of the last rounds, at most the window, end after the time that counts.
 func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error) {
 	if opt.Repeat < 1 || opt.WarmUp < 0 || opt.Audited <= 0 || opt.Audited > 1 {
-		return nil, fmt.Errorf("node: overhead of %v audits over %d runs after %d rounds: wanted a part up to 1, a run and no negative number", opt.Audited, opt.Repeat, opt.WarmUp)
+		return nil, fmt.Errorf("overhead: %v audits over %d runs after %d rounds: wanted a part up to 1, a "+
+			"run and no negative number", opt.Audited, opt.Repeat, opt.WarmUp)
 	}
 	o := &Overhead{}
 	for range opt.Repeat {
@@ -53,7 +57,8 @@ func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error
 			seconds  *[]float64
 		}{
 			{[]string{"strategy.verification.mode=none"}, &o.Without},
-			{[]string{"strategy.verification.mode=spot_check", fmt.Sprintf("strategy.verification.fraction=%v", opt.Audited)}, &o.With},
+			{[]string{"strategy.verification.mode=spot_check", fmt.Sprintf("strategy.verification.fraction=%v", opt.Audited)},
+				&o.With},
 		} {
 			j, err := opt.Load(side.settings...)
 			if err != nil {
@@ -63,14 +68,14 @@ func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error
 			if err := os.RemoveAll(dir); err != nil {
 				return nil, err
 			}
-			s, err := Train(ctx, TrainOptions{Job: j, Dir: dir})
+			s, err := Train(ctx, consumer.Options{Job: j, Dir: dir})
 			if err != nil {
 				return nil, err
 			}
 			if o.Rounds = s.Rounds - opt.WarmUp; o.Rounds < 1 {
-				return nil, fmt.Errorf("node: a run of %d rounds has none after a warm-up of %d", s.Rounds, opt.WarmUp)
+				return nil, fmt.Errorf("overhead: a run of %d rounds has none after a warm-up of %d", s.Rounds, opt.WarmUp)
 			}
-			took, audits, err := after(dir, opt.WarmUp)
+			took, audits, err := afterWarmup(dir, opt.WarmUp)
 			if err != nil {
 				return nil, err
 			}
@@ -83,9 +88,9 @@ func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error
 	return o, nil
 }
 
-// after returns the seconds of the rounds of a run after the first ones, and the audits of their units.
-func after(dir string, first int) (seconds float64, audits int, err error) {
-	metrics, err := readLines[Metric](filepath.Join(dir, fileMetrics))
+// afterWarmup returns the seconds of the rounds of a run after the first ones, and the audits of their units.
+func afterWarmup(dir string, first int) (seconds float64, audits int, err error) {
+	metrics, err := rundir.ReadLines[rundir.Metric](filepath.Join(dir, rundir.FileMetrics))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -94,7 +99,7 @@ func after(dir string, first int) (seconds float64, audits int, err error) {
 			seconds += m.Seconds
 		}
 	}
-	receipts, err := readLines[receiptLine](filepath.Join(dir, fileReceipts))
+	receipts, err := rundir.ReadLines[rundir.ReceiptLine](filepath.Join(dir, rundir.FileReceipts))
 	for _, r := range receipts {
 		if r.Kind == reward.Audit && int(r.Round) > first {
 			audits++

@@ -3,12 +3,17 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -16,13 +21,14 @@ import (
 
 // remote is the consumer of a job on a network that others run.
 type remote struct {
-	consumer *collector
+	consumer *consumer.Consumer
 	logFile  *os.File
 	chain    *client.Client
 }
 
 // startRemote connects to the network that the options name and says there where the job's blobs are to be had.
-func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (_ *remote, err error) {
+func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint,
+	opt consumer.Options) (_ *remote, err error) {
 	h, _, err := home.Open(opt.Home)
 	if err != nil {
 		return nil, err
@@ -31,66 +37,67 @@ func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOption
 	if err != nil {
 		return nil, err
 	}
-	log, logFile, err := openLog(out.file(fileLog))
+	log, logFile, err := keystore.OpenLog(out.File(rundir.FileLog))
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	n := &remote{logFile: logFile, chain: c}
-	n.consumer, err = newCollector(collector{
-		out: out, b: b, opt: opt, chain: c, log: log,
-		took: func(dispute.Game) float64 { return 0 }, links: n.links,
+	n.consumer, err = consumer.New(consumer.Consumer{
+		Dir: out, Job: b, Options: opt, Chain: c, Log: log,
+		RefereeTime: func(dispute.Game) float64 { return 0 }, Links: n.Links,
 	}, h)
 	if err != nil {
-		return nil, errors.Join(err, n.stop())
+		return nil, errors.Join(err, n.Stop())
 	}
-	n.consumer.moved = n.consumer.host.Traffic
-	host := n.consumer.host
+	n.consumer.Traffic = n.consumer.Host.Traffic
+	host := n.consumer.Host
 	if err = c.Ready(ctx); err == nil {
-		err = c.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(), Device: device()})
+		err = c.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(), Device: member.Device()})
 	}
 	if err != nil {
-		return nil, errors.Join(err, n.stop())
+		return nil, errors.Join(err, n.Stop())
 	}
 	return n, nil
 }
 
-// runJob places the order, unless that was done before a restart, and collects what comes of it.
-func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, error) {
+// RunJob places the order, unless that was done before a restart, and collects what comes of it.
+func (n *remote) RunJob(ctx context.Context, order market.Order) (*rundir.Summary, error) {
 	h, err := n.chain.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	order = n.consumer.b.conditioned(order, h.Height)
+	order = n.consumer.Job.Conditioned(order, h.Height)
 	if err := n.affordable(ctx, order); err != nil {
 		return nil, err
 	}
-	if err := n.consumer.order(ctx, order); err != nil {
+	if err := n.consumer.Order(ctx, order); err != nil {
 		return nil, err
 	}
-	summary, err := n.consumer.run(ctx)
-	return summary, n.consumer.abandon(ctx, err)
+	summary, err := n.consumer.Run(ctx)
+	return summary, n.consumer.EndWith(ctx, err)
 }
 
-// affordable holds the budget against what the network asks for now. An order that would wait for offers is not held against any.
+// affordable holds the budget against what the network asks for now. An order that would wait for offers is not held
+// against any.
 func (n *remote) affordable(ctx context.Context, o market.Order) error {
-	e, err := n.chain.Estimate(ctx, asIf(o))
+	e, err := n.chain.Estimate(ctx, prepare.AsIf(o))
 	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {
 		return err
 	}
-	return fmt.Errorf("%w: %d uzen, and the job may cost up to %d at the prices that the network asks for now", ErrBudget, o.Budget, e.Whole)
+	return &prepare.BudgetError{Budget: o.Budget, Most: e.Whole}
 }
 
-func (n *remote) links(ctx context.Context) ([]api.Link, error) {
-	return reported(ctx, n.chain, n.consumer.b.JobID())
+func (n *remote) Links(ctx context.Context) ([]api.Link, error) {
+	return inspect.ReportedLinks(ctx, n.chain, n.consumer.Job.JobID())
 }
 
-func (n *remote) client() *client.Client { return n.chain }
+func (n *remote) Client() *client.Client { return n.chain }
 
-func (n *remote) stop() error {
+func (n *remote) Stop() error {
 	var err error
 	if n.consumer != nil {
-		err = n.consumer.host.Close()
+		err = n.consumer.Host.Close()
 	}
 	n.chain.Close()
 	return errors.Join(err, n.logFile.Close())

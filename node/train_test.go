@@ -11,54 +11,30 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/simulate"
+	"github.com/starling-network/starling/node/verify"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/sim"
 )
 
-// smallJob writes a job that trains in seconds: three workers, three rounds of four steps.
-func smallJob(t *testing.T) *job.Job {
-	t.Helper()
-	dir := t.TempDir()
-	var text strings.Builder
-	for i := range 3000 {
-		fmt.Fprintf(&text, "line %d: the bird sings %d times.\n", i, i%7)
-	}
-	file := `apiVersion: starling/v1
-kind: TrainingJob
-name: small
-model:
-  architecture: gpt2
-  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}
-  tokenizer: byte-level
-datasets: [{path: text.txt, format: text}]
-val_set_size: 0.05
-sequence_len: 16
-training: {max_steps: 12, global_batch_size: 6, learning_rate: 1.0e-2, warmup_steps: 2}
-strategy: {sync_steps: 4, workers: 3, verification: {fraction: 0.5}}
-checkpoint: {keep_last: 2}
-`
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text.String()), 0o644),
-		os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(file), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	j, err := job.Load(filepath.Join(dir, "job.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
-
-func mustTrain(t *testing.T, opt TrainOptions) *Summary {
+func mustTrain(t *testing.T, opt consumer.Options) *rundir.Summary {
 	t.Helper()
 	s, err := Train(t.Context(), opt)
 	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(opt.Dir, fileLog))
+		log, _ := os.ReadFile(filepath.Join(opt.Dir, rundir.FileLog))
 		t.Fatalf("%v\n%s", err, log[max(0, len(log)-8000):])
 	}
 	if s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
@@ -69,7 +45,7 @@ func mustTrain(t *testing.T, opt TrainOptions) *Summary {
 
 func readReceipts(t *testing.T, dir string) []reward.Receipt {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, fileReceipts))
+	f, err := os.Open(filepath.Join(dir, rundir.FileReceipts))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +63,11 @@ func readReceipts(t *testing.T, dir string) []reward.Receipt {
 
 // The whole life of a job: trained by honest workers, then with a liar, whose work changes nothing but its own stake.
 func TestTrainVerifyAndLiar(t *testing.T) {
-	j := smallJob(t)
+	j := jobtest.Small(t)
 	honest := filepath.Join(t.TempDir(), "honest")
-	s := mustTrain(t, TrainOptions{Job: j, Dir: honest})
-	if s.Rounds != 3 || s.Steps != 12 || s.Tokens != 12*6*16 || len(s.Disputes) != 0 || s.SlashedUzen != 0 || s.PaidUzen == 0 {
+	s := mustTrain(t, consumer.Options{Job: j, Dir: honest})
+	if s.Rounds != 3 || s.Steps != 12 || s.Tokens != 12*6*16 || len(s.Disputes) != 0 || s.SlashedUzen != 0 ||
+		s.PaidUzen == 0 {
 		t.Errorf("summary of the honest run: %+v", s)
 	}
 	if s.Audits.Drawn == 0 || s.Audits.Passed != s.Audits.Drawn || s.Audits.Failed != 0 {
@@ -99,18 +76,19 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 	if !(s.FinalEvalLoss < s.FirstEvalLoss) || math.IsNaN(s.FinalEvalLoss) {
 		t.Errorf("eval loss went from %v to %v", s.FirstEvalLoss, s.FinalEvalLoss)
 	}
-	for _, name := range []string{fileModel, fileConfig, fileTokenizer, fileMetrics, fileLineage, fileReceipts, fileReport, fileSummary, fileLog} {
+	for _, name := range []string{prepare.FileModel, prepare.FileConfig, prepare.FileTokenizer, rundir.FileMetrics,
+		rundir.FileLineage, rundir.FileReceipts, rundir.FileReport, rundir.FileSummary, rundir.FileLog} {
 		if info, err := os.Stat(filepath.Join(honest, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	metrics, err := (&OutDir{Path: honest}).readMetrics()
+	metrics, err := (&rundir.OutDir{Path: honest}).ReadMetrics()
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkTold(t, metrics)
+	jobtest.CheckMetrics(t, metrics)
 	checkLinks(t, honest)
-	if _, err := os.Stat(filepath.Join(honest, dirNetwork)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(honest, rundir.DirNetwork)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the embedded network was left behind: %v", err)
 	}
 
@@ -119,14 +97,15 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 	t.Run("tampering", func(t *testing.T) { testTampering(t, j, honest) })
 	t.Run("one thread", func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-		if again := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "again")}); again.StateRoot != s.StateRoot {
+		if again := mustTrain(t, consumer.Options{Job: j,
+			Dir: filepath.Join(t.TempDir(), "again")}); again.StateRoot != s.StateRoot {
 			t.Errorf("state root %v on one thread, %v before", again.StateRoot, s.StateRoot)
 		}
 	})
 	t.Run("liar", func(t *testing.T) { testLiar(t, j, s) })
 	t.Run("simulated", func(t *testing.T) { testSimulated(t, j, s) })
 	t.Run("finished", func(t *testing.T) {
-		if _, err := Train(t.Context(), TrainOptions{Job: j, Dir: honest}); !errors.Is(err, ErrFinished) {
+		if _, err := Train(t.Context(), consumer.Options{Job: j, Dir: honest}); !errors.Is(err, rundir.ErrFinished) {
 			t.Errorf("training over a finished run: %v", err)
 		}
 	})
@@ -135,7 +114,7 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 // checkLinks checks that each of four members is said to have fetched from others, and none from itself.
 func checkLinks(t *testing.T, dir string) {
 	t.Helper()
-	links, err := readLines[api.Link](filepath.Join(dir, fileLinks))
+	links, err := rundir.ReadLines[api.Link](filepath.Join(dir, rundir.FileLinks))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,41 +132,26 @@ func checkLinks(t *testing.T, dir string) {
 	}
 }
 
-// checkTold checks that the metrics of a run say the norm of the gradient of every step and round, and how far the updates of every
-// round agree.
-func checkTold(t *testing.T, metrics []Metric) {
-	t.Helper()
-	if len(metrics) == 0 {
-		t.Error("there are no metrics")
-	}
-	for _, m := range metrics {
-		trained, round := m.Round > 0, m.Round > 0 && m.Kind == "round"
-		if trained != (m.GradNorm != nil) || trained && !(*m.GradNorm > 0) || round != (m.Agreement != nil) || round && !(*m.Agreement > 0 && *m.Agreement <= 1) {
-			t.Errorf("%s %d of round %d: gradient norm %v, agreement %v", m.Kind, m.Step, m.Round, m.GradNorm, m.Agreement)
-		}
-	}
-}
-
-func testVerify(t *testing.T, dir string, s *Summary) {
-	v, err := Verify(t.Context(), dir, VerifyOptions{})
+func testVerify(t *testing.T, dir string, s *rundir.Summary) {
+	v, err := verify.Run(t.Context(), dir, verify.Options{})
 	if err != nil || v.StateRoot != s.StateRoot || len(v.Rounds) != 3 || !v.Complete {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	for round := 1; round <= 3; round++ {
-		if v, err := Verify(t.Context(), dir, VerifyOptions{Round: round}); err != nil || len(v.Rounds) != 1 {
+		if v, err := verify.Run(t.Context(), dir, verify.Options{Round: round}); err != nil || len(v.Rounds) != 1 {
 			t.Errorf("round %d: %+v, %v", round, v, err)
 		}
 	}
-	var differs *MismatchError
-	if _, err := Verify(t.Context(), dir, VerifyOptions{Round: 4}); !errors.As(err, &differs) {
+	var differs *verify.MismatchError
+	if _, err := verify.Run(t.Context(), dir, verify.Options{Round: 4}); !errors.As(err, &differs) {
 		t.Errorf("a round that is not there: %v", err)
 	}
 }
 
 // One changed byte, in whatever the run stands on, is found.
 func testTampering(t *testing.T, j *job.Job, dir string) {
-	files := []string{filepath.Join(dir, fileModel), filepath.Join(filepath.Dir(j.Path), "text.txt")}
-	blobs, err := filepath.Glob(filepath.Join(dir, dirBlobs, "*"))
+	files := []string{filepath.Join(dir, prepare.FileModel), filepath.Join(filepath.Dir(j.Path), "text.txt")}
+	blobs, err := filepath.Glob(filepath.Join(dir, rundir.DirBlobs, "*"))
 	if err != nil || len(blobs) < 5 {
 		t.Fatalf("%d blobs, %v", len(blobs), err)
 	}
@@ -198,7 +162,7 @@ func testTampering(t *testing.T, j *job.Job, dir string) {
 		}
 		flip(t, f, int(info.Size())/2, dir)
 	}
-	lineage := filepath.Join(dir, fileLineage)
+	lineage := filepath.Join(dir, rundir.FileLineage)
 	text, err := os.ReadFile(lineage)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +170,7 @@ func testTampering(t *testing.T, j *job.Job, dir string) {
 	for at := 0; at < len(text); at += 41 {
 		flip(t, lineage, at, dir)
 	}
-	if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
+	if _, err := verify.Run(t.Context(), dir, verify.Options{}); err != nil {
 		t.Fatalf("restored, and yet: %v", err)
 	}
 }
@@ -222,7 +186,7 @@ func flip(t *testing.T, file string, at int, dir string) {
 	if err := os.WriteFile(file, changed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := Verify(t.Context(), dir, VerifyOptions{}); err == nil {
+	if v, err := verify.Run(t.Context(), dir, verify.Options{}); err == nil {
 		t.Errorf("byte %d of %s was changed, and %+v was verified", at, filepath.Base(file), v)
 	}
 	if err := os.WriteFile(file, was, 0o644); err != nil {
@@ -230,22 +194,24 @@ func flip(t *testing.T, file string, at int, dir string) {
 	}
 }
 
-func testLiar(t *testing.T, j *job.Job, honest *Summary) {
+func testLiar(t *testing.T, j *job.Job, honest *rundir.Summary) {
 	dir := filepath.Join(t.TempDir(), "liar")
-	var live *liveRun
-	var taken []Explanation // as starling stake slashes lists it
-	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Dishonest: 1, Shown: func(l runs.Live) { live = l.(*liveRun) }, Progress: func(Progress) {
-		if c, err := live.view.client(); err == nil && len(taken) == 0 {
-			if taken, err = slashes(t.Context(), c); err != nil {
-				t.Error(err)
+	var live *dashboard.LiveRun
+	var taken []rundir.Explanation // as starling account stake slashes lists it
+	s := mustTrain(t, consumer.Options{Job: j, Dir: dir, Dishonest: 1,
+		Shown: func(l runs.Live) { live = l.(*dashboard.LiveRun) }, Progress: func(consumer.Progress) {
+			if c, err := live.View.Client(); err == nil && len(taken) == 0 {
+				if taken, err = inspect.SlashesOf(t.Context(), c); err != nil {
+					t.Error(err)
+				}
 			}
-		}
-	}})
+		}})
 	if len(s.Disputes) == 0 || s.SlashedUzen == 0 || s.Audits.Failed == 0 {
 		t.Fatalf("the liar was not caught: %+v", s)
 	}
 	type unit struct{ round, index uint32 }
-	liar, lies := "", map[unit]bool{} // in the rounds before that of a verdict there may be more of them, in dispute already
+	// in the rounds before that of a verdict there may be more of them, in dispute already
+	liar, lies := "", map[unit]bool{}
 	for _, d := range s.Disputes {
 		switch d.Verdict {
 		case "worker_lied":
@@ -285,12 +251,13 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 	if len(cost) != len(lies) || lost != s.SlashedUzen {
 		t.Errorf("%d verdicts, slashes %v, in the summary %d uzen", len(lies), cost, s.SlashedUzen)
 	}
-	taken = slices.DeleteFunc(taken, func(e Explanation) bool { return e.Reason == reward.Restitution })
+	taken = slices.DeleteFunc(taken, func(e rundir.Explanation) bool { return e.Reason == reward.Restitution })
 	if len(taken) == 0 || len(taken) > len(lies) {
 		t.Errorf("slashes: %+v", taken)
 	}
 	for _, e := range taken {
-		if lie := (unit{e.Round, e.Unit}); e.Who != liar || e.Amount == 0 || e.Amount != cost[lie] || e.Job != s.Job || e.Role != "worker" || !lies[lie] {
+		if lie := (unit{e.Round, e.Unit}); e.Who != liar || e.Amount == 0 || e.Amount != cost[lie] || e.Job != s.Job ||
+			e.Role != "worker" || !lies[lie] {
 			t.Errorf("slash %+v", e)
 		}
 	}
@@ -298,7 +265,7 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 	if s.StateRoot != honest.StateRoot {
 		t.Errorf("the liar changed the model: %v, honest %v", s.StateRoot, honest.StateRoot)
 	}
-	if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
+	if _, err := verify.Run(t.Context(), dir, verify.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -306,13 +273,13 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 // explainsLiar checks that what the liar lost is explained by the moves of its dispute.
 func explainsLiar(t *testing.T, dir, liar string) {
 	t.Helper()
-	all, err := Explain(dir, "")
+	all, err := rundir.Explain(dir, "")
 	if err != nil || len(all) != len(readReceipts(t, dir)) {
 		t.Fatalf("%d receipts explained: %v", len(all), err)
 	}
 	slashed := false
 	for i, e := range all {
-		one, err := Explain(dir, fmt.Sprint(i))
+		one, err := rundir.Explain(dir, fmt.Sprint(i))
 		if err != nil || len(one) != 1 || one[0].Seq != uint64(i) {
 			t.Fatalf("receipt %d: %+v, %v", i, one, err)
 		}
@@ -326,10 +293,10 @@ func explainsLiar(t *testing.T, dir, liar string) {
 	if !slashed {
 		t.Error("the slash of the liar is not explained by its dispute")
 	}
-	if mine, err := Explain(dir, liar[:20]); err != nil || len(mine) == 0 || mine[0].Who != liar {
+	if mine, err := rundir.Explain(dir, liar[:20]); err != nil || len(mine) == 0 || mine[0].Who != liar {
 		t.Errorf("receipts of %s: %+v, %v", liar, mine, err)
 	}
-	if _, err := Explain(dir, "100000"); !errors.Is(err, ErrNoReceipt) {
+	if _, err := rundir.Explain(dir, "100000"); !errors.Is(err, rundir.ErrNoReceipt) {
 		t.Errorf("no such receipt: %v", err)
 	}
 }
@@ -337,67 +304,80 @@ func explainsLiar(t *testing.T, dir, liar string) {
 // A run that is stopped goes on where it was, and ends where it would have ended.
 // Rounds that are reduced in slices end at the state root of those that are not, and can be verified.
 func TestTrainInSlices(t *testing.T) {
-	j := smallJob(t)
-	whole := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
-	sliced, err := job.Load(j.Path, "strategy.aggregation.slices=3", "budget.max_cost=2000000") // an account of the embedded network has as much beside
+	t.Parallel()
+	j := jobtest.Small(t)
+	whole := mustTrain(t, consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
+	// an account of the embedded network has as much beside
+	sliced, err := job.Load(j.Path, "strategy.aggregation.slices=3", "budget.max_cost=2000000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "slices")
-	s := mustTrain(t, TrainOptions{Job: sliced, Dir: dir})
+	s := mustTrain(t, consumer.Options{Job: sliced, Dir: dir})
 	if s.StateRoot != whole.StateRoot || s.Rounds != whole.Rounds {
-		t.Errorf("in slices %s after %d rounds, whole %s after %d", s.StateRoot.Short(), s.Rounds, whole.StateRoot.Short(), whole.Rounds)
+		t.Errorf("in slices %s after %d rounds, whole %s after %d", s.StateRoot.Short(), s.Rounds, whole.StateRoot.Short(),
+			whole.Rounds)
 	}
-	if v, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil || v.StateRoot != s.StateRoot {
+	if v, err := verify.Run(t.Context(), dir, verify.Options{}); err != nil || v.StateRoot != s.StateRoot {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
 
-// A run whose units hand on a state that is stopped within a group goes on where it was, ends where a simulation of it does, and can be verified.
+// A run whose units hand on a state that is stopped within a group goes on where it was, ends where a simulation of it
+// does, and can be verified.
 func TestTrainReplicas(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string][]string{
-		"fragments that overlap": {"strategy.replicas={fragments: 2, overlap: 1, rounds: 3}"},
-		"asynchronous":           {"strategy.method=async_diloco", "strategy.replicas.overlap=0.5", "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}"},
-		"moments":                {"strategy.moment_rounds=3"},
+		"fragments that overlap": {"strategy.moment_rounds=null", "strategy.replicas={fragments: 2, overlap: 1, rounds: 3}"},
+		"asynchronous": {"strategy.moment_rounds=null", "strategy.method=async_diloco",
+			"strategy.replicas.overlap=0.5", "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}"},
+		"moments":      {"strategy.moment_rounds=3"},
+		"the defaults": {"strategy.moment_rounds=null"},
 	} {
-		t.Run(name, func(t *testing.T) { testReplicas(t, set...) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testReplicas(t, set...)
+		})
 	}
 }
 
 func testReplicas(t *testing.T, set ...string) {
-	j, err := job.Load(smallJob(t).Path, append(set, "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")...)
+	j, err := job.Load(jobtest.Small(t).Path,
+		append(set, "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "stopped")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	if _, err := Train(ctx, TrainOptions{Job: j, Dir: dir, Progress: func(p Progress) {
+	if _, err := Train(ctx, consumer.Options{Job: j, Dir: dir, Progress: func(p consumer.Progress) {
 		if p.Round == 1 {
 			stop()
 		}
 	}}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped after a round: %v", err)
 	}
-	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Resume: true})
+	s := mustTrain(t, consumer.Options{Job: j, Dir: dir, Resume: true})
 	if sizes := j.Strategy.Workers.Paces; sizes != nil && s.Tokens != 4*(1+2+1)*2*16 {
 		t.Errorf("%d tokens in 4 rounds of 4 steps of 2 sequences of 16", s.Tokens)
 	}
-	if played := simulate(t, SimulateOptions{Job: j, Seed: 1}); s.Rounds != 4 || s.StateRoot != played.StateRoot || s.SlashedUzen != 0 {
+	if played := mustSimulate(t, simulate.Options{Job: j, Seed: 1}); s.Rounds != 4 || s.StateRoot != played.StateRoot ||
+		s.SlashedUzen != 0 {
 		t.Errorf("%d rounds to %v, simulated %v; %d uzen slashed", s.Rounds, s.StateRoot, played.StateRoot, s.SlashedUzen)
 	}
-	if v, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil || v.StateRoot != s.StateRoot {
+	if v, err := verify.Run(t.Context(), dir, verify.Options{}); err != nil || v.StateRoot != s.StateRoot {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
 
 func TestResume(t *testing.T) {
-	j := smallJob(t)
-	whole := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
+	t.Parallel()
+	j := jobtest.Small(t)
+	whole := mustTrain(t, consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
 	dir := filepath.Join(t.TempDir(), "stopped")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	_, err := Train(ctx, TrainOptions{Job: j, Dir: dir, Progress: func(p Progress) {
+	_, err := Train(ctx, consumer.Options{Job: j, Dir: dir, Progress: func(p consumer.Progress) {
 		if p.Round == 1 {
 			stop()
 		}
@@ -405,17 +385,17 @@ func TestResume(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped after a round: %v", err)
 	}
-	if err := Probe(dir); !errors.Is(err, ErrUnfinished) {
+	if err := rundir.Probe(dir); !errors.Is(err, rundir.ErrUnfinished) {
 		t.Fatalf("%v", err)
 	}
-	if _, err := Train(t.Context(), TrainOptions{Job: j, Dir: dir}); !errors.Is(err, ErrUnfinished) {
+	if _, err := Train(t.Context(), consumer.Options{Job: j, Dir: dir}); !errors.Is(err, rundir.ErrUnfinished) {
 		t.Fatalf("started over an unfinished run: %v", err)
 	}
-	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Resume: true})
+	s := mustTrain(t, consumer.Options{Job: j, Dir: dir, Resume: true})
 	if s.StateRoot != whole.StateRoot || s.Rounds != 3 {
 		t.Errorf("%d rounds to %v, undisturbed %v", s.Rounds, s.StateRoot, whole.StateRoot)
 	}
-	metrics, err := (&OutDir{Path: dir}).readMetrics()
+	metrics, err := (&rundir.OutDir{Path: dir}).ReadMetrics()
 	if err != nil || len(metrics) != 12+4 {
 		t.Errorf("%d lines of metrics, want 16 (%v)", len(metrics), err)
 	}
@@ -423,5 +403,45 @@ func TestResume(t *testing.T) {
 		if m.Time.IsZero() != (m.Kind == "step") {
 			t.Errorf("%+v was recorded at %v", m, m.Time)
 		}
+	}
+}
+
+func mustSimulate(t *testing.T, opt simulate.Options) *simulate.Simulation {
+	t.Helper()
+	opt.Gflops, opt.Validators, opt.BlockTime, opt.Threads = []float64{1}, 2, time.Second, 1
+	if len(opt.Links) == 0 {
+		opt.Links = []sim.Link{sim.Profiles["home"]}
+	}
+	s, err := simulate.Run(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// testSimulated plays a job that was run, under virtual time: it ends in the same state, whatever the network.
+func testSimulated(t *testing.T, j *job.Job, trained *rundir.Summary) {
+	for name, opt := range map[string]simulate.Options{
+		"as it was":         {Seed: 1},
+		"on two continents": {Seed: 2, Links: []sim.Link{sim.Profiles["global"], sim.Profiles["bad"]}},
+		"with a crash":      {Seed: 3, Faults: []sim.Fault{{At: 5 * time.Second, For: 10 * time.Second, Who: "worker-1"}}},
+		"with a liar":       {Seed: 4, Acts: map[string]string{"worker-2": "skips"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt.Job = j
+			s := mustSimulate(t, opt)
+			if s.StateRoot != trained.StateRoot || s.FinalEvalLoss != trained.FinalEvalLoss || s.Rounds != trained.Rounds {
+				t.Errorf("%d rounds end in %v at %v, the run's %d in %v at %v", s.Rounds, s.StateRoot, s.FinalEvalLoss,
+					trained.Rounds, trained.StateRoot, trained.FinalEvalLoss)
+			}
+			for _, p := range s.Parties {
+				if liar := opt.Acts[p.Name] != ""; liar != (p.SlashedUzen > 0) {
+					t.Errorf("%+v, liar: %v", p, liar)
+				}
+			}
+			if !(s.Utilisation > 0 && s.Utilisation <= 1) || !(s.Seconds > 0) {
+				t.Errorf("utilisation %v, %v s", s.Utilisation, s.Seconds)
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -12,12 +11,16 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/rest"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/web"
 )
 
 // A run is shown while it goes on, with its network, and no more when it is over.
 func TestDashboardOfARun(t *testing.T) {
+	t.Parallel()
 	var url string
 	get := func(path string, into any) {
 		answer, err := http.Get(url + path)
@@ -35,7 +38,7 @@ func TestDashboardOfARun(t *testing.T) {
 		}
 	}
 	var j api.Job
-	var live *liveRun
+	var live *dashboard.LiveRun
 	look := sync.OnceFunc(func() {
 		var n api.Network
 		var b api.Blocks
@@ -49,7 +52,13 @@ func TestDashboardOfARun(t *testing.T) {
 		}
 		get("/v1/network", &n)
 		get("/v1/blocks?limit=100", &b)
-		if len(n.Participants) != 4 || len(n.Runs) != 1 || len(b.Blocks) == 0 || b.Blocks[0].Height < b.Blocks[len(b.Blocks)-1].Height || len(m.Series) == 0 {
+		var busy api.Blocks
+		if get("/v1/blocks?limit=1&busy=true", &busy); len(busy.Blocks) != 1 || len(busy.Blocks[0].Txs) == 0 ||
+			!busy.HasMore {
+			t.Errorf("blocks with transactions: %+v", busy)
+		}
+		if len(n.Participants) != 4 || len(n.Runs) != 1 || len(b.Blocks) == 0 ||
+			b.Blocks[0].Height < b.Blocks[len(b.Blocks)-1].Height || len(m.Series) == 0 {
 			t.Errorf("%+v\n%d blocks, %d series", n, len(b.Blocks), len(m.Series))
 		}
 		for _, x := range b.Blocks {
@@ -66,17 +75,17 @@ func TestDashboardOfARun(t *testing.T) {
 		if a.Stake == 0 || len(a.Reasons) == 0 {
 			t.Errorf("%+v", a)
 		}
-		checkChainRuns(t, &chainRuns{view: live.view}, j)
+		checkChainRuns(t, &dashboard.ChainRuns{View: live.View}, j)
 	})
 	dir := filepath.Join(t.TempDir(), "out")
-	s := mustTrain(t, TrainOptions{Job: smallJob(t), Dir: dir, Web: "127.0.0.1:0",
-		Shown: func(l runs.Live) { live = l.(*liveRun) },
+	s := mustTrain(t, consumer.Options{Job: jobtest.Small(t), Dir: dir, Web: "127.0.0.1:0",
+		Shown: func(l runs.Live) { live = l.(*dashboard.LiveRun) },
 		Say: func(text string) {
 			if at, ok := strings.CutPrefix(text, "dashboard: "); ok {
 				url = at
 			}
 		},
-		Progress: func(p Progress) {
+		Progress: func(p consumer.Progress) {
 			if p.Round > 0 {
 				look()
 			}
@@ -89,16 +98,8 @@ func TestDashboardOfARun(t *testing.T) {
 	}
 }
 
-func TestStrangersNeedTokens(t *testing.T) {
-	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.7:0", "example.org:0"} {
-		if err := ServeWeb(t.Context(), t.TempDir(), WebOptions{Listen: listen}); !errors.Is(err, ErrOpenToAll) {
-			t.Errorf("%s: %v", listen, err)
-		}
-	}
-}
-
 // checkChainRuns asks the chain of a run that goes on for its jobs, as the command line does.
-func checkChainRuns(t *testing.T, all *chainRuns, run api.Job) {
+func checkChainRuns(t *testing.T, all *dashboard.ChainRuns, run api.Job) {
 	t.Helper()
 	ctx := t.Context()
 	c := rest.Of(web.New(web.Config{Runs: all}))
@@ -108,11 +109,13 @@ func checkChainRuns(t *testing.T, all *chainRuns, run api.Job) {
 		return
 	}
 	j, err := c.Find(ctx, jobs[0].ID[:len(jobs[0].ID)-2])
-	if err != nil || j.Rounds != run.Rounds || j.Workers != run.Workers || j.BudgetUzen != run.BudgetUzen || j.Round < 1 || j.StateRoot == "" || j.Reason == nil {
+	if err != nil || j.Rounds != run.Rounds || j.Workers != run.Workers || j.BudgetUzen != run.BudgetUzen ||
+		j.Round < 1 || j.StateRoot == "" || j.Reason == nil {
 		t.Errorf("%+v, %v, want what is in %+v", j, err, run)
 	}
 	lineage, err := c.Lineage(ctx, j.ID)
-	if err != nil || len(lineage) < j.Round || lineage[j.Round-1].StateRoot != j.StateRoot || len(lineage[0].Signers) == 0 {
+	if err != nil || len(lineage) < j.Round || lineage[j.Round-1].StateRoot != j.StateRoot ||
+		len(lineage[0].Signers) == 0 {
 		t.Errorf("%d checkpoints, %v", len(lineage), err)
 	}
 	if x, err := c.Cost(ctx, j.ID); err != nil || x.BudgetUzen != x.PaidUzen+x.FeeUzen+x.RefundedUzen+x.RemainingUzen {

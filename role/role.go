@@ -19,16 +19,6 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Work names one attempt at a work unit.
-type Work struct {
-	Round, Unit, Attempt uint32
-}
-
-// Subject is what the seal of a verifier over the state of the unit at the end of a segment, counted from 1 (0: the last), is about.
-func (w Work) Subject(verifier, job string, segment uint32) audit.Subject {
-	return audit.Subject{Verifier: verifier, Job: job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt, Segment: segment}
-}
-
 // Part names a slice of the checkpoint after a round whose last commitment is in the block Closed.
 type Part struct {
 	Round  uint32
@@ -60,23 +50,32 @@ type (
 		Action Train
 		Commit run.Commitment
 	}
+	// Misled says that a unit cannot be trained: what it was handed on from this round is not what that should be.
+	Misled struct {
+		Action Train
+		Round  uint32
+	}
 	// Checked is the outcome of re-executing a unit.
 	Checked struct {
 		Action Check
 		Right  bool
-		Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs; after that only what is handed on
-		Wrong  *uint32      // not nil: the unit cannot be executed, for what it handed on in this round is not what it should be
-		Seal   canon.Digest // if Right: root of the state over keyed leaves
+		// unless Right: the first segment root that differs; their number: only the update differs; after that only
+		// what is handed on
+		Differ uint32
+		// not nil: the unit cannot be executed, for what it handed on in this round is not what it should be
+		Wrong *uint32
+		Seal  canon.Digest // if Right: root of the state over keyed leaves
 	}
-	// Reduced says that a slice of the next checkpoint is computed and stored. Nobody can ask for it who does not know its CID.
+	// Reduced says that a slice of the next checkpoint is computed and stored. Nobody can ask for it who does not know
+	// its CID.
 	Reduced struct {
 		Action Reduce
 		CID    string
 	}
-	// Measured is how far the update of a unit is from that of its exact execution, in parts per million.
+	// Measured is what came of the exact execution of a unit, and how far the update of its worker is from that.
 	Measured struct {
-		Action                 Measure
-		DistancePPM, CosinePPM uint32
+		Action  Measure
+		Finding audit.Finding
 	}
 	// Drain says that the member shall take on nothing new, and leave.
 	Drain struct{}
@@ -93,6 +92,7 @@ func (Block) event()    {}
 func (Loaded) event()   {}
 func (Advanced) event() {}
 func (Trained) event()  {}
+func (Misled) event()   {}
 func (Checked) event()  {}
 func (Reduced) event()  {}
 func (Measured) event() {}
@@ -107,25 +107,25 @@ type Action interface{ Key() string }
 type (
 	// Load fetches a checkpoint and verifies it. Answered by Loaded.
 	Load struct{ Checkpoint run.Checkpoint }
-	// Train computes a unit. Answered by Trained.
+	// Train computes a unit. Answered by Trained, or by Misled.
 	Train struct {
-		Work Work
+		Work run.UnitID
 		Base run.Checkpoint
 	}
 	// Commit sends the commitment to the chain.
 	Commit struct {
-		Work   Work
+		Work   run.UnitID
 		Commit run.Commitment
 	}
 	// Reveal lets others read the update of a committed unit, recomputing it if it was lost.
 	Reveal struct {
-		Work Work
+		Work run.UnitID
 		Base run.Checkpoint
 		CID  string
 	}
 	// Check re-executes a unit and compares it with the commitment. Answered by Checked.
 	Check struct {
-		Work    Work
+		Work    run.UnitID
 		Base    run.Checkpoint
 		Worker  string
 		Commit  run.Commitment
@@ -133,45 +133,52 @@ type (
 	}
 	// Measure re-executes a unit of a tolerant run and compares the updates. Answered by Measured.
 	Measure struct {
-		Work   Work
+		Work   run.UnitID
 		Base   run.Checkpoint
 		Worker string
 		Commit run.Commitment
 	}
-	// Report tells the chain what was measured.
+	// Report binds the verifier to what it measured, and tells the chain whether that is outside the tolerance.
 	Report struct {
-		Work                   Work
-		DistancePPM, CosinePPM uint32
+		Work    run.UnitID
+		Seal    canon.Digest
+		Outside bool
+	}
+	// ShowReport shows the chain what a report is bound to.
+	ShowReport struct {
+		Work    run.UnitID
+		Finding audit.Finding
+		Salt    canon.Digest
 	}
 	// Pass tells the chain that an audit found the commitment right.
 	Pass struct {
-		Work Work
+		Work run.UnitID
 		Seal canon.Digest
 	}
 	// Unseal opens the seal of a Pass at the place that the question gives.
 	Unseal struct {
-		Work     Work
+		Work     run.UnitID
 		Base     run.Checkpoint
 		Question canon.Digest
 		Segment  uint32 // to the end of which the unit was executed, counted from 1; 0: all of it
 	}
 	// Unmask shows the chain that the fault in a commitment was planted.
 	Unmask struct {
-		Work     Work
+		Work     run.UnitID
 		Nonce    canon.Digest
 		Segments []canon.Digest
 	}
 	// Confess tells the chain that the commitment of the sender is wrong.
 	Confess struct {
-		Work Work
+		Work run.UnitID
 	}
 	// Suspect tells the chain that the update of a unit is odd.
 	Suspect struct {
-		Work Work
+		Work run.UnitID
 	}
 	// Challenge opens a dispute about a commitment, which its digest tells from one that takes its place.
 	Challenge struct {
-		Work       Work
+		Work       run.UnitID
 		Segment    uint32
 		Commitment canon.Digest
 	}
@@ -208,7 +215,7 @@ type (
 	}
 	// Probe fetches the slice of the update of a unit that another member misses, and keeps it.
 	Probe struct {
-		Work Work
+		Work run.UnitID
 		Base run.Checkpoint
 		Unit run.Unit
 	}
@@ -217,7 +224,8 @@ type (
 		Next    run.Checkpoint
 		Updates []string
 	}
-	// Refute shows the chain that a checkpoint is not what the updates of its round lead to. The chain need not be told by a member.
+	// Refute shows the chain that a checkpoint is not what the updates of its round lead to. The chain need not be told
+	// by a member.
 	Refute struct {
 		Wrong run.Checkpoint // attested
 		Base  run.Checkpoint // that its round started from
@@ -225,12 +233,12 @@ type (
 	}
 	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it.
 	Missing struct {
-		Work  Work
+		Work  run.UnitID
 		Slice uint32
 	}
 	// Prove answers the exam of a member on trial. No seal says that it reached another state than the committed one.
 	Prove struct {
-		Work Work
+		Work run.UnitID
 		Seal canon.Digest
 	}
 	// Leave ends the member's part in the run in good standing.
@@ -245,42 +253,47 @@ type (
 
 // Key implements Action.
 func (a Load) Key() string    { return fmt.Sprintf("load %d %s", a.Checkpoint.Round, a.Checkpoint.Root) }
-func (a Train) Key() string   { return a.Work.key("train") }
-func (a Commit) Key() string  { return a.Work.key("commit") }
-func (a Reveal) Key() string  { return a.Work.key("reveal") }
-func (a Check) Key() string   { return a.Work.key("check") }
-func (a Measure) Key() string { return a.Work.key("measure") }
-func (a Report) Key() string  { return a.Work.key("report") }
-func (a Pass) Key() string    { return a.Work.key("pass") }
-func (a Missing) Key() string { return a.Work.key("missing") }
-func (a Unseal) Key() string  { return a.Work.key("unseal") }
-func (a Unmask) Key() string  { return a.Work.key("unmask") }
-func (a Confess) Key() string { return a.Work.key("confess") }
-func (a Suspect) Key() string { return a.Work.key("suspect") }
-func (a Probe) Key() string   { return a.Work.key("probe") }
+func (a Train) Key() string   { return key("train", a.Work) }
+func (a Commit) Key() string  { return key("commit", a.Work) }
+func (a Reveal) Key() string  { return key("reveal", a.Work) }
+func (a Check) Key() string   { return key("check", a.Work) }
+func (a Measure) Key() string { return key("measure", a.Work) }
+func (a Report) Key() string  { return key("report", a.Work) }
+func (a Pass) Key() string    { return key("pass", a.Work) }
+func (a Missing) Key() string { return key("missing", a.Work) }
+func (a Unseal) Key() string  { return key("unseal", a.Work) }
+func (a Unmask) Key() string  { return key("unmask", a.Work) }
+func (a Confess) Key() string { return key("confess", a.Work) }
+func (a Suspect) Key() string { return key("suspect", a.Work) }
+func (a Probe) Key() string   { return key("probe", a.Work) }
+
+// Key implements Action.
+func (a ShowReport) Key() string { return key("show report", a.Work) }
 
 // Key implements Action.
 func (a Reduce) Key() string    { return a.Part.key("reduce") }
 func (a SealSlice) Key() string { return a.Part.key("seal slice") }
 func (a ShowSlice) Key() string { return a.Part.key("show slice") + " " + a.CID }
-func (a Prove) Key() string     { return a.Work.key("prove") }
+func (a Prove) Key() string     { return key("prove", a.Work) }
 func (a Leave) Key() string     { return "leave" }
 func (a Return) Key() string    { return "return" }
 func (a Stop) Key() string      { return "stop " + a.Of }
 func (a Depart) Key() string    { return "depart" }
 
 // Key implements Action.
-func (a Challenge) Key() string { return a.Work.key("challenge") }
+func (a Challenge) Key() string { return key("challenge", a.Work) }
 
 // Key implements Action. The moves made so far tell one turn from the next.
 func (a Move) Key() string {
 	g := a.Game
 	c := g.Config
-	return fmt.Sprintf("move %d/%d.%d of %s against %s, turn %v", c.Round, c.Unit, c.Attempt, c.Challenger, c.Asserter, g.Moves)
+	return fmt.Sprintf("move %d/%d.%d of %s against %s, turn %v", c.Round, c.Unit, c.Attempt, c.Challenger, c.Asserter,
+		g.Moves)
 }
 
-// Key implements Action. The updates tell one composition of a round from another, and the slices one finding from another. There may
-// be no updates: then it is the checkpoint that tells what was before a rollback from what is after it.
+// Key implements Action. The updates tell one composition of a round from another, and the slices one finding from
+// another. There may be no updates: then it is the checkpoint that tells what was before a rollback from what is after
+// it.
 func (a Advance) Key() string {
 	size := 128
 	for _, u := range a.Units {
@@ -310,7 +323,7 @@ func (a Attest) Key() string { return fmt.Sprintf("attest %d %s", a.Next.Round, 
 // Key implements Action.
 func (a Refute) Key() string { return fmt.Sprintf("refute %d %s", a.Wrong.Round, a.Wrong.Root) }
 
-func (w Work) key(verb string) string {
+func key(verb string, w run.UnitID) string {
 	b := append(make([]byte, 0, 32), verb...)
 	for _, x := range []struct {
 		mark byte
@@ -335,18 +348,22 @@ func Updates(units run.Units) []string {
 }
 
 // Work names a unit by its place among those of an Advance.
-func (a Advance) Work(i int) Work {
+func (a Advance) Work(i int) run.UnitID {
 	round := a.Base.Round
 	if n := len(a.Rounds); n > 0 {
 		round = a.Rounds[i*n/len(a.Units)]
 	}
-	return Work{Round: round, Unit: a.Units[i].Index, Attempt: a.Units[i].Attempt}
+	return a.Units[i].ID(round)
+}
+
+// Disputed is the unit that a dispute is about.
+func Disputed(g dispute.Game) run.UnitID {
+	return run.UnitID{Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt}
 }
 
 // Moves is the next move in a dispute, if it is being played.
 func Moves(s run.State, g dispute.Game) []Action {
-	c := g.Config
-	d, ok := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+	d, ok := s.Playing(Disputed(g), g.Config.Challenger)
 	if !ok {
 		return nil
 	}
@@ -390,8 +407,8 @@ func (p *Pending) Rests(height int64, a Action) bool { return p.until[a.Key()] >
 // Done forgets an action that ended.
 func (p *Pending) Done(a Action) { delete(p.under, a.Key()) }
 
-// Settle forgets an action that is in a block after the one at a height, which is the latest that is known. It is not asked for
-// again before a newer one is: what it did does not show yet.
+// Settle forgets an action that is in a block after the one at a height, which is the latest that is known. It is not
+// asked for again before a newer one is: what it did does not show yet.
 func (p *Pending) Settle(a Action, height int64) {
 	p.Done(a)
 	p.hold(a, height+1)
@@ -404,18 +421,19 @@ func (p *Pending) hold(a Action, until int64) {
 	p.until[a.Key()] = until
 }
 
-// Stop returns orders to stop the executions of units that are under way and of no use after a block: what they are about
-// is another attempt by now, or over. A member on trial executes its exam. A worker that is late goes on while it has no other
-// unit: it may still be the first to commit.
+// Stop returns orders to stop the executions of units that are under way and of no use after a block: what they are
+// about is another attempt by now, or over. A member on trial executes its exam. A worker that is late goes on while it
+// has no other unit: it may still be the first to commit.
 func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 	t, onTrial := s.Trial(id)
-	exam := Work{Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt}
+	exam := t.Exam.ID()
 	for k, a := range p.under {
 		w, executes := executed(a)
-		if !executes || s.Has(w.Round, w.Unit, w.Attempt) || onTrial && w == exam {
+		if !executes || s.Has(w) || onTrial && w == exam {
 			continue
 		}
-		late := w.Round == s.Round && len(s.Work(id)) == 0 && slices.ContainsFunc(s.Former(id, w.Unit), func(h run.Holder) bool { return h.Attempt == w.Attempt })
+		late := w.Round == s.Round && len(s.Work(id)) == 0 &&
+			slices.ContainsFunc(s.Former(id, w.Unit), func(h run.Holder) bool { return h.Attempt == w.Attempt })
 		if !late {
 			stops = append(stops, Stop{k})
 		}
@@ -425,7 +443,7 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 }
 
 // executed is the unit that an action executes, if it does that.
-func executed(a Action) (Work, bool) {
+func executed(a Action) (run.UnitID, bool) {
 	switch a := a.(type) {
 	case Train:
 		return a.Work, true
@@ -434,7 +452,7 @@ func executed(a Action) (Work, bool) {
 	case Measure:
 		return a.Work, true
 	}
-	return Work{}, false
+	return run.UnitID{}, false
 }
 
 // Rest forgets an action that failed at a height and lets it rest.

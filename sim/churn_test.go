@@ -26,8 +26,8 @@ func churning(t testing.TB) Config {
 
 var lasting *Job
 
-// A change is one way in which machines come and go while a run goes on. Whatever it is, the run ends with the model that
-// the undisturbed one ends with, nothing is paid twice and nobody is slashed.
+// A change is one way in which machines come and go while a run goes on. Whatever it is, the run ends with the model
+// that the undisturbed one ends with, nothing is paid twice and nobody is slashed.
 type change struct {
 	name   string
 	change func(c *Config)
@@ -57,17 +57,19 @@ func changes() []change {
 		{name: "a worker leaves", out: map[string]string{w1: run.WhyLeft}, works: []string{w1}, change: func(c *Config) {
 			c.Goes = map[string]time.Duration{w1: 40 * time.Second}
 		}},
-		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: run.WhyLeft}, works: []string{w1}, change: func(c *Config) {
-			c.Unit = 8 * time.Second
-			c.Goes = map[string]time.Duration{w1: 8 * time.Second}
-		}},
+		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: run.WhyLeft},
+			works: []string{w1}, change: func(c *Config) {
+				c.Unit = 8 * time.Second
+				c.Goes = map[string]time.Duration{w1: 8 * time.Second}
+			}},
 		{name: "a verifier leaves", out: map[string]string{v1: run.WhyLeft}, change: func(c *Config) {
 			c.Goes = map[string]time.Duration{v1: 40 * time.Second}
 		}},
-		{name: "a verifier takes the place of another", out: map[string]string{v1: run.WhyLeft}, works: []string{"new"}, change: func(c *Config) {
-			c.Goes = map[string]time.Duration{v1: 30 * time.Second}
-			c.Comes = comes(run.Verifier, 25, "new")
-		}},
+		{name: "a verifier takes the place of another", out: map[string]string{v1: run.WhyLeft}, works: []string{"new"},
+			change: func(c *Config) {
+				c.Goes = map[string]time.Duration{v1: 30 * time.Second}
+				c.Comes = comes(run.Verifier, 25, "new")
+			}},
 		{name: "a worker crashes and is back", works: []string{w1}, change: func(c *Config) {
 			c.Faults = []Fault{{At: 20 * time.Second, For: 90 * time.Second, Who: w1}}
 		}},
@@ -108,9 +110,9 @@ func TestMachinesComeAndGo(t *testing.T) {
 
 func (s change) test(t *testing.T, c Config) {
 	s.change(&c)
-	arrivals := &Arrivals{}
-	o := played(t, c, Money{}, &Pay{}, Justice{Away: s.away}, &Lineage{Honest: true}, arrivals)
-	t.Logf("newcomers waited %v rounds", arrivals.Rounds)
+	newcomers := &waiting{}
+	o := played(t, c, Money{}, &Pay{}, Justice{Away: s.away}, &Lineage{Honest: true}, newcomers)
+	t.Logf("newcomers waited %v rounds", newcomers.Rounds)
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}
@@ -124,12 +126,42 @@ func (s change) test(t *testing.T, c Config) {
 			t.Errorf("%s earned nothing; out: %q", name, o.Out[name])
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(arrivals.Rounds)) {
-		if arrivals.Rounds[name] > s.waits && s.waits > 0 {
-			t.Errorf("%s waited %d rounds for its first unit", name, arrivals.Rounds[name])
+	for _, name := range slices.Sorted(maps.Keys(newcomers.Rounds)) {
+		if newcomers.Rounds[name] > s.waits && s.waits > 0 {
+			t.Errorf("%s waited %d rounds for its first unit", name, newcomers.Rounds[name])
 		}
 	}
-	if s.waits > 0 && len(arrivals.Rounds) != len(c.Comes) {
-		t.Errorf("first units: %v of %d newcomers", arrivals.Rounds, len(c.Comes))
+	if s.waits > 0 && len(newcomers.Rounds) != len(c.Comes) {
+		t.Errorf("first units: %v of %d newcomers", newcomers.Rounds, len(c.Comes))
 	}
 }
+
+// waiting notes how long newcomers wait for their first unit.
+type waiting struct {
+	Rounds map[string]uint32 // from joining to the first unit, by name
+
+	joined map[string]uint32
+}
+
+// Block implements Checker.
+func (a *waiting) Block(w *World) error {
+	if a.joined == nil {
+		a.joined, a.Rounds = map[string]uint32{}, map[string]uint32{}
+	}
+	for _, e := range w.runEvents() {
+		switch e.Kind {
+		case run.MemberJoined:
+			a.joined[e.Who] = e.Round
+		case run.UnitAssigned:
+			if _, known := a.Rounds[w.Name(e.Who)]; !known && a.has(e.Who) {
+				a.Rounds[w.Name(e.Who)] = e.Round - a.joined[e.Who]
+			}
+		}
+	}
+	return nil
+}
+
+func (a *waiting) has(id string) bool { _, ok := a.joined[id]; return ok }
+
+// End implements Checker.
+func (a *waiting) End(*World) error { return nil }

@@ -162,8 +162,8 @@ func edit[T any, P interface {
 	return err
 }
 
-// Who is away loses its vote and a part of its stake, and gets the vote back when it asks for it in time; who signs two blocks of one
-// height loses more, and its vote for ever.
+// Who is away loses its vote and a part of its stake, and gets the vote back when it asks for it in time; who signs two
+// blocks of one height loses more, and its vote for ever.
 func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 	const away, twice = 2, 3
 	s := newState(t, func(doc *cmttypes.GenesisDoc) error {
@@ -194,7 +194,8 @@ func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 
 	s.evidence = []abci.Misbehavior{{
 		Type: abci.MisbehaviorType_DUPLICATE_VOTE, Height: s.height - 1, Time: s.decided.Time, TotalVotingPower: 400,
-		Validator: abci.Validator{Address: s.validators[twice].Consensus.PubKey().Address(), Power: chain.SelfStake / 1_000_000},
+		Validator: abci.Validator{Address: s.validators[twice].Consensus.PubKey().Address(),
+			Power: chain.SelfStake / 1_000_000},
 	}}
 	s.next()
 	s.absent[twice] = true
@@ -221,15 +222,19 @@ func TestTreasury(t *testing.T) {
 	spend := func(amount uint64) sdk.Msg {
 		return &distrtypes.MsgCommunityPoolSpend{Authority: governance, Recipient: builder, Amount: adapter.Coins(amount)}
 	}
-	s.fails(sdkerrors.RootCodespace, sdkerrors.ErrUnauthorized.ABCICode(), citizen, &distrtypes.MsgCommunityPoolSpend{Authority: citizen.Address(), Recipient: citizen.Address(), Amount: adapter.Coins(1)})
+	s.fails(sdkerrors.RootCodespace, sdkerrors.ErrUnauthorized.ABCICode(), citizen,
+		&distrtypes.MsgCommunityPoolSpend{Authority: citizen.Address(), Recipient: citizen.Address(),
+			Amount: adapter.Coins(1)})
 	for i, c := range []struct {
 		amount uint64
 		option govv1.VoteOption
 		paid   uint64
 	}{{20_000_000, govv1.OptionYes, 20_000_000}, {5_000_000, govv1.OptionNo, 0}, {500_000_000, govv1.OptionYes, 0}} {
-		s.does(citizen, must(govv1.NewMsgSubmitProposal([]sdk.Msg{spend(c.amount)}, adapter.Coins(10_000_000), citizen.Address(), "", "build", "Build it.", false))(t))
+		s.does(citizen, must(govv1.NewMsgSubmitProposal([]sdk.Msg{spend(c.amount)}, adapter.Coins(10_000_000),
+			citizen.Address(), "", "build", "Build it.", false))(t))
 		for v := range s.validators {
-			s.does(s.operator(v), govv1.NewMsgVote(sdk.AccAddress(s.validators[v].Operator.PubKey().Address()), uint64(i+1), c.option, ""))
+			s.does(s.operator(v), govv1.NewMsgVote(sdk.AccAddress(s.validators[v].Operator.PubKey().Address()), uint64(i+1),
+				c.option, ""))
 		}
 		for range 7 {
 			s.next()
@@ -247,42 +252,50 @@ func TestTextOfAnOldWallet(t *testing.T) {
 	s := newState(t, unchangedGenesis, "citizen")
 	citizen := keyOf("citizen")
 	text := must(govv1.NewLegacyContent(govbeta.NewTextProposal("title", "text"), governance))(t)
-	s.does(citizen, must(govv1.NewMsgSubmitProposal([]sdk.Msg{text}, adapter.Coins(10_000_000), citizen.Address(), "", "title", "text", false))(t))
+	s.does(citizen, must(govv1.NewMsgSubmitProposal([]sdk.Msg{text}, adapter.Coins(10_000_000), citizen.Address(), "",
+		"title", "text", false))(t))
 }
 
 // Where transactions cost something, the first of who joins do not, and the later ones may be paid by who granted that.
 func TestNewcomersPayNothing(t *testing.T) {
 	s := newState(t, unchangedGenesis, "citizen", "provider")
-	s.config.GasPrice = must(sdk.ParseDecCoins("0.001" + adapter.Denom))(t)
+	s.config.Governed = true
 	s.app = must(app.New(log.NewNopLogger(), s.db, s.config))(t)
 	s.connection.app = s.app
 	s.next()
 	citizen, provider := keyOf("citizen"), keyOf("provider")
 	send := &banktypes.MsgSend{FromAddress: provider.Address(), ToAddress: citizen.Address(), Amount: adapter.Coins(1000)}
-	if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: s.sign(t, provider, send)}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
+	if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: s.sign(t, provider,
+		send)}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
 		t.Errorf("coins that move for nothing: %d %s", r.Code, r.Log)
 	}
 	had := s.balance(provider.Address())
-	s.does(provider, &registrypb.MsgRegister{Sender: provider.Address(), PeerId: "peer", Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
+	s.does(provider, &registrypb.MsgRegister{Sender: provider.Address(), PeerId: "peer",
+		Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
 		&marketpb.MsgOffer{Sender: provider.Address(), Role: registrypb.Role(run.Worker), Price: 100, Slots: 1})
 	for range app.FirstFree - 1 {
-		s.does(provider, &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer", Addresses: []string{"/ip4/10.0.0.1"}})
+		s.does(provider, &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer",
+			Addresses: []string{"/ip4/10.0.0.1"}})
 	}
 	if got := s.balance(provider.Address()); got != had-2_000_000 {
 		t.Errorf("the first transactions cost %d uzen", had-2_000_000-got)
 	}
-	update := &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer", Addresses: []string{"/ip4/10.0.0.2"}}
-	if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: s.sign(t, provider, update)}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
+	update := &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer",
+		Addresses: []string{"/ip4/10.0.0.2"}}
+	if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: s.sign(t, provider,
+		update)}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
 		t.Errorf("one transaction too many is free: %d %s", r.Code, r.Log)
 	}
-	grant := must(feegrant.NewMsgGrantAllowance(&feegrant.BasicAllowance{SpendLimit: adapter.Coins(1500)}, sdk.MustAccAddressFromBech32(citizen.Address()), sdk.MustAccAddressFromBech32(provider.Address())))(t)
-	s.takes(s.granted(citizen, "", 1000, grant))
+	grant := must(feegrant.NewMsgGrantAllowance(&feegrant.BasicAllowance{SpendLimit: adapter.Coins(15_000)},
+		sdk.MustAccAddressFromBech32(citizen.Address()), sdk.MustAccAddressFromBech32(provider.Address())))(t)
+	s.takes(s.granted(citizen, "", 10_000, grant))
 	before, had := s.balance(citizen.Address()), s.balance(provider.Address())
-	s.takes(s.granted(provider, citizen.Address(), 1000, update))
-	if paid := before - s.balance(citizen.Address()); paid != 1000 || s.balance(provider.Address()) != had {
+	s.takes(s.granted(provider, citizen.Address(), 10_000, update))
+	if paid := before - s.balance(citizen.Address()); paid != 10_000 || s.balance(provider.Address()) != had {
 		t.Errorf("who granted it paid %d uzen, and the provider %d", paid, had-s.balance(provider.Address()))
 	}
-	if r := must(s.check(s.granted(provider, citizen.Address(), 1000, update)))(t); r.Codespace != feegrant.DefaultCodespace {
+	if r := must(s.check(s.granted(provider, citizen.Address(), 10_000,
+		update)))(t); r.Codespace != feegrant.DefaultCodespace {
 		t.Errorf("beyond what was granted: %s %d %s", r.Codespace, r.Code, r.Log)
 	}
 }
@@ -309,9 +322,10 @@ func (s *state) granted(signer *client.Key, payer string, fee uint64, msgs ...sd
 		}
 	}
 	set()
-	text := must(authsigning.GetSignBytesAdapter(t.Context(), s.app.Tx.SignModeHandler(), data.SignMode, authsigning.SignerData{
-		Address: signer.Address(), ChainID: s.chainID, PubKey: key, AccountNumber: number, Sequence: sequence,
-	}, b.GetTx()))(t)
+	text := must(authsigning.GetSignBytesAdapter(t.Context(), s.app.Tx.SignModeHandler(), data.SignMode,
+		authsigning.SignerData{
+			Address: signer.Address(), ChainID: s.chainID, PubKey: key, AccountNumber: number, Sequence: sequence,
+		}, b.GetTx()))(t)
 	data.Signature = must(signer.Sign(text))(t)
 	set()
 	return must(s.app.Tx.TxEncoder()(b.GetTx()))(t)
@@ -342,9 +356,11 @@ func sets[T any](doc *cmttypes.GenesisDoc, name string, params T) error {
 func asked(name, consumer string, priceCap uint64, workers, units uint32) *marketpb.MsgOrder {
 	d := canon.Sum("spec")
 	return &marketpb.MsgOrder{
-		Sender: consumer, Budget: 1_000_000, PriceCap: priceCap, WorkersMin: workers, WorkersTarget: workers, WorkersMax: workers,
+		Sender: consumer, Budget: 1_000_000, PriceCap: priceCap, WorkersMin: workers, WorkersTarget: workers,
+		WorkersMax: workers,
 		Terms: runpb.FromTerms(run.Terms{
-			Job: name, Spec: d, SpecCID: "spec", Genesis: run.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: units, Segments: 2, UnitFlops: market.Flops,
+			Job: name, Spec: d, SpecCID: "spec", Genesis: run.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: units,
+			Segments: 2, UnitFlops: market.Flops,
 			Deadlines: run.Deadlines{Train: 4, Audit: 4, Attest: 40, Challenge: 1}, Window: 1,
 		}),
 	}
@@ -367,7 +383,8 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 	for _, name := range names {
 		me := keyOf(name).Address()
 		s.does(keyOf(name), &registrypb.MsgRegister{
-			Sender: me, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 20_000_000, Tier: registrypb.Tier(registry.Bronze),
+			Sender: me, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 20_000_000,
+			Tier:     registrypb.Tier(registry.Bronze),
 			Hardware: registrypb.FromHardware(registry.Hardware{Memory: 8192, Upload: 10_000}),
 		}, &marketpb.MsgOffer{Sender: me, Role: registrypb.Role(run.Worker), Price: 100, Slots: 1})
 	}
@@ -388,7 +405,8 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 			u := work[0]
 			must(s.check(s.sign(t, keyOf("diligent"), &trainingpb.MsgCommit{
 				Sender: keyOf("diligent").Address(), Job: "job", Round: r.Round, Unit: u.Index, Attempt: u.Attempt,
-				Commitment: runpb.FromCommitment(run.Commitment{Segments: []canon.Digest{d, d, d}, Update: d, UpdateCID: "update", Bytes: 1, Hidden: d}),
+				Commitment: runpb.FromCommitment(run.Commitment{Segments: []canon.Digest{d, d, d}, Update: d, UpdateCID: "update",
+					Bytes: 1, Hidden: d}),
 			})))(t)
 		}
 	}
@@ -408,10 +426,12 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 		return base, slashed, reasons
 	}
 	pot := uint64(200_000) // a fifth of what the epoch makes
-	if base, slashed, why := got("diligent"); base != pot || slashed != 0 || !slices.Equal(why, []string{reward.KeptUptime}) {
+	if base, slashed, why := got("diligent"); base != pot || slashed != 0 ||
+		!slices.Equal(why, []string{reward.KeptUptime}) {
 		t.Errorf("who did its work gets %d of %d uzen and loses %d: %v", base, pot, slashed, why)
 	}
-	if base, slashed, why := got("lazy"); base != 0 || slashed != 200_000 || !slices.Equal(why, []string{reward.Downtime}) {
+	if base, slashed, why := got("lazy"); base != 0 || slashed != 200_000 ||
+		!slices.Equal(why, []string{reward.Downtime}) {
 		t.Errorf("who missed it gets %d uzen and loses %d: %v", base, slashed, why)
 	}
 }
@@ -420,12 +440,17 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 func TestWhoPaysMoreIsServedFirst(t *testing.T) {
 	s := newState(t, unchangedGenesis, "citizen", "other", "worker")
 	citizen, other, worker := keyOf("citizen"), keyOf("other"), keyOf("worker")
+	more := asked("z-last-name", other.Address(), 200, 1, 1)
+	more.Budget *= 2
 	for _, tx := range [][]byte{
-		s.sign(t, citizen, asked("a-first-name", citizen.Address(), 100, 1, 1)), s.sign(t, other, asked("z-last-name", other.Address(), 200, 1, 1)),
-		s.sign(t, worker, &registrypb.MsgRegister{Sender: worker.Address(), PeerId: "peer", Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
+		s.sign(t, other, more), s.sign(t, citizen, asked("a-first-name", citizen.Address(), 100, 1, 1)),
+		s.sign(t, worker, &registrypb.MsgRegister{Sender: worker.Address(), PeerId: "peer",
+			Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
 			&marketpb.MsgOffer{Sender: worker.Address(), Role: registrypb.Role(run.Worker), Price: 100, Slots: 1}),
 	} {
-		must(s.check(tx))(t)
+		if r := must(s.check(tx))(t); r.Code != 0 {
+			t.Fatal(r.Log)
+		}
 	}
 	s.next()
 	s.next()

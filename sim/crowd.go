@@ -16,16 +16,19 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
 
-// Crowd is a network that is too large to be played with its mathematics. The rules of runs (protocol/run, protocol/audit) and the
-// roles of all members are those of a real network; what a unit computes, the bytes of updates and signatures are modelled: they take
-// the time that they take, and nobody lies. There are no accounts, and nothing is paid.
+// Crowd is a network that is too large to be played with its mathematics. The rules of runs (protocol/run,
+// protocol/audit) and the roles of all members are those of a real network; what a unit computes, the bytes of updates
+// and signatures are modelled: they take the time that they take, and nobody lies but in what workers plant. There are
+// no accounts, and nothing is paid.
 type Crowd struct {
 	Seed      uint64
 	Workers   int // in all runs
@@ -44,14 +47,17 @@ type Crowd struct {
 type Crowded struct {
 	Runs, Members int
 	Blocks        int64
-	Steps         int           // of roles: events that one of them was told
-	Messages      int           // that a block took
-	Audits        int           // that were passed
-	Refused       int           // messages that the rules refused
-	Virtual       time.Duration // until the last run was done
-	Round         time.Duration // from one attestation to the next, on average
-	Utilisation   float64       // share of the time of all workers that went into their units, until their run was done
-	Digest        canon.Digest  // of all lineages and of the heights of their entries
+	Steps         int // of roles: events that one of them was told
+	Messages      int // that a block took
+	Audits        int // that were passed
+	Trained       int // units that workers executed
+	// and that verifiers executed: audits, and what a planted fault causes. Nobody is drawn for second looks
+	Looked      int
+	Refused     int           // messages that the rules refused
+	Virtual     time.Duration // until the last run was done
+	Round       time.Duration // from one attestation to the next, on average
+	Utilisation float64       // share of the time of all workers that went into their units, until their run was done
+	Digest      canon.Digest  // of all lineages and of the heights of their entries
 }
 
 // ErrCrowd is wrapped by every reason why a crowd cannot be played to its end.
@@ -92,11 +98,12 @@ type participant struct {
 	answers []role.Event // that the next block brings
 }
 
-// Play lets time pass until all runs are done, or nobody waits for it. As many are played at a time as there are processors, which no
-// result depends on.
+// Play lets time pass until all runs are done, or nobody waits for it. As many are played at a time as there are
+// processors, which no result depends on.
 func (c Crowd) Play(ctx context.Context) (Crowded, error) {
 	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > run.MaxMembers || c.Run > run.MaxUnits {
-		return Crowded{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members", ErrCrowd, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
+		return Crowded{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members",
+			ErrCrowd, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
 	}
 	runs := make([]gathered, (c.Workers+c.Run-1)/c.Run)
 	players, ctx := errgroup.WithContext(ctx)
@@ -116,6 +123,7 @@ func (c Crowd) Play(ctx context.Context) (Crowded, error) {
 	for _, r := range runs {
 		o.Members, o.Steps, o.Messages = o.Members+r.out.Members, o.Steps+r.out.Steps, o.Messages+r.out.Messages
 		o.Audits, o.Refused = o.Audits+r.out.Audits, o.Refused+r.out.Refused
+		o.Trained, o.Looked = o.Trained+r.out.Trained, o.Looked+r.out.Looked
 		o.Blocks, o.Virtual = max(o.Blocks, r.out.Blocks), max(o.Virtual, r.out.Virtual)
 		o.Round += r.out.Round / time.Duration(len(runs))
 		worked, had, digest = worked+r.worked, had+r.had, append(digest, r.digest...)
@@ -154,21 +162,20 @@ func (c Crowd) play(ctx context.Context, index int) (gathered, error) {
 func (c Crowd) gather(index, workers int) (*gathering, error) {
 	g := &gathering{of: c, random: rand.New(rand.NewPCG(c.Seed, uint64(index)))}
 	job := "job-" + strconv.Itoa(index)
-	terms := run.Terms{
-		Job: job, Spec: canon.Sum("sim/crowd/spec", []byte(job)), SpecCID: "spec", Genesis: checkpoint(job, 0), Rounds: c.Rounds,
-		Units: uint32(workers), Segments: 1, UnitFlops: 1, AuditPPM: c.AuditPPM, Window: 4, Screen: run.ScreenOff,
-		Deadlines: run.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 4},
-	}
+	spec := &train.Spec{Rounds: c.Rounds, Units: uint32(workers), Steps: 1, Segment: 1}
+	terms := engine.Terms(job, spec, 1, engine.Checks{AuditPPM: c.AuditPPM, Screen: run.ScreenOff})
+	terms.SpecCID, terms.Genesis = "spec", checkpoint(job, 0)
 	var members []run.Member
 	for i := range workers + c.Verifiers {
-		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i), unit: c.Unit + time.Duration(g.random.Float64()*float64(c.Unit)), running: map[string]*bool{}}
+		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i),
+			unit: c.Unit + time.Duration(g.random.Float64()*float64(c.Unit)), running: map[string]*bool{}}
 		m := run.Member{ID: p.id, Role: run.Worker, Price: price, Passed: 31} // known for long: audits are drawn at the floor
 		if i >= workers {
 			p.id = job + "/verifier-" + strconv.Itoa(i-workers)
 			m.ID, m.Role = p.id, run.Verifier
-			p.step = verifier.New(p.id).Step
+			p.step = verifier.New(p.id, canon.Sum("sim/watch", []byte(p.id))).Step
 		} else {
-			p.step = worker.New(p.id).Step
+			p.step = worker.Planting(p.id, canon.Sum("sim/plant", []byte(p.id))).Step
 		}
 		g.members, members = append(g.members, p), append(members, m)
 	}
@@ -180,13 +187,15 @@ func (c Crowd) gather(index, workers int) (*gathering, error) {
 
 // checkpoint after so many rounds. Whoever combines the updates of a round comes to it.
 func checkpoint(job string, round uint32) run.Checkpoint {
-	return run.Checkpoint{Round: round, Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}
+	return run.Checkpoint{Round: round,
+		Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}
 }
 
 // block makes a block, executes what has arrived, lets the run move on, and tells everybody.
 func (g *gathering) block() {
 	g.height++
-	env := run.Env{Height: g.height, Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, g.of.Seed), binary.BigEndian.AppendUint64(nil, uint64(g.height)))}
+	env := run.Env{Height: g.height, Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, g.of.Seed),
+		binary.BigEndian.AppendUint64(nil, uint64(g.height)))}
 	slices.SortStableFunc(g.inbox, func(a, b message) int { return cmp.Compare(a.at, b.at) })
 	n := 0
 	for n < len(g.inbox) && g.inbox[n].at <= g.clock.now {
@@ -243,17 +252,21 @@ func (g *gathering) execute(env run.Env, m message) (run.State, []run.Event, err
 	s, from := g.state, m.from.id
 	switch a := m.action.(type) {
 	case role.Commit:
-		return s.Commit(env, from, a.Work.Unit, a.Work.Round, a.Work.Attempt, a.Commit)
+		return s.Commit(env, from, a.Work, a.Commit)
 	case role.Attest:
 		return s.Attest(env, a.Next.Round-1, run.Vote{Member: from, Next: a.Next})
 	case role.Pass:
-		return s.Pass(env, from, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
+		return s.Pass(env, from, a.Work, a.Seal)
 	case role.Unseal:
 		o, err := m.from.open(a)
 		if err != nil {
 			return s, nil, err
 		}
-		return s.Unseal(env, from, a.Work.Round, a.Work.Unit, a.Work.Attempt, o, referee.Rooting{})
+		return s.Unseal(env, from, a.Work, o, referee.Rooting{})
+	case role.Challenge:
+		return s.Challenge(env, from, a.Work)
+	case role.Unmask:
+		return s.Unmask(env, from, a.Work, a.Nonce, a.Segments)
 	case role.Return:
 		return s.Return(env, from)
 	}
@@ -278,7 +291,8 @@ func (p *participant) perform(a role.Action) {
 	case role.Check:
 		p.compute(a, func() role.Event {
 			s := a.Work.Subject(p.id, g.state.Terms.Job, a.Segment)
-			return role.Checked{Action: a, Right: true, Seal: audit.NewSeal(s, g.end(a.Work).Trees()).Root()}
+			right := slices.Equal(a.Commit.Segments, commitment(g.state.Terms.Job, a.Work).Segments)
+			return role.Checked{Action: a, Right: right, Seal: audit.NewSeal(s, g.end(a.Work).Trees()).Root()}
 		})
 	case role.Reveal:
 		p.tell(role.Finished{Action: a})
@@ -308,6 +322,11 @@ func (p *participant) compute(a role.Action, done func() role.Event) {
 	p.free = max(p.free, g.clock.now) + p.unit
 	g.clock.after(p.free-g.clock.now, func() {
 		delete(p.running, key)
+		if _, checks := a.(role.Check); checks {
+			g.out.Looked++
+		} else {
+			g.out.Trained++
+		}
 		if *stopped {
 			p.tell(role.Failed{Action: a, Err: errKilled})
 			return

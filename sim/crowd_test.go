@@ -5,16 +5,21 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/audit"
 )
 
 func crowd(workers int, rounds uint32) Crowd {
 	return Crowd{
-		Seed: 1, Workers: workers, Run: 16, Verifiers: 1, Rounds: rounds, AuditPPM: 50_000, Block: 5 * time.Second, Unit: 10 * time.Second,
+		Seed: 1, Workers: workers, Run: 16, Verifiers: 1, Rounds: rounds, AuditPPM: 50_000, Block: 5 * time.Second,
+		Unit: 10 * time.Second,
 		Link: Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
 	}
 }
 
-// The same seed gives the same lineages at the same heights; every run comes to its end, with audits, and is worked at most of the time.
+// The same seed gives the same lineages at the same heights; every run comes to its end, with audits, and is worked at
+// most of the time.
 func TestCrowd(t *testing.T) {
 	c := crowd(72, 6)
 	a, err := c.Play(t.Context())
@@ -39,6 +44,22 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// What verifiers are asked to execute by default is at most 12 % of what workers execute. Second looks, which a crowd
+// does not play, are added as their part of all audits.
+func TestVerificationCostsLittle(t *testing.T) {
+	of := job.Default().Strategy
+	c := crowd(1000, 10)
+	c.Run, c.Verifiers, c.AuditPPM = of.Workers.Target, of.Verification.Verifiers, of.Verification.AuditPPM()
+	p, err := c.Play(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost := float64(p.Looked) / float64(p.Trained) * (1 + audit.SecondPPM/1e6); p.Trained < 10_000 || cost < 0.10 ||
+		cost > 0.12 {
+		t.Errorf("%.4f of %d units: %+v", cost, p.Trained, p)
+	}
+}
+
 // A crowd is as fast as a network whose work, bytes, chain and signatures are those of a real one.
 func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 	const rounds = 6
@@ -48,7 +69,8 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 	}
 	link := Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}
 	w, err := New(Config{
-		Seed: 1, Job: job, Workers: 4, Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 200, Link: link, Unit: 20 * time.Second, MaxBlocks: 1000,
+		Seed: 1, Job: job, Workers: 4, Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 200, Link: link,
+		Unit: 20 * time.Second, MaxBlocks: 1000,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +87,8 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 		heights[i] = e.Height
 	}
 	real := float64(heights[1]-heights[0]) / (rounds - 1)
-	r, err := Crowd{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000, Block: time.Second, Unit: 20 * time.Second}.Play(t.Context())
+	r, err := Crowd{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000,
+		Block: time.Second, Unit: 20 * time.Second}.Play(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// A job whose weights become no numbers ends with that reason, whatever its members do about it: who worked is paid, the rest
-// of the budget returns, and nobody is slashed but who denies it.
+// A job whose weights become no numbers ends with that reason, whatever its members do about it: who worked is paid,
+// the rest of the budget returns, and nobody is slashed but who denies it.
 func TestDivergingJob(t *testing.T) {
 	job, err := NewJob(Size{Rounds: 3, Units: 4, Steps: 30, Segment: 10, Rate: 1000})
 	if err != nil {
@@ -27,9 +27,12 @@ func TestDivergingJob(t *testing.T) {
 		{name: "few audits", auditPPM: 10_000},
 		{name: "no audits"},
 		{name: "a round in slices", auditPPM: 1_000_000, slices: 2},
-		{name: "a worker hides it", auditPPM: 1_000_000, acts: one(w1, adversary.HidesDivergence{}), slashed: []string{w1}, unpaid: []string{w1}},
-		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 4}), slashed: []string{v1}, unpaid: []string{v1}},
-		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 2}), slashed: []string{v1}, unpaid: []string{v1}},
+		{name: "a worker hides it", auditPPM: 1_000_000, acts: one(w1, adversary.HidesDivergence{}), slashed: []string{w1},
+			unpaid: []string{w1}},
+		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 4}),
+			slashed: []string{v1}, unpaid: []string{v1}},
+		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 2}),
+			slashed: []string{v1}, unpaid: []string{v1}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := small(t)
@@ -48,7 +51,8 @@ func TestDivergingJob(t *testing.T) {
 			if o.Phase != run.Halted || o.Why != run.WhyDiverged || o.Rounds != 0 {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 			}
-			if slashed := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(slashed, s.slashed) || !slices.Equal(unpaid, s.unpaid) {
+			if slashed := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(slashed, s.slashed) ||
+				!slices.Equal(unpaid, s.unpaid) {
 				t.Errorf("slashed are %v, want %v; not paid are %v, want %v", slashed, s.slashed, unpaid, s.unpaid)
 			}
 		})

@@ -50,10 +50,10 @@ const (
 	citizen = "citizen"  // orders work, proposes, pays for a model
 )
 
-// TestMarket plays a market from its first block: machines are measured, governance sets the rules, an order is matched and
-// its run goes through a lie, a change of the fee and an upgrade, another order waits until somebody is cheap enough, an
-// epoch rewards who kept its promise and slashes who did not, a model earns for who made it, and the chain is exported and
-// imported on the way. After every block every module accounts for all its coins.
+// TestMarket plays a market from its first block: machines are measured, governance sets the rules, an order is matched
+// and its run goes through a lie, a change of the fee and an upgrade, another order waits until somebody is cheap
+// enough, an epoch rewards who kept its promise and slashes who did not, a model earns for who made it, and the chain
+// is exported and imported on the way. After every block every module accounts for all its coins.
 func TestMarket(t *testing.T) {
 	first, err := NewJob(Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3})
 	if err != nil {
@@ -245,7 +245,8 @@ func (e *economy) participant(name string) registry.Participant {
 func (e *economy) measured() bool {
 	ctx := e.t.Context()
 	params := must(e.w.Chain().RegistryParams(ctx))(e.t)
-	if params.EpochBlocks != rules().EpochBlocks || e.w.Height()%params.EpochBlocks != 5 { // the first round is in one epoch
+	// the first round is in one epoch
+	if params.EpochBlocks != rules().EpochBlocks || e.w.Height()%params.EpochBlocks != 5 {
 		return false
 	}
 	for name, class := range map[string]registry.Class{slowOne: registry.Processor, liar: registry.Consumer, dear: registry.Datacentre} {
@@ -298,7 +299,7 @@ func (e *economy) proposeChange() bool {
 	p := market.DefaultParams()
 	e.at = e.w.Height() + 14
 	e.w.send(e.t, keyOf(citizen),
-		e.propose("the fee", &marketpb.MsgUpdateParams{Authority: governance, Params: marketpb.Params{FeePpm: newFee, PauseBlocks: p.PauseBlocks}}),
+		e.propose("the fee", &marketpb.MsgUpdateParams{Authority: governance, Params: marketpb.Params{FeePpm: newFee, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice}}),
 		e.propose("the version", &upgradetypes.MsgSoftwareUpgrade{Authority: governance, Plan: upgradetypes.Plan{Name: "v2", Height: e.at}}))
 	return true
 }
@@ -495,7 +496,7 @@ func (e *economy) explain(all []reward.Receipt) {
 	e.t.Helper()
 	for _, r := range all {
 		text := strings.Join(reward.Arithmetic(r, all), "\n")
-		if !strings.Contains(text, fmt.Sprintf("%d uzen", r.Amount)) || strings.Contains(text, "does not add up") || reward.Reason(r) == "of "+r.Reason {
+		if !strings.Contains(text, inZEN(r.Amount)) || strings.Contains(text, "does not add up") || reward.Reason(r) == "of "+r.Reason {
 			e.t.Errorf("%+v is explained by %q and %q", r, reward.Explain(r), text)
 		}
 	}
@@ -518,8 +519,8 @@ func (e *economy) comeBack() bool {
 	return true
 }
 
-// settled waits for the end of the epoch: who was away lost stake, who was there is rewarded. Then the dear machine becomes
-// cheap enough for the order that waits.
+// settled waits for the end of the epoch: who was away lost stake, who was there is rewarded. Then the dear machine
+// becomes cheap enough for the order that waits.
 func (e *economy) settled() bool {
 	if e.w.Height()%rules().EpochBlocks != 0 {
 		return false
@@ -572,8 +573,8 @@ func (e *economy) matched() bool {
 	return true
 }
 
-// compare checks that the imported chain ends in the same state. The numbers of accounts that were made since are not the
-// same: the SDK draws them from the hash of the whole state, in which the import has another history.
+// compare checks that the imported chain ends in the same state. The numbers of accounts that were made since are not
+// the same: the SDK draws them from the hash of the whole state, in which the import has another history.
 func (e *economy) compare() {
 	number := regexp.MustCompile(`"account_number":"\d+"`)
 	before, after := modules(e.t, e.w.ledger.app), modules(e.t, e.other)

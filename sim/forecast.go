@@ -46,8 +46,8 @@ const (
 // forecastRounds is how many rounds of a long run are followed; the others are taken to be as the last half of these.
 const forecastRounds = 1000
 
-// Forecast says how a course will go, without playing it: rounds take what Round says, the longest share of the units of one
-// worker is waited for, and audits go to the verifiers one after the other.
+// Forecast says how a course will go, without playing it: rounds take what Round says, the longest share of the units
+// of one worker is waited for, and audits go to the verifiers one after the other.
 func (c Course) Forecast() Forecast {
 	dealt := c.dealt()
 	r := c.Round
@@ -85,7 +85,8 @@ func (c Course) Forecast() Forecast {
 	return f
 }
 
-// dealt are the units that each worker gets once its speed is known, in whole blocks: the part of a whole one that each is.
+// dealt are the units that each worker gets once its speed is known, in whole blocks: the part of a whole one that each
+// is.
 func (c Course) dealt() [][]float64 {
 	blocks, dealt := make([]uint32, len(c.Units)), make([][]float64, len(c.Units))
 	for i, d := range c.Units {
@@ -103,7 +104,8 @@ func (c Course) dealt() [][]float64 {
 	return dealt
 }
 
-// follow lets the rounds pass, and returns when the last is attested, and how many auditors fetch what was handed on to a unit.
+// follow lets the rounds pass, and returns when the last is attested, and how many auditors fetch what was handed on to
+// a unit.
 func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now time.Duration, fetches int) {
 	type verdict struct {
 		at     time.Duration
@@ -116,9 +118,10 @@ func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now ti
 		passed = make([]uint32, len(dealt))
 		free   = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
 		due    []verdict                                          // audits that are not over, by time
-		holds  = map[unit]holder{}                                // who has what was handed on to a unit, of which round, from an audit
-		final  = make([]time.Duration, rounds)
-		ends   = make([]time.Duration, rounds)
+		// who has what was handed on to a unit, of which round, from an audit
+		holds = map[unit]holder{}
+		final = make([]time.Duration, rounds)
+		ends  = make([]time.Duration, rounds)
 	)
 	now = f.Start
 	for r := range rounds {

@@ -7,8 +7,10 @@ import (
 
 func course() Course {
 	return Course{
-		Round: Round{Workers: 4, Verifiers: 1, Update: 1000, Link: Link{Up: 100, Down: 100, Latency: time.Second / 10}, Block: time.Second},
-		Units: []time.Duration{20 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second}, Check: 20 * time.Second,
+		Round: Round{Workers: 4, Verifiers: 1, Update: 1000, Link: Link{Up: 100, Down: 100, Latency: time.Second / 10},
+			Block: time.Second},
+		Units:  []time.Duration{20 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second},
+		Check:  20 * time.Second,
 		Rounds: 10, Job: 100, Audited: 1, Window: 4, Challenge: 5,
 	}
 }
@@ -17,7 +19,8 @@ func course() Course {
 func TestForecastIsTheSumOfItsRounds(t *testing.T) {
 	c := course()
 	f := c.Forecast()
-	if f.Inner != 20*time.Second || f.Exchange != 40*time.Second || f.Audits != 0 || f.Total != f.Start+10*(f.Inner+f.Exchange+f.Chain) {
+	if f.Inner != 20*time.Second || f.Exchange != 40*time.Second || f.Audits != 0 ||
+		f.Total != f.Start+10*(f.Inner+f.Exchange+f.Chain) {
 		t.Errorf("%+v", f)
 	}
 	c.Round.Sliced = 2000
@@ -50,7 +53,8 @@ func TestForecastOfOverlap(t *testing.T) {
 		t.Errorf("saves %v of 10 rounds with 20 s of units and 40 s of exchange: %+v", saved, both)
 	}
 	c.Updates = []int64{250, 250, 250, 250, 1000} // of fragments, whose exchange is shorter than the units
-	if fragments := c.Forecast(); fragments.Total > both.Total-8*10*time.Second || fragments.Total < c.Round.Overhead()+10*20*time.Second {
+	if fragments := c.Forecast(); fragments.Total > both.Total-8*10*time.Second ||
+		fragments.Total < c.Round.Overhead()+10*20*time.Second {
 		t.Errorf("fragments %+v, whole updates %+v", fragments, both)
 	}
 	c.Updates, c.AuditPPM = nil, 1_000_000
@@ -59,8 +63,8 @@ func TestForecastOfOverlap(t *testing.T) {
 	}
 }
 
-// Training waits for audits that one verifier cannot keep up with, and less where more rounds may be open, more verifiers are
-// there, or less of a unit is executed.
+// Training waits for audits that one verifier cannot keep up with, and less where more rounds may be open, more
+// verifiers are there, or less of a unit is executed.
 func TestForecastWaitsForAudits(t *testing.T) {
 	c := course()
 	c.Round.Update, c.AuditPPM, c.Rounds = 1, 1_000_000, 3000

@@ -9,8 +9,9 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// Six of eight members attest to a checkpoint of their own making, which is a quorum. One of the two others shows the chain a tile of
-// it: the six are slashed and out, the round is attested again, and the model is the one that the job determines.
+// Six of eight members attest to a checkpoint of their own making, which is a quorum. One of the two others shows the
+// chain a tile of it: the six are slashed and out, the round is attested again, and the model is the one that the job
+// determines.
 func TestMostForgeACheckpoint(t *testing.T) {
 	c := small(t)
 	c.Workers, c.Verifiers = 5, 3

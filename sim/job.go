@@ -17,7 +17,6 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
@@ -29,10 +28,12 @@ type Job struct {
 	Task    *train.Task
 	Genesis *train.Checkpoint
 
-	id      string
-	known   map[unitKey]*engine.Work // units computed before, by anybody honest
-	bases   []canon.Digest           // that they start from, in the order in which they were first asked for
-	lineage []canon.Digest           // roots of honest checkpoints, from genesis
+	id    string
+	known map[unitKey]*engine.Work // units computed before, by anybody honest
+	// roots of checkpoints that updates have led to, by whoever combined them as the rules say
+	right   map[canon.Digest]bool
+	bases   []canon.Digest // that they start from, in the order in which they were first asked for
+	lineage []canon.Digest // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
 	from    []run.Carried // what the units after it start from
 	handed  [][]byte      // blobs of that
@@ -75,23 +76,26 @@ type unitKey struct {
 // Size of a job.
 type Size struct {
 	Rounds, Units, Steps, Segment uint32
-	Rate                          float64  // learning rate; 0: one that learns
-	Carry                         uint32   // rounds through which units hand on what their updates left out; 0: nothing is left out
-	Replicas                      bool     // units begin from that, and have sent one of eight elements
-	Overlap                       bool     // rounds overlap: units begin from their own progress, which is sent meanwhile
-	Moments                       bool     // the moments of the inner optimizer are handed on, too
-	Fragments                     uint32   // of which rounds that overlap send one; 0: all
-	Sizes                         []uint32 // segments of every unit; nil: all are whole
+	Rate                          float64 // learning rate; 0: one that learns
+	// rounds through which units hand on what their updates left out; 0: nothing is left out
+	Carry     uint32
+	Replicas  bool     // units begin from that, and have sent one of eight elements
+	Overlap   bool     // rounds overlap: units begin from their own progress, which is sent meanwhile
+	Moments   bool     // the moments of the inner optimizer are handed on, too
+	Fragments uint32   // of which rounds that overlap send one; 0: all
+	Sizes     []uint32 // segments of every unit; nil: all are whole
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
 func NewJob(z Size) (*Job, error) {
 	const batch, length, seed = 1, 8, 3
-	config, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": length, "vocab_size": 256})
+	config, err := model.Parse(model.GPT2,
+		map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": length, "vocab_size": 256})
 	if err != nil {
 		return nil, err
 	}
-	step, err := model.TrainStep(config, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, batch, length)
+	step, err := model.TrainStep(config,
+		model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, batch, length)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +111,8 @@ func NewJob(z Size) (*Job, error) {
 	case z.Replicas:
 		exchange.Pick, exchange.Carry = 8, z.Carry
 	case z.Carry > 0:
-		exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: z.Carry}
+		exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1,
+			Feedback: 0.95, Carry: z.Carry}
 	}
 	exchange.Moments = z.Moments
 	genesis, err := outer.Genesis(exchange, train.Params(step), config.Init(seed))
@@ -115,9 +120,11 @@ func NewJob(z Size) (*Job, error) {
 		return nil, err
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
-		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch, Length: length,
-		Rate: train.Rate{Kind: train.Cosine, Peak: cmp.Or(z.Rate, 1e-2), Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(),
+		Data:    corpus.Manifest(engine.ShardTokens).Digest(),
+		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch,
+		Length: length,
+		Rate:   train.Rate{Kind: train.Cosine, Peak: cmp.Or(z.Rate, 1e-2), Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: exchange, Sizes: z.Sizes,
 	}
 	if err := spec.Check(); err != nil {
@@ -132,7 +139,8 @@ func NewJob(z Size) (*Job, error) {
 
 // Of returns the job of a task, with its identifier.
 func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
-	return &Job{Task: task, Genesis: genesis, id: id, known: map[unitKey]*engine.Work{}, lineage: []canon.Digest{genesis.Root()}, last: genesis}
+	return &Job{Task: task, Genesis: genesis, id: id, known: map[unitKey]*engine.Work{}, right: map[canon.Digest]bool{},
+		lineage: []canon.Digest{genesis.Root()}, last: genesis}
 }
 
 // ID of the job.
@@ -241,8 +249,19 @@ func (j *Job) remember(key unitKey, w *engine.Work) {
 	}
 }
 
+// Advance implements party.Lineage.
+func (m memo) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
+	get func(i int) ([]byte, error)) (engine.Advanced, error) {
+	a, err := m.Engine.Advance(ctx, base, units, get)
+	if err == nil {
+		m.job.right[a.Next.Root] = true
+	}
+	return a, err
+}
+
 // Check implements party.Compute.
-func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error) {
+func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject,
+	c run.Commitment) (engine.Finding, error) {
 	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {
 		return engine.Finding{}, err
@@ -251,16 +270,18 @@ func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject, c
 }
 
 // Measure implements party.Compute.
-func (m memo) Measure(ctx context.Context, name run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
+func (m memo) Measure(ctx context.Context, name run.Checkpoint, unit uint32, c run.Commitment,
+	update []byte) (audit.Finding, error) {
 	mine, err := m.Train(ctx, name, unit)
 	if err != nil {
-		return screen.Likeness{}, err
+		return audit.Finding{}, err
 	}
-	return m.Liken(mine, name, unit, c, update)
+	return m.Find(mine, name, unit, c, update)
 }
 
 // Unseal implements party.Compute.
-func (m memo) Unseal(ctx context.Context, name run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error) {
+func (m memo) Unseal(ctx context.Context, name run.Checkpoint, s audit.Subject,
+	question canon.Digest) (audit.Opening, error) {
 	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {
 		return audit.Opening{}, err

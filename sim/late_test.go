@@ -68,8 +68,8 @@ func (i *islander) receipts(t *testing.T, w *World) map[string][]string {
 	return found
 }
 
-// A worker that was on the other side of a partition commits what it did there. While nobody else has, in the round of the
-// unit, that counts; who stood in is told why it is not paid. Later it does not. The model is the same.
+// A worker that was on the other side of a partition commits what it did there. While nobody else has, in the round of
+// the unit, that counts; who stood in is told why it is not paid. Later it does not. The model is the same.
 func TestLateWork(t *testing.T) {
 	play := func(t *testing.T, until func(s run.State, was run.Unit) bool) (*World, *islander) {
 		c := churning(t)
@@ -121,8 +121,8 @@ func TestLateWork(t *testing.T) {
 	})
 }
 
-// A worker that dies with its first unit holds nobody up for longer than the pace of the others says, however generous the
-// terms are.
+// A worker that dies with its first unit holds nobody up for longer than the pace of the others says, however generous
+// the terms are.
 func TestFirstUnitOfTheDead(t *testing.T) {
 	c := churning(t)
 	c.Deadline, c.MaxBlocks = 600, 1500

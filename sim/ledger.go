@@ -1,9 +1,9 @@
-// Package sim plays a whole network under virtual time: the real chain application, the real roles, the real engine and real
-// signatures, on one event heap. What a seed draws is latency, loss, speed, crashes and who lies; the same seed gives the
-// same run, event by event.
+// Package sim plays a whole network under virtual time: the real chain application, the real roles, the real engine and
+// real signatures, on one event heap. What a seed draws is latency, loss, speed, crashes and who lies; the same seed
+// gives the same run, event by event.
 //
-// Its tests tell a story for every adversary and play random mixes of them; `go test ./sim -run 'Mix$' -seeds 1000` is the
-// long form, and a failure prints the command that replays its seed.
+// Its tests tell a story for every adversary and play random mixes of them; `go test ./sim -run 'Mix$' -seeds 1000` is
+// the long form, and a failure prints the command that replays its seed.
 //
 // It is a laboratory and a test bench. Processes, sockets and CometBFT are node's.
 package sim
@@ -37,9 +37,9 @@ import (
 	"github.com/starling-network/starling/client"
 )
 
-// ledger is the chain without its network: the real application over a database in memory, and the keys of all validators,
-// which agree at once. Every block passes PrepareProposal, ProcessProposal, FinalizeBlock and Commit, and carries the
-// signed vote extensions that make its beacon.
+// ledger is the chain without its network: the real application over a database in memory, and the keys of all
+// validators, which agree at once. Every block passes PrepareProposal, ProcessProposal, FinalizeBlock and Commit, and
+// carries the signed vote extensions that make its beacon.
 type ledger struct {
 	db         dbm.DB
 	config     app.Config
@@ -62,15 +62,17 @@ type ledger struct {
 
 	decided *abci.RequestFinalizeBlock  // the latest
 	done    *abci.ResponseFinalizeBlock // of it
-	mend    func(error) error           // puts another application in the place of one that cannot execute a block; nil: nobody can
-	witness func()                      // told of every block that is executed; nil: nobody
+	// puts another application in the place of one that cannot execute a block; nil: nobody can
+	mend    func(error) error
+	witness func() // told of every block that is executed; nil: nobody
 }
 
 // newLedger starts a chain at a virtual time. referee opens the work of orders; nil: as every network does.
 func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee training.Referee) (*ledger, error) {
 	first := validators[0]
 	db := dbm.NewMemDB()
-	config := app.Config{Brief: true, Referee: referee, ChainID: doc.ChainID, Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
+	config := app.Config{Brief: true, Referee: referee, ChainID: doc.ChainID,
+		Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
 	a, err := app.New(log.NewNopLogger(), db, config)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,8 @@ func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee traini
 	}
 	conn := &connection{app: a, known: map[string]*abci.ResponseQuery{}}
 	return &ledger{
-		db: db, config: config, connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime, validators: validators, withhold: map[int]bool{}, absent: map[int]bool{}, appHash: r.AppHash,
+		db: db, config: config, connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime,
+		validators: validators, withhold: map[int]bool{}, absent: map[int]bool{}, appHash: r.AppHash,
 		queries: client.New(conn, client.KeyFromSeed([32]byte{})),
 	}, nil
 }
@@ -112,7 +115,8 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 	height, at := l.height+1, l.start.Add(now)
 	proposer := l.validators[int(height)%len(l.validators)].Consensus.PubKey().Address()
 	p, err := l.app.PrepareProposal(&abci.RequestPrepareProposal{
-		MaxTxBytes: chain.MaxBlockBytes - 1<<16, Txs: l.mempool, LocalLastCommit: l.commit, Height: height, Time: at, ProposerAddress: proposer,
+		MaxTxBytes: chain.MaxBlockBytes - 1<<16, Txs: l.mempool, LocalLastCommit: l.commit, Height: height, Time: at,
+		ProposerAddress: proposer,
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +133,8 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 		return nil, err
 	}
 	l.decided = &abci.RequestFinalizeBlock{
-		Txs: p.Txs, DecidedLastCommit: plain(l.commit), Misbehavior: l.evidence, Hash: hash, Height: height, Time: at, ProposerAddress: proposer,
+		Txs: p.Txs, DecidedLastCommit: plain(l.commit), Misbehavior: l.evidence, Hash: hash, Height: height, Time: at,
+		ProposerAddress: proposer,
 	}
 	l.evidence = nil
 	done, err := l.app.FinalizeBlock(l.decided)
@@ -173,8 +178,8 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 	return in, faultless(l.events)
 }
 
-// faultless refuses the events of a block in which a run was left as it was, because a rule failed: on a network it would
-// stand still from then on.
+// faultless refuses the events of a block in which a run was left as it was, because a rule failed: on a network it
+// would stand still from then on.
 func faultless(events []abci.Event) error {
 	for _, e := range events {
 		if e.Type == "starling.training.v1.EventFault" {
@@ -194,7 +199,8 @@ func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 			c.Votes = append(c.Votes, abci.ExtendedVoteInfo{Validator: power, BlockIdFlag: cmtproto.BlockIDFlagAbsent})
 			continue
 		}
-		extended, err := l.app.ExtendVoteOf(ctx, app.Validator{Address: address, VRF: k.VRF}, &abci.RequestExtendVote{Height: height, Hash: hash})
+		extended, err := l.app.ExtendVoteOf(ctx, app.Validator{Address: address, VRF: k.VRF},
+			&abci.RequestExtendVote{Height: height, Hash: hash})
 		if err != nil {
 			return c, err
 		}
@@ -202,11 +208,13 @@ func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 		if l.withhold[i] {
 			extension = nil
 		}
-		r, err := l.app.VerifyVoteExtension(&abci.RequestVerifyVoteExtension{Height: height, Hash: hash, ValidatorAddress: address, VoteExtension: extension})
+		r, err := l.app.VerifyVoteExtension(&abci.RequestVerifyVoteExtension{Height: height, Hash: hash,
+			ValidatorAddress: address, VoteExtension: extension})
 		if err != nil || r.Status != abci.ResponseVerifyVoteExtension_ACCEPT {
 			return c, errors.Join(fmt.Errorf("sim: the vote of validator %d on block %d is refused", i, height), err)
 		}
-		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Extension: extension, Height: height, ChainId: l.chainID})
+		signed, err := protoio.MarshalDelimited(&cmtproto.CanonicalVoteExtension{Extension: extension, Height: height,
+			ChainId: l.chainID})
 		if err != nil {
 			return c, err
 		}
@@ -219,7 +227,10 @@ func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 			ExtensionSignature: signature, BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}
-	slices.SortFunc(c.Votes, func(a, b abci.ExtendedVoteInfo) int { return bytes.Compare(a.Validator.Address, b.Validator.Address) })
+	slices.SortFunc(c.Votes, func(a, b abci.ExtendedVoteInfo) int {
+		return bytes.Compare(a.Validator.Address,
+			b.Validator.Address)
+	})
 	return c, nil
 }
 
@@ -232,8 +243,8 @@ func plain(c abci.ExtendedCommitInfo) abci.CommitInfo {
 	return out
 }
 
-// connection answers queries at the latest block. It is all that a client.Client of the simulator needs of CometBFT. What
-// was asked since the block is not computed again: every party asks for the same.
+// connection answers queries at the latest block. It is all that a client.Client of the simulator needs of CometBFT.
+// What was asked since the block is not computed again: every party asks for the same.
 type connection struct {
 	rpcclient.Client
 	app   *app.App
@@ -241,7 +252,8 @@ type connection struct {
 }
 
 // ABCIQueryWithOptions implements rpcclient.Client.
-func (c *connection) ABCIQueryWithOptions(ctx context.Context, path string, data cmtbytes.HexBytes, _ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
+func (c *connection) ABCIQueryWithOptions(ctx context.Context, path string, data cmtbytes.HexBytes,
+	_ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
 	key := path + string(data)
 	if r, ok := c.known[key]; ok {
 		return &ctypes.ResultABCIQuery{Response: *r}, nil

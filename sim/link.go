@@ -41,8 +41,9 @@ func over(bytes int, rate float64) time.Duration {
 	return time.Duration(float64(bytes) / rate * float64(time.Second))
 }
 
-// transfer takes the time of a blob. A machine sends one blob after the other, in the order in which they are asked for, and
-// receives so: the bytes wait for those before them, on the way up of the one and on the way down of the other.
+// transfer takes the time of a blob. A machine sends one blob after the other, in the order in which they are asked
+// for, and receives so: the bytes wait for those before them, on the way up of the one and on the way down of the
+// other.
 func (w *World) transfer(from, to *process, bytes int) error {
 	begin := max(from.sending, w.clock.now)
 	sent := begin + over(bytes, from.link.Up)
@@ -76,14 +77,16 @@ func (p *process) deliveredBy(from *process) *tally.Peer {
 	return p.delivered[from.name]
 }
 
-// Bulk is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero is once.
+// Bulk is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero is
+// once.
 type Bulk struct {
 	Job     float64 // what the job ships, without its first checkpoint
 	Weights float64 // checkpoints, and what units hand on
 	Updates float64 // and their parts
 }
 
-// fetch gets a blob from the own store or from the first holder that has it, in the time of so many times its bytes, and keeps it.
+// fetch gets a blob from the own store or from the first holder that has it, in the time of so many times its bytes,
+// and keeps it.
 func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times float64) ([]byte, error) {
 	if b, err := p.store.Get(ctx, c); err == nil {
 		return b, nil

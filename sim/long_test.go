@@ -7,8 +7,9 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// What units hand on through 80 rounds leads to the state root that the job determines, also when a worker lies near the end of them:
-// all that it did in them is audited again then, by verifiers that have the time for it and keep their places.
+// What units hand on through 80 rounds leads to the state root that the job determines, also when a worker lies near
+// the end of them: all that it did in them is audited again then, by verifiers that have the time for it and keep their
+// places.
 func TestLongGroups(t *testing.T) {
 	const liar = "worker-1"
 	c := sized(t, Size{Rounds: 84, Units: 3, Steps: 1, Segment: 1, Carry: 80, Moments: true})

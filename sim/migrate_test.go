@@ -48,8 +48,8 @@ func modules(t *testing.T, a *app.App) (m map[string]json.RawMessage) {
 	return m
 }
 
-// A chain whose state is exported and imported again at any height of a run goes on as if nothing had happened: it executes the
-// same blocks to the same results, and what it then exports is the same.
+// A chain whose state is exported and imported again at any height of a run goes on as if nothing had happened: it
+// executes the same blocks to the same results, and what it then exports is the same.
 func TestExportLosesNothing(t *testing.T) {
 	for _, at := range []int64{2, 9, 22} {
 		w := must(New(small(t), Money{}))(t)
@@ -74,7 +74,8 @@ func TestExportLosesNothing(t *testing.T) {
 			before, after := modules(t, l.app), modules(t, other)
 			for name := range before {
 				if !bytes.Equal(before[name], after[name]) {
-					t.Errorf("imported after block %d: %s differs after block %d:\n%s\n%s", at, name, l.height, before[name], after[name])
+					t.Errorf("imported after block %d: %s differs after block %d:\n%s\n%s", at, name, l.height, before[name],
+						after[name])
 				}
 			}
 		}
@@ -105,8 +106,8 @@ func must1(b []byte, err error) []byte {
 	return b
 }
 
-// What an application remembers beside its store changes nothing: one that forgets everything after every block makes the same
-// state, to the last bit.
+// What an application remembers beside its store changes nothing: one that forgets everything after every block makes
+// the same state, to the last bit.
 func TestForgettingChangesNothing(t *testing.T) {
 	w := must(New(small(t), Money{}))(t)
 	l := w.ledger

@@ -9,20 +9,29 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// Mixer draws networks by seeds and plays them, each with its links, faults and adversaries, on the terms of a job on a network. Its jobs
-// are shared: what one network computed the next need not. It is for one goroutine.
-type Mixer struct{ jobs map[string]*Job }
+// Mixer draws networks by seeds, each with its links, faults and adversaries, on the terms of a job on a network whose
+// file says nothing of verification. Its jobs are shared: what one network computed the next need not. It is for one
+// goroutine.
+type Mixer struct {
+	Varied bool // the terms are others that a job file can ask for: more audits, or fewer, or of drawn segments
+
+	jobs map[string]*Job
+}
 
 // Jobs of mixes: small, of five rounds of which the first three and the last two hand on a state, and so on.
 var (
-	plainly     = Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3}
-	carrying    = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}                              // what their updates leave out
-	replicating = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true}              // where they have come to, which they begin from
-	overlapping = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}               // what they have sent, while that is exchanged
+	plainly = Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3}
+	// what their updates leave out
+	carrying = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}
+	// where they have come to, which they begin from
+	replicating = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true}
+	// what they have sent, while that is exchanged
+	overlapping = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}
 	streaming   = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true, Fragments: 2} // of fragments
 )
 
@@ -42,7 +51,8 @@ func (m *Mixer) job(z Size) (j *Job, err error) {
 	return j, nil
 }
 
-// Draw is the network of a seed. Every third one has a job whose units hand on a state, and one of those who lie may lie about that.
+// Draw is the network of a seed. Every third one has a job whose units hand on a state, and one of those who lie may
+// lie about that.
 func (m *Mixer) Draw(seed uint64) (Config, error) {
 	size := plainly
 	if seed%3 == 0 {
@@ -57,10 +67,15 @@ func (m *Mixer) Draw(seed uint64) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c := mix(Config{Job: j, Validators: 3, MaxBlocks: 20_000}, seed)
-	if seed%3 != 0 {
-		return c, nil
+	c := m.mix(Config{Job: j, Validators: 3, MaxBlocks: 20_000}, seed)
+	if seed%3 == 0 {
+		carry(&c, seed)
 	}
+	return c.seating(job.Default().Strategy.Verification.Verifiers), nil
+}
+
+// carry is what a seed has of its own where units hand on a state.
+func carry(c *Config, seed uint64) {
 	if seed%9 == 0 || seed%9 == 3 {
 		c.Slices = 0
 	}
@@ -70,21 +85,39 @@ func (m *Mixer) Draw(seed uint64) (Config, error) {
 			break
 		}
 	}
-	return c, nil
+}
+
+// seating gives so many verifiers a seat in the run. The others are of the network: audits are drawn for them, too.
+func (c Config) seating(verifiers int) Config {
+	o := c.order()
+	o.Verifiers = uint32(verifiers)
+	c.Order = &o
+	return c
+}
+
+// usual are the terms of a job on a network whose file says nothing of verification. Deadlines take blocks of a second.
+func (c Config) usual() Config {
+	v := job.Default().Strategy.Verification.Checks()
+	c.AuditPPM, c.Drawn, c.BlockTime, c.Deadline = v.AuditPPM, v.Drawn, time.Second, 0
+	return c
 }
 
 // crooked lists adversaries that a mix draws from.
 var crooked = map[run.Role][]adversary.Act{
 	run.Worker: {
-		adversary.Skips{}, adversary.TrainsLess{Steps: 3}, adversary.WrongData{}, adversary.WrongRate{Factor: 1.01}, adversary.Copies{},
-		adversary.CopiesChanged{}, adversary.FlipsBit{Step: 2, Tensor: 3, Bit: 1}, adversary.Poisons{Factor: 3}, adversary.Equivocates{},
-		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{}, adversary.Misattests{}, adversary.ClaimsDivergence{},
+		adversary.Skips{}, adversary.TrainsLess{Steps: 3}, adversary.WrongData{}, adversary.WrongRate{Factor: 1.01},
+		adversary.Copies{},
+		adversary.CopiesChanged{}, adversary.FlipsBit{Step: 2, Tensor: 3, Bit: 1}, adversary.Poisons{Factor: 3},
+		adversary.Equivocates{},
+		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{},
+		adversary.Misattests{}, adversary.ClaimsDivergence{},
 		adversary.Patient{Round: 1, Then: adversary.Skips{}}, adversary.Patient{Round: 2, Then: adversary.Poisons{Factor: 2}},
 		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Part: adversary.Last},
 		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Part: adversary.First},
 	},
 	run.Verifier: {
-		adversary.Stamps{}, adversary.CopiesSeal{Of: "somebody"}, adversary.Accuses{Segment: 1}, adversary.Accuses{Segment: 2, Manner: adversary.Inventing},
+		adversary.Stamps{}, adversary.CopiesSeal{Of: "somebody"}, adversary.Accuses{Segment: 1},
+		adversary.Accuses{Segment: 2, Manner: adversary.Inventing},
 		adversary.Accuses{Segment: 0, Manner: adversary.Malformed}, adversary.Accuses{Segment: 3, Manner: adversary.Silently},
 		adversary.GoesSilent{}, adversary.Misattests{},
 	},
@@ -92,13 +125,13 @@ var crooked = map[run.Role][]adversary.Act{
 
 // mix draws a network: its size, its links, what breaks, and who lies. Fewer than a third of the members lie, and an
 // honest verifier is among them.
-func mix(c Config, seed uint64) Config {
+func (m *Mixer) mix(c Config, seed uint64) Config {
+	c = c.usual()
 	r := rand.New(rand.NewPCG(seed, 1))
 	between := func(low, high int) int { return low + r.IntN(high-low+1) }
-	c.BlockTime, c.Deadline = time.Second, 0 // the terms of a job on a network, whose deadlines take blocks of a second
-	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 3)
-	c.AuditPPM = []uint32{1_000_000, 100_000, 50_000}[r.IntN(3)]
-	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Up: float64(between(1, 100)) * 1e5, Down: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
+	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 4)
+	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Up: float64(between(1, 100)) * 1e5,
+		Down: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
 	c.Unit = time.Duration(between(500, 4000)) * time.Millisecond
 	names := c.Names()
 	c.Acts = map[string]adversary.Act{}
@@ -115,7 +148,8 @@ func mix(c Config, seed uint64) Config {
 		c.Withhold = []int{r.IntN(c.Validators)}
 	}
 	for range between(0, 3) {
-		f := Fault{At: time.Duration(between(12, 120)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
+		f := Fault{At: time.Duration(between(12, 120)) * time.Second, For: time.Duration(between(1, 8)) * time.Second,
+			Who: names[r.IntN(len(names))]}
 		if other := names[r.IntN(len(names))]; r.IntN(2) == 0 && other != f.Who {
 			f.From = other
 		}
@@ -125,23 +159,27 @@ func mix(c Config, seed uint64) Config {
 		c.Slices = uint32(between(1, 6))
 		if len(c.Acts) > 0 && r.IntN(2) == 0 { // one of those who lie lies about slices
 			liar := slices.Min(slices.Collect(maps.Keys(c.Acts)))
-			c.Acts[liar] = []adversary.Act{adversary.ShirksSlices{}, adversary.ShirksSlices{Seals: true}, adversary.FakesSlices{}}[r.IntN(3)]
+			c.Acts[liar] = []adversary.Act{adversary.ShirksSlices{}, adversary.ShirksSlices{Seals: true},
+				adversary.FakesSlices{}}[r.IntN(3)]
 		}
 	}
 	if r.IntN(2) == 0 {
 		churn(&c, r)
 	}
-	c.Drawn = r.IntN(4) == 0
+	if m.Varied {
+		c.AuditPPM, c.Drawn = []uint32{1_000_000, 100_000, 50_000}[r.IntN(3)], r.IntN(4) == 0
+	}
 	return c
 }
 
-// churn lets machines come and go: honest ones leave, new ones join, some are switched off for longer than anybody waits for
-// them, or cut off from the chain, and come back. Enough stay that the run need not end.
+// churn lets machines come and go: honest ones leave, new ones join, some are switched off for longer than anybody
+// waits for them, or cut off from the chain, and come back. Enough stay that the run need not end.
 func churn(c *Config, r *rand.Rand) {
 	seconds := func(low, high int) time.Duration { return time.Duration(low+r.IntN(high-low+1)) * time.Second }
 	c.Most, c.Goes = c.Workers+r.IntN(3), map[string]time.Duration{}
 	for i := range r.IntN(3) {
-		c.Comes = append(c.Comes, Newcomer{Name: fmt.Sprint("new-", i), Role: []run.Role{run.Worker, run.Worker, run.Verifier}[r.IntN(3)], At: seconds(4, 100)})
+		c.Comes = append(c.Comes, Newcomer{Name: fmt.Sprint("new-", i),
+			Role: []run.Role{run.Worker, run.Worker, run.Verifier}[r.IntN(3)], At: seconds(4, 100)})
 	}
 	for _, name := range c.Names()[1:c.Workers] {
 		if _, lies := c.Acts[name]; lies {
@@ -158,8 +196,9 @@ func churn(c *Config, r *rand.Rand) {
 	}
 }
 
-// away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them falsely, or
-// challenges a fault that they planted, wins by their silence. It is no more than the rules promise to who stays reachable.
+// away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them
+// falsely, or challenges a fault that they planted, wins by their silence. It is no more than the rules promise to who
+// stays reachable.
 func away(c Config) (names []string) {
 	for _, f := range c.Faults {
 		if f.For >= 20*time.Second {
@@ -175,8 +214,9 @@ type Mixed struct {
 	Wronged []string // names of those who lost stake, and neither broke a rule nor were away when it was their move
 }
 
-// PlayMix plays a network that Draw has drawn. An error that is not of the context says what did not hold: money was made or lost, work was
-// paid twice or not at all, a checkpoint is not signed or, where everything is audited, not that of honest work, or the run did not end.
+// PlayMix plays a network that Draw has drawn. An error that is not of the context says what did not hold: money was
+// made or lost, work was paid twice or not at all, a checkpoint is not signed or, where everything is audited, not that
+// of honest work, or the run did not end.
 func PlayMix(c Config) (m Mixed, err error) {
 	guilty, away := slices.Collect(maps.Keys(c.Acts)), away(c)
 	w, err := New(c, Money{}, &Pay{Guilty: guilty, Away: away}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})

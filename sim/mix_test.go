@@ -22,9 +22,14 @@ var (
 	seed  = flag.Uint64("seed", 1, "the first of them")
 )
 
-// Whatever happens, the honest keep their stake, money is conserved, nobody is paid twice, and the lineage is signed; with
-// everything audited by the honest, the model is the one that the job determines.
-func TestMix(t *testing.T) {
+// Whatever happens, the honest keep their stake, money is conserved, nobody is paid twice, and the lineage is signed;
+// with everything audited by the honest, the model is the one that the job determines.
+func TestMix(t *testing.T) { mixes(t, Mixer{}, *seeds) }
+
+// And so on other terms that a job file can ask for.
+func TestVariedMix(t *testing.T) { mixes(t, Mixer{Varied: true}, (*seeds+2)/3) }
+
+func mixes(t *testing.T, like Mixer, seeds uint64) {
 	var (
 		g       errgroup.Group
 		next    atomic.Uint64
@@ -34,12 +39,12 @@ func TestMix(t *testing.T) {
 		spoiled int
 		played  uint64
 	)
-	for range min(uint64(runtime.GOMAXPROCS(0)), *seeds) {
+	for range min(uint64(runtime.GOMAXPROCS(0)), seeds) {
 		g.Go(func() error {
-			var m Mixer
+			m := like
 			for {
 				s := next.Add(1) - 1
-				if s >= *seeds {
+				if s >= seeds {
 					return nil
 				}
 				s += *seed
@@ -47,7 +52,7 @@ func TestMix(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if testing.Verbose() && *seeds == 1 {
+				if testing.Verbose() && seeds == 1 {
 					c.Log = func(line string) { t.Log(line) }
 				}
 				o, err := PlayMix(c)
@@ -55,8 +60,10 @@ func TestMix(t *testing.T) {
 					err = fmt.Errorf("%v kept the rules, and lost stake", o.Wronged)
 				}
 				if err != nil {
-					t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %#v, faults %v, comes %v, goes %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
-						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, s)
+					t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %#v, faults %v, "+
+						"comes %v, goes %v, link %+v\nreplay: go test ./sim -run '%s$' -v -seeds 1 -seed %d",
+						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, t.Name(),
+						s)
 				}
 				all.Lock()
 				lies, slashed, played = lies+len(c.Acts), slashed+len(o.Slashed), played+1
@@ -64,7 +71,8 @@ func TestMix(t *testing.T) {
 					spoiled++
 				}
 				if played%10 == 0 {
-					fmt.Printf("%d seeds: %d adversaries, %d slashed, %d models spoiled by what was not audited\n", played, lies, slashed, spoiled)
+					fmt.Printf("%d seeds: %d adversaries, %d slashed, %d models spoiled by what was not audited\n", played, lies,
+						slashed, spoiled)
 				}
 				all.Unlock()
 			}
@@ -73,7 +81,8 @@ func TestMix(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d seeds: %d adversaries, %d slashed, %d models spoiled by what was not audited", played, lies, slashed, spoiled)
+	t.Logf("%d seeds: %d adversaries, %d slashed, %d models spoiled by what was not audited", played, lies, slashed,
+		spoiled)
 }
 
 func TestSameSeedSameTrace(t *testing.T) {
@@ -115,8 +124,10 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	broken.Acts = one(w1, adversary.FlipsBit{Step: 4, Tensor: 2, Bit: 3})
 	t.Run("a machine that computes wrong is slashed", func(t *testing.T) { play(t, broken, Justice{}, nothing) })
 	blind := small(t)
-	blind.Verifiers, blind.Acts = 1, map[string]adversary.Act{w1: adversary.Poisons{Factor: -1}, "verifier-0": adversary.Colludes{With: keyOf(w1).Address()}}
-	t.Run("a lie that nobody audits is in the model", func(t *testing.T) { play(t, blind, &Lineage{Honest: true}, nothing) })
+	blind.Verifiers, blind.Acts = 1, map[string]adversary.Act{w1: adversary.Poisons{Factor: -1},
+		"verifier-0": adversary.Colludes{With: []string{keyOf(w1).Address()}}}
+	t.Run("a lie that nobody audits is in the model",
+		func(t *testing.T) { play(t, blind, &Lineage{Honest: true}, nothing) })
 	// With one who has no seat and looks in its spare time the same two lose.
 	seen := blind
 	order := seen.order()
@@ -158,7 +169,8 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if liar, _ := s.Member(w.ID(w1)); liar.Why != run.WhyVerdict || s.Phase != run.Done || !s.Guest(w.ID("first")) && !s.Guest(w.ID("second")) {
+		if liar, _ := s.Member(w.ID(w1)); liar.Why != run.WhyVerdict || s.Phase != run.Done || !s.Guest(w.ID("first")) &&
+			!s.Guest(w.ID("second")) {
 			t.Errorf("the run ends as %s, the liar as %+v", s.Phase, liar)
 		}
 	})
@@ -167,7 +179,8 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	})
 	t.Run("a unit is paid twice", func(t *testing.T) {
 		twice := &Pay{commits: map[duty]int{{who: "a"}: 1, {who: "b"}: 1}}
-		if err := twice.once([]reward.Receipt{{Kind: reward.Work, Amount: 1, Who: "a"}, {Seq: 1, Kind: reward.Work, Amount: 1, Who: "b"}}); err == nil {
+		if err := twice.once([]reward.Receipt{{Kind: reward.Work, Amount: 1, Who: "a"},
+			{Seq: 1, Kind: reward.Work, Amount: 1, Who: "b"}}); err == nil {
 			t.Error("nothing was found")
 		}
 	})

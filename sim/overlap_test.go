@@ -10,7 +10,8 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// Where rounds overlap, updates travel while workers train: of links that are nearly as slow as the machines much less is waited for.
+// Where rounds overlap, updates travel while workers train: of links that are nearly as slow as the machines much less
+// is waited for.
 func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 	jobs := map[string]Size{
 		"one after the other": {Rounds: 8, Units: 4, Steps: 6, Segment: 3, Rate: 1e-2},
@@ -29,14 +30,16 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 			t.Errorf("%s: %+v", name, o)
 		}
 		share[name] = float64(size.Rounds) * alike.Unit.Seconds() / (s.over - s.dealt).Seconds()
-		t.Logf("%s: %v for %d rounds of %v, %.2f of the time in units", name, s.over-s.dealt, size.Rounds, alike.Unit, share[name])
+		t.Logf("%s: %v for %d rounds of %v, %.2f of the time in units", name, s.over-s.dealt, size.Rounds, alike.Unit,
+			share[name])
 	}
 	if alone, both := share["one after the other"], share["overlapping"]; alone > 0.65 || both < 0.8 {
 		t.Errorf("workers are in units for %.2f of the time when rounds overlap, %.2f when they do not", both, alone)
 	}
 }
 
-// Rounds that overlap lead to the state root that the job determines, whoever lies, is lost, or keeps its update to itself.
+// Rounds that overlap lead to the state root that the job determines, whoever lies, is lost, or keeps its update to
+// itself.
 func TestOverlap(t *testing.T) {
 	for _, s := range []struct {
 		name    string
@@ -45,19 +48,26 @@ func TestOverlap(t *testing.T) {
 		faults  []Fault
 		slashed []string
 	}{
-		{name: "a worker lies about what it goes on with of fragments", size: streaming, acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
+		{name: "a worker lies about what it goes on with of fragments", size: streaming,
+			acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
 		{name: "a worker skips its work", size: overlapping, acts: one(w1, adversary.Skips{}), slashed: []string{w1}},
-		{name: "a worker lies from the second round on", size: overlapping, acts: one(w1, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
-		{name: "a worker lies about what it goes on with", size: overlapping, acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
-		{name: "and does not show it", size: overlapping, acts: one(w1, adversary.TampersState{Withholds: true}), slashed: []string{w1}},
-		{name: "a worker commits to what it cannot send", size: overlapping, acts: one(w1, adversary.Copies{}), slashed: []string{w1}},
+		{name: "a worker lies from the second round on", size: overlapping,
+			acts: one(w1, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
+		{name: "a worker lies about what it goes on with", size: overlapping, acts: one(w1, adversary.TampersState{}),
+			slashed: []string{w1}},
+		{name: "and does not show it", size: overlapping, acts: one(w1, adversary.TampersState{Withholds: true}),
+			slashed: []string{w1}},
+		{name: "a worker commits to what it cannot send", size: overlapping, acts: one(w1, adversary.Copies{}),
+			slashed: []string{w1}},
 		{name: "machines crash", size: overlapping, faults: []Fault{
-			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 40e9, Who: "worker-2"}, {At: 31e9, For: 4e9, Who: v1}}},
+			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 40e9, Who: "worker-2"},
+			{At: 31e9, For: 4e9, Who: v1}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := sized(t, s.size)
 			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
-			o := played(t, c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
+			o := played(t, c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)},
+				&Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

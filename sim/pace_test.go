@@ -27,8 +27,8 @@ func (d *deals) Block(w *World) error {
 
 func (*deals) End(*World) error { return nil }
 
-// paced is small with a job of overlapping rounds whose units are made for machines of the speeds of Liu et al. (2024): 0.58, 0.75, 1.51
-// and 3.33 s a step.
+// paced is small with a job of overlapping rounds whose units are made for machines of the speeds of Liu et al. (2024):
+// 0.58, 0.75, 1.51 and 3.33 s a step.
 func paced(t testing.TB) Config {
 	t.Helper()
 	c := sized(t, Size{Rounds: 5, Units: 4, Steps: 40, Segment: 2, Carry: 3, Overlap: true, Sizes: []uint32{20, 15, 7, 3}})
@@ -40,8 +40,8 @@ func paced(t testing.TB) Config {
 	return c
 }
 
-// Units that are made for machines of different speeds lead to the state root that the job determines, whoever lies in the smallest
-// of them, or is lost with the largest; and who is honest is dealt the unit that fits.
+// Units that are made for machines of different speeds lead to the state root that the job determines, whoever lies in
+// the smallest of them, or is lost with the largest; and who is honest is dealt the unit that fits.
 func TestPaces(t *testing.T) {
 	const slowest, fastest = "worker-2", "worker-1"
 	for _, s := range []struct {
@@ -52,23 +52,28 @@ func TestPaces(t *testing.T) {
 		slashed []string
 	}{
 		{name: "everybody is honest"},
-		{name: "the slowest lies in a unit of three segments", acts: one(slowest, adversary.Patient{Round: 2, Then: adversary.FlipsBit{Step: 5}}), slashed: []string{slowest}},
-		{name: "the slowest makes its update up", acts: one(slowest, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{slowest}},
-		{name: "the slowest makes all up, and segments are drawn", acts: one(slowest, adversary.Skips{}), drawn: true, slashed: []string{slowest}},
+		{name: "the slowest lies in a unit of three segments",
+			acts: one(slowest, adversary.Patient{Round: 2, Then: adversary.FlipsBit{Step: 5}}), slashed: []string{slowest}},
+		{name: "the slowest makes its update up",
+			acts: one(slowest, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{slowest}},
+		{name: "the slowest makes all up, and segments are drawn", acts: one(slowest, adversary.Skips{}), drawn: true,
+			slashed: []string{slowest}},
 		{name: "the fastest is lost for a while", faults: []Fault{{At: 150e9, For: 60e9, Who: fastest}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := paced(t)
 			c.Acts, c.Faults, c.Drawn = s.acts, s.faults, s.drawn
 			look := &deals{}
-			o := played(t, c, look, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
+			o := played(t, c, look, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)},
+				&Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}
 			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {
 				t.Errorf("slashed: %v, want %v", got, s.slashed)
 			}
-			if want := []string{"worker-1", "worker-3", "worker-0", slowest}; s.slashed == nil && s.faults == nil && !slices.Equal(look.workers, want) {
+			if want := []string{"worker-1", "worker-3", "worker-0", slowest}; s.slashed == nil && s.faults == nil &&
+				!slices.Equal(look.workers, want) {
 				t.Errorf("the last units go to %v, want %v", look.workers, want)
 			}
 		})
@@ -97,8 +102,9 @@ func (s *since) Block(w *World) error {
 
 func (*since) End(*World) error { return nil }
 
-// Machines of different speeds take nine tenths of the steps that they could take without waiting, once they are measured: of rounds
-// of 200 steps of the fastest, whether these overlap or not, and whether groups end on the way or not.
+// Machines of different speeds take nine tenths of the steps that they could take without waiting, once they are
+// measured: of rounds of 200 steps of the fastest, whether these overlap or not, and whether groups end on the way or
+// not.
 func TestPacesTakeNineTenthsOfAllSteps(t *testing.T) {
 	for _, z := range []Size{{Carry: 8, Overlap: true}, {Carry: 4, Overlap: true}, {Carry: 8, Moments: true}} {
 		z.Rounds, z.Units, z.Steps, z.Segment, z.Sizes = 8, 4, 40, 2, []uint32{20, 15, 7, 3}
@@ -106,7 +112,8 @@ func TestPacesTakeNineTenthsOfAllSteps(t *testing.T) {
 		c.AuditPPM, c.MaxBlocks, c.Deadline, c.Machines = 0, 3000, 1000, map[string]Machine{}
 		var together float64 // steps a second
 		for i, seconds := range []float64{1.51, 0.58, 3.33, 0.75} {
-			c.Machines["worker-"+string(rune('0'+i))] = Machine{Link: c.Link, Unit: time.Duration(200 * seconds * float64(time.Second))}
+			c.Machines["worker-"+string(rune('0'+i))] = Machine{Link: c.Link,
+				Unit: time.Duration(200 * seconds * float64(time.Second))}
 			together += 1 / seconds
 		}
 		s := &since{round: 2, rounds: 8}

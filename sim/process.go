@@ -12,8 +12,10 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/gas"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/tally"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
@@ -31,7 +33,7 @@ type process struct {
 	name  string
 	role  run.Role // 0: the consumer
 	key   *client.Key
-	store *blob.Memory // survives a crash
+	store *store // survives a crash
 	link  Link
 	unit  time.Duration // that it computes at a unit
 	job   *Job          // that it works on
@@ -40,7 +42,6 @@ type process struct {
 	act     adversary.Act // nil: honest
 	chain   client.Member
 	usage   Usage
-
 	draft   draft // survives a crash, too
 	busy    bool  // computing
 	waiting []func()
@@ -49,12 +50,14 @@ type process struct {
 
 	up       bool
 	account  client.Account
+	gas      gas.Usage
 	synced   bool          // account is what the chain says, and what was sent since
 	sent     time.Duration // when the last message arrives; messages do not overtake each other
 	step     adversary.Step
 	party    *party.Party // once the job's bundle is here
 	opening  bool
-	departed bool // nothing was left to do in the run
+	tried    int64 // height at which the job could not be opened for the first time; 0: it could
+	departed bool  // nothing was left to do in the run
 
 	registrant *registrant.Registrant        // nil: until the first block after its start
 	reporter   *reporter.Reporter            // since its start
@@ -68,8 +71,9 @@ type process struct {
 }
 
 func newProcess(w *World, name string, r run.Role) *process {
-	p := &process{world: w, name: name, role: r, key: keyOf(name), store: blob.NewMemory(), up: true}
-	p.chain = client.Member{Client: client.Through(w.ledger.connection, p.key, p.submit), Bootstrap: []string{address("consumer")}}
+	p := &process{world: w, name: name, role: r, key: keyOf(name), store: newStore(&w.pool), up: true}
+	p.chain = client.Member{Client: client.Through(w.ledger.connection, p.key, p.submit),
+		Bootstrap: []string{address("consumer")}}
 	p.follow(w.config.Job)
 	p.boot()
 	return p
@@ -82,7 +86,8 @@ func address(name string) string { return "/sim/" + name }
 
 // boot forgets all that a process has in memory.
 func (p *process) boot() {
-	p.synced, p.party, p.opening, p.departed, p.stops = false, nil, false, false, map[string]context.CancelFunc{}
+	p.synced, p.party, p.opening, p.tried, p.departed, p.stops = false, nil, false, 0, false,
+		map[string]context.CancelFunc{}
 	p.registrant, p.reporter = nil, reporter.New(p.key.Address(), leastReport)
 	p.line, p.delivered = &tally.Line{Any: true}, map[string]*tally.Peer{}
 	p.busy, p.waiting = false, nil
@@ -158,6 +163,9 @@ func (p *process) block(height int64) {
 			err := p.open(ctx, b.Run.Terms)
 			p.opening = false
 			p.world.trace("open", p.name, err)
+			if err != nil && !errors.Is(err, errKilled) {
+				p.decline(ctx, height, b.Run)
+			}
 		})
 	}
 }
@@ -185,15 +193,28 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 		return err
 	}
 	honest := memo{e, p.job, terms.Slices}
-	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p, bulk.Updates}}
+	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain,
+		Blobs: blobs{p, bulk.Updates}}
 	if p.act != nil {
-		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {
-			return p.chain.Run(ctx, terms.Job)
-		}})
+		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, Circle: &p.world.circle,
+			State: func(ctx context.Context) (run.State, error) {
+				return p.chain.Run(ctx, terms.Job)
+			}})
 	}
 	p.party.Compute = slow{p.party.Compute, p}
 	p.party.Lineage = combining{p.party.Lineage, p}
 	return nil
+}
+
+// decline leaves a run whose job could not be opened for half of the time that a unit has, as a process does (package
+// node).
+func (p *process) decline(ctx context.Context, height int64, s run.State) {
+	if p.tried == 0 {
+		p.tried = height
+	}
+	if height-p.tried >= s.Terms.Deadlines.Train/2 && s.MayDecline(p.key.Address()) {
+		p.world.must(p.chain.Decline(ctx, p.chain.Job))
+	}
 }
 
 // drain makes the process take on nothing new, and leave.
@@ -237,15 +258,23 @@ func (p *process) tell(e role.Event) {
 	}
 }
 
-// submit implements client.Submitter: it signs, sends, and waits for the block or the refusal. A sequence that is not what
-// the chain expects, because transactions were lost in a crash, is read again.
+// submit implements client.Submitter: it signs, sends, and waits for the block or the refusal. A sequence that is not
+// what the chain expects, because transactions were lost in a crash, is read again.
 func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (client.Result, error) {
+	var fee client.Fee
 	for {
-		r, err := p.try(ctx, msgs)
+		r, err := p.try(ctx, fee, msgs)
 		if err != nil {
 			p.synced = false
 		}
 		e, ok := errors.AsType[*client.Error](err)
+		if ok && e.Space == sdkerrors.RootCodespace && e.Code == sdkerrors.ErrInsufficientFee.ABCICode() && fee.Gas == 0 {
+			// It is too large to be free.
+			if fee, err = client.FeeAt(market.GasPrice, msgs...); err != nil {
+				return r, err
+			}
+			continue
+		}
 		if !ok || e.Space != sdkerrors.RootCodespace || e.Code != sdkerrors.ErrWrongSequence.ABCICode() {
 			if ok {
 				p.synced = false
@@ -258,7 +287,7 @@ func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (client.Result, e
 	}
 }
 
-func (p *process) try(ctx context.Context, msgs []sdk.Msg) (r client.Result, err error) {
+func (p *process) try(ctx context.Context, fee client.Fee, msgs []sdk.Msg) (r client.Result, err error) {
 	w := p.world
 	if !p.synced {
 		number, sequence, err := p.chain.Sequence(ctx)
@@ -267,7 +296,11 @@ func (p *process) try(ctx context.Context, msgs []sdk.Msg) (r client.Result, err
 		}
 		p.account, p.synced = client.Account{ChainID: w.ledger.chainID, Number: number, Sequence: sequence}, true
 	}
-	tx, err := client.Sign(ctx, p.key, p.account, uint64(w.ledger.height+patience), msgs...)
+	account := p.account
+	if account.Fee = fee; fee.Gas == 0 {
+		account.Fee.Gas = p.gas.Limit(msgs)
+	}
+	tx, err := client.Sign(ctx, p.key, account, uint64(w.ledger.height+patience), msgs...)
 	if err != nil {
 		return r, err
 	}
@@ -281,6 +314,9 @@ func (p *process) try(ctx context.Context, msgs []sdk.Msg) (r client.Result, err
 			})
 		})
 	})
+	if r.GasUsed > 0 {
+		p.gas.Learn(msgs, account.Fee.Gas, uint64(r.GasUsed), client.OutOfGas(err))
+	}
 	return r, errors.Join(waited, err)
 }
 

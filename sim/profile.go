@@ -23,8 +23,8 @@ var Profiles = map[string]Link{
 // ErrLink is returned by ParseLink.
 var ErrLink = errors.New("no such link")
 
-// ParseLink reads a link: the name of a profile, or settings such as "up=20,down=100,latency=50ms,loss=0.01", in Mbit/s, one
-// way, and as a probability. What is not set is that of home.
+// ParseLink reads a link: the name of a profile, or settings such as "up=20,down=100,latency=50ms,loss=0.01", in
+// Mbit/s, one way, and as a probability. What is not set is that of home.
 func ParseLink(text string) (Link, error) {
 	if l, ok := Profiles[text]; ok {
 		return l, nil

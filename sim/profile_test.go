@@ -11,13 +11,15 @@ import (
 
 func TestParseLink(t *testing.T) {
 	l, err := ParseLink("up=8,latency=20ms,loss=0.5")
-	if want := (Link{Latency: 20 * time.Millisecond, Up: 1e6, Down: Profiles["home"].Down, Loss: 0.5}); err != nil || l != want {
+	if want := (Link{Latency: 20 * time.Millisecond, Up: 1e6, Down: Profiles["home"].Down, Loss: 0.5}); err != nil ||
+		l != want {
 		t.Errorf("%+v, %v; want %+v", l, err, want)
 	}
 	if l, err := ParseLink("metro"); err != nil || l != Profiles["metro"] {
 		t.Errorf("%+v, %v", l, err)
 	}
-	for _, text := range []string{"", "moon", "up", "up=0", "up=-1", "up=NaN", "down=1e9", "latency=5", "latency=-1s", "loss=1", "loss=NaN", "loss=-0.1", "up=1,,"} {
+	for _, text := range []string{"", "moon", "up", "up=0", "up=-1", "up=NaN", "down=1e9", "latency=5", "latency=-1s",
+		"loss=1", "loss=NaN", "loss=-0.1", "up=1,,"} {
 		if _, err := ParseLink(text); !errors.Is(err, ErrLink) {
 			t.Errorf("%q: %v", text, err)
 		}

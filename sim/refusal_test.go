@@ -27,7 +27,8 @@ import (
 // bare is a chain on which two accounts have coins, and one of them waits with an order.
 func bare(t *testing.T) *ledger {
 	keys := []chain.Keys{chain.NewKeys(canon.Sum("bare"))}
-	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 4000}, {Address: keyOf("bob").Address(), Amount: 2000}}
+	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 4000},
+		{Address: keyOf("bob").Address(), Amount: 2000}}
 	l := must(newLedger(must(chain.Genesis("bare", time.Unix(1_000_000_000, 0), keys, accounts))(t), keys, nowork.Open))(t)
 	for n := range 3 {
 		if n == 1 {
@@ -41,16 +42,18 @@ func bare(t *testing.T) *ledger {
 // ordered is an order of ann.
 func ordered(job string, budget uint64, deadline int64) *marketpb.MsgOrder {
 	return &marketpb.MsgOrder{
-		Sender: keyOf("ann").Address(), Budget: budget, PriceCap: 10, WorkersMin: 1, WorkersTarget: 1, WorkersMax: 1, Deadline: deadline,
+		Sender: keyOf("ann").Address(), Budget: budget, PriceCap: 10, WorkersMin: 1, WorkersTarget: 1, WorkersMax: 1,
+		Deadline: deadline,
 		Terms: runpb.FromTerms(run.Terms{
-			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
+			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec",
+			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
 			UnitFlops: 1, Deadlines: run.Deadlines{Train: 1, Audit: 1, Attest: 1, Challenge: 1}, Window: 1,
 		}),
 	}
 }
 
-// Every way in which a transaction can be wrong has a stable code, a sentence and a fix, whether a validator refuses it or a
-// proposer puts it in a block all the same; and nothing changes but the sequence of its sender.
+// Every way in which a transaction can be wrong has a stable code, a sentence and a fix, whether a validator refuses it
+// or a proposer puts it in a block all the same; and nothing changes but the sequence of its sender.
 func TestWhatIsRefused(t *testing.T) {
 	ann, bob := keyOf("ann").Address(), keyOf("bob").Address()
 	pay := func(amount uint64) sdk.Msg {
@@ -76,13 +79,16 @@ func TestWhatIsRefused(t *testing.T) {
 	}{
 		{"sends more than there is", by("ann", pay(5000)), sdkerrors.RootCodespace, 5},
 		{"orders for more than there is", by("ann", ordered("job", 5000, 0)), "market", 10},
-		{"stakes more than there is", by("ann", &registrypb.MsgRegister{Sender: ann, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER}, Stake: 2_000_000}), "registry", 6},
+		{"stakes more than there is", by("ann",
+			&registrypb.MsgRegister{Sender: ann, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER},
+				Stake: 2_000_000}), "registry", 6},
 		{"pays revenue for nothing", by("ann", &rewardpb.MsgPayRevenue{Sender: ann, Job: "taken", Amount: 10}), "reward", 4},
 		{"orders for less than waiting costs", by("ann", ordered("job", market.WaitingFee(0)-1, 0)), "market", 2},
 		{"is expired", by("ann", ordered("job", 1000, 2)), "market", 11},
 		{"is ordered already", by("ann", ordered("taken", 1000, 0)), "market", 5},
 		{"spends twice", func(t *testing.T, l *ledger) [][]byte {
-			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(2900)), signed(t, l, keyOf("ann"), client.Account{ChainID: "bare", Sequence: 1}, 0, pay(2900)))
+			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(2900)),
+				signed(t, l, keyOf("ann"), client.Account{ChainID: "bare", Sequence: 1}, 0, pay(2900)))
 		}, sdkerrors.RootCodespace, 5},
 		{"is another with the same sequence", func(t *testing.T, l *ledger) [][]byte {
 			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(1)), signed(t, l, keyOf("ann"), own, 0, pay(2)))
@@ -94,17 +100,25 @@ func TestWhatIsRefused(t *testing.T) {
 		{"is of another chain", func(t *testing.T, l *ledger) [][]byte {
 			return signed(t, l, keyOf("ann"), client.Account{ChainID: "other"}, 0, pay(1))
 		}, sdkerrors.RootCodespace, 4},
-		{"is too late", func(t *testing.T, l *ledger) [][]byte { return signed(t, l, keyOf("ann"), own, 1, pay(1)) }, sdkerrors.RootCodespace, 30},
-		{"is signed by another", func(t *testing.T, l *ledger) [][]byte { return signed(t, l, keyOf("bob"), own, 0, pay(1)) }, sdkerrors.RootCodespace, 8},
-		{"is no transaction", func(*testing.T, *ledger) [][]byte { return [][]byte{[]byte("nonsense")} }, sdkerrors.RootCodespace, 2},
+		{"is too late", func(t *testing.T, l *ledger) [][]byte { return signed(t, l, keyOf("ann"), own, 1, pay(1)) },
+			sdkerrors.RootCodespace, 30},
+		{"is signed by another", func(t *testing.T, l *ledger) [][]byte {
+			return signed(t, l, keyOf("bob"), own, 0,
+				pay(1))
+		}, sdkerrors.RootCodespace, 8},
+		{"is no transaction", func(*testing.T, *ledger) [][]byte { return [][]byte{[]byte("nonsense")} },
+			sdkerrors.RootCodespace, 2},
 		{"has bytes after its end", func(t *testing.T, l *ledger) [][]byte {
 			return [][]byte{append(by("ann", pay(1))(t, l)[0], 0)}
 		}, sdkerrors.RootCodespace, 2},
 		{"has half a digest", by("ann", &registrypb.MsgAnswerMeasure{Sender: ann, Root: []byte("short")}), "registry", 14},
 		{"cancels what is another's", by("bob", &marketpb.MsgCancelOrder{Sender: bob, Job: "taken"}), "market", 8},
 		{"commits to nobody's run", by("bob", &trainingpb.MsgLeave{Sender: bob, Job: "taken"}), "training", 2},
-		{"governs", by("bob", &marketpb.MsgUpdateParams{Authority: bob, Params: marketpb.Params{FeePpm: 1, PauseBlocks: 1}}), "market", 15},
-		{"sends to the budgets of all", by("ann", &banktypes.MsgSend{FromAddress: ann, ToAddress: client.ModuleAddress("market"), Amount: adapter.Coins(1)}), sdkerrors.RootCodespace, 4},
+		{"governs", by("bob", &marketpb.MsgUpdateParams{Authority: bob, Params: marketpb.Params{FeePpm: 1, PauseBlocks: 1}}),
+			"market", 15},
+		{"sends to the budgets of all", by("ann",
+			&banktypes.MsgSend{FromAddress: ann, ToAddress: client.ModuleAddress("market"), Amount: adapter.Coins(1)}),
+			sdkerrors.RootCodespace, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := bare(t)
@@ -132,15 +146,16 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// An order that nobody can be found for says why, with a stable code, and ends at its deadline with its budget back, less
-// the fee for having waited.
+// An order that nobody can be found for says why, with a stable code, and ends at its deadline with its budget back,
+// less the fee for having waited.
 func TestOrderWithoutMatch(t *testing.T) {
 	l := bare(t)
 	must(l.check(l.sign(t, keyOf("ann"), ordered("late", 2500, 6))))(t)
 	for n := range 6 {
 		must(l.block(t.Context(), time.Duration(10+n)*time.Second))(t)
 		if n == 1 {
-			if o := must(l.queries.PlacedOrder(t.Context(), "late"))(t); o.Status != "open" || o.Why != string(market.TooFewWorkers) {
+			if o := must(l.queries.PlacedOrder(t.Context(), "late"))(t); o.Status != "open" ||
+				o.Why != string(market.TooFewWorkers) {
 				t.Errorf("%s: %s", o.Status, o.Why)
 			}
 		}

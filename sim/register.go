@@ -51,7 +51,8 @@ func (p *process) declare(ctx context.Context, a role.Action) (results []canon.D
 		results = append(results, gauge.Segment(g.Seed, g.First+i, g.Steps, 1))
 	}
 	flops := float64(g.Count) * float64(g.Steps) * registry.StepFlops
-	return results, p.world.clock.sleep(time.Duration(flops / float64(cmp.Or(p.machine.Rate, processorRate)) * float64(time.Second)))
+	return results,
+		p.world.clock.sleep(time.Duration(flops / float64(cmp.Or(p.machine.Rate, processorRate)) * float64(time.Second)))
 }
 
 // gaugeSteps lets a measurement take four blocks.
@@ -82,7 +83,8 @@ func (p *process) report(ctx context.Context, height int64, s run.State) error {
 	for name, peer := range p.delivered { // in any order: the role puts them into one
 		r, trip := p.line.Read(peer), p.link.Latency+p.world.at[address(name)].link.Latency
 		v.Readings = append(v.Readings, reporter.Reading{
-			Peer: name, Bytes: r.Bytes, Timed: r.Timed, Micros: uint64(r.Waited.Microseconds()), RTT: uint32(trip.Milliseconds()),
+			Peer: name, Bytes: r.Bytes, Timed: r.Timed, Micros: uint64(r.Waited.Microseconds()),
+			RTT: uint32(trip.Milliseconds()),
 		})
 	}
 	lies, _ := p.act.(adversary.Reports)

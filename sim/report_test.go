@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/reporter"
 )
 
 // brief gives a chain short epochs from its first block on.
@@ -24,9 +25,9 @@ func brief(doc *cmttypes.GenesisDoc) error {
 	return sets(doc, chainregistry.Name, p)
 }
 
-// Six machines promise the same upload. What the others report acknowledges the bytes of every worker, and tells the one whose
-// line is much narrower, with a receipt that says so. One who lies about a fast peer changes nothing. Of whom most lie, it is told the same, and
-// loses neither stake nor pay.
+// Six machines promise the same upload. What the others report acknowledges the bytes of every worker, and tells the
+// one whose line is much narrower, with a receipt that says so. One who lies about a fast peer changes nothing. Of whom
+// most lie, it is told the same, and loses neither stake nor pay.
 func TestReports(t *testing.T) {
 	const defamed, narrow = "worker-0", "worker-3"
 	for name, c := range map[string]struct {
@@ -54,7 +55,8 @@ func TestReports(t *testing.T) {
 					case r.Kind == reward.Slash:
 						t.Errorf("%s: %s", who, reward.Explain(r))
 					case r.Kind != reward.Bandwidth:
-					case r.Reason == reward.Throttled && !strings.Contains(reward.Explain(r), "less than half of the upload that it promises"):
+					case r.Reason == reward.Throttled && !strings.Contains(reward.Explain(r), "less than half of the upload that "+
+						"it promises"):
 						t.Errorf("%s: %s", who, reward.Explain(r))
 					case r.Reason == reward.Throttled && !slices.Contains(told, who):
 						told = append(told, who)
@@ -88,7 +90,7 @@ func reporting(t *testing.T, defamed, narrow string, liars []string, log func(li
 		c.Machines[name] = m
 	}
 	for _, name := range liars {
-		c.Acts[name] = adversary.Defames{Peer: keyOf(defamed).Address()}
+		c.Acts[name] = defames{Peer: keyOf(defamed).Address()}
 	}
 	settled := 2 * rules().EpochBlocks
 	w := must(New(c, Money{}, &Lineage{Honest: true}, ending(settled)))(t)
@@ -117,12 +119,14 @@ func (e *economy) report() bool {
 		return false
 	}
 	e.let(liar, func(ctx context.Context, c client.Member) error {
-		return c.ReportPeer(ctx, e.first.ID(), keyOf(slowOne).Address(), registry.Link{Bytes: 1 << 40, Millis: 1 << 30, RTT: 25})
+		return c.ReportPeer(ctx, e.first.ID(), keyOf(slowOne).Address(),
+			registry.Link{Bytes: 1 << 40, Millis: 1 << 30, RTT: 25})
 	})
 	return true
 }
 
-// reported finds what was said, as much of it as counts, among the links of the run, which are all of the network, and of no other run.
+// reported finds what was said, as much of it as counts, among the links of the run, which are all of the network, and
+// of no other run.
 func (e *economy) reported() bool {
 	ctx, c := e.t.Context(), e.w.Chain()
 	links := must(c.Links(ctx, e.first.ID()))(e.t)
@@ -142,4 +146,18 @@ func (e *economy) reported() bool {
 		e.t.Errorf("of a run that is not: %v", err)
 	}
 	return true
+}
+
+// defames is a member that says of one other, and of nobody else, that it gave almost nothing.
+type defames struct{ Peer string }
+
+// Play implements adversary.Act.
+func (defames) Play(c adversary.Cast) adversary.Step { return c.Step }
+
+// Report implements adversary.Reports.
+func (a defames) Report(r reporter.Report) reporter.Report {
+	if r.Peer == a.Peer {
+		r.Link.Millis = registry.MaxReport
+	}
+	return r
 }

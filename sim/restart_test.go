@@ -18,7 +18,8 @@ func TestTransactionsAfterARestart(t *testing.T) {
 	worker := keyOf("worker-2")
 	check := func(when string) {
 		t.Helper()
-		tx := l.sign(t, worker, &banktypes.MsgSend{FromAddress: worker.Address(), ToAddress: keyOf("consumer").Address(), Amount: adapter.Coins(1)})
+		tx := l.sign(t, worker, &banktypes.MsgSend{FromAddress: worker.Address(), ToAddress: keyOf("consumer").Address(),
+			Amount: adapter.Coins(1)})
 		if r := must(l.check(tx))(t); r.Code != 0 {
 			t.Errorf("%s: %s", when, r.Log)
 		}

@@ -20,8 +20,8 @@ type Round struct {
 // Overhead is how long a round takes beside its inner steps: Finish, Combine, and what it waits for.
 func (r Round) Overhead() time.Duration { return r.Finish + r.Exchange() + r.Combine + r.Chain() }
 
-// Exchange is how long updates are under way: a worker sends its own to every other member, one after the other, and gets at
-// most so many at a time, each a question and an answer.
+// Exchange is how long updates are under way: a worker sends its own to every other member, one after the other, and
+// gets at most so many at a time, each a question and an answer.
 func (r Round) Exchange() time.Duration {
 	others := r.Workers + r.Verifiers - 1
 	bytes := float64(others) * float64(r.Update)
@@ -33,10 +33,10 @@ func (r Round) Exchange() time.Duration {
 	return max(move, time.Duration(turns)*3*r.Link.Latency)
 }
 
-// Chain is how long what is decided on the chain takes, and its news. That all have committed and what all attest waits for half
-// the time between two blocks, each; and six messages go one way, at their slowest: the last commitment and the news of its
-// block, the question for an update and the answer, the attestation and the news of its block. That slices agree is one more
-// decision, with four messages of its own.
+// Chain is how long what is decided on the chain takes, and its news. That all have committed and what all attest waits
+// for half the time between two blocks, each; and six messages go one way, at their slowest: the last commitment and
+// the news of its block, the question for an update and the answer, the attestation and the news of its block. That
+// slices agree is one more decision, with four messages of its own.
 func (r Round) Chain() time.Duration {
 	decisions, messages := time.Duration(2), time.Duration(6)
 	if r.Sliced > 0 {
@@ -48,8 +48,8 @@ func (r Round) Chain() time.Duration {
 // Utilisation is the share of its time that a worker is in inner steps.
 func (r Round) Utilisation() float64 { return r.Inner.Seconds() / (r.Inner + r.Overhead()).Seconds() }
 
-// slowest is about how long the slowest of n messages is under way: twice the latency, and as often again as the unluckiest of
-// them is lost.
+// slowest is about how long the slowest of n messages is under way: twice the latency, and as often again as the
+// unluckiest of them is lost.
 func (l Link) slowest(n int) time.Duration {
 	d, lost := 2*l.Latency, l.Loss
 	for range sendings {

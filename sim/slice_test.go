@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// Rounds that are reduced in slices lead to the state root of those that are not, whoever breaks the rules about slices; and
-// nobody is slashed for what only a quorum can tell.
+// Rounds that are reduced in slices lead to the state root of those that are not, whoever breaks the rules about
+// slices; and nobody is slashed for what only a quorum can tell.
 func TestSlices(t *testing.T) {
 	for _, s := range []struct {
 		name     string
@@ -30,11 +30,13 @@ func TestSlices(t *testing.T) {
 		{name: "a verifier lies as a reducer", slices: 5, acts: one(v1, adversary.FakesSlices{}), out: []string{v1}},
 		{name: "two reducers lie alike, and are audited", auditPPM: 1_000_000, slices: 6, out: []string{"worker-0", w1},
 			acts: map[string]adversary.Act{"worker-0": adversary.FakesSlices{}, w1: adversary.FakesSlices{}}},
-		{name: "a worker withholds a slice of its updates", slices: 4, acts: one(w1, adversary.WithholdsPiece{Slice: 2}), out: []string{w1}},
+		{name: "a worker withholds a slice of its updates", slices: 4, acts: one(w1, adversary.WithholdsPiece{Slice: 2}),
+			out: []string{w1}},
 		{name: "a worker skips its work, and its round is rolled back", auditPPM: 1_000_000, slices: 4,
 			acts: one(w1, adversary.Skips{}), slashed: []string{w1}, out: []string{w1}},
 		{name: "machines crash", auditPPM: 200_000, slices: 4, faults: []Fault{
-			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 8e9, Who: "worker-2"}, {At: 31e9, For: 4e9, Who: v1}}},
+			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 8e9, Who: "worker-2"},
+			{At: 31e9, For: 4e9, Who: v1}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := small(t)

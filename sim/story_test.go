@@ -74,21 +74,27 @@ func stories() []story {
 		caught("makes oversize moves", w1, adversary.Oversizes{}),
 		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.
 		caught("equivocates, the lie first, and stands by it", w1, unrepentant{adversary.Equivocates{}}),
-		// Its process finds that the commitment is wrong, and says so before audits can be drawn: that costs the units, and no stake. A third in a
-		// row ends its membership, so nothing is gained by it.
-		{name: "equivocates, the lie first, and confesses", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1}, out: []string{w1}, reason: run.WhyConfessed},
+		// Its process finds that the commitment is wrong, and says so before audits can be drawn: that costs the units,
+		// and no stake. A third in a row ends its membership, so nothing is gained by it.
+		{name: "equivocates, the lie first, and confesses", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1},
+			out: []string{w1}, reason: run.WhyConfessed},
 		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
 		// It forfeits what it earned honestly in rounds that are not final.
-		{name: "cheats once it is trusted", auditPPM: 10_000, acts: one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
+		{name: "cheats once it is trusted", auditPPM: 10_000,
+			acts:    one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
 		{name: "nobody lies, and segments are drawn", drawn: true},
-		{name: "skips its work, and segments are drawn", drawn: true, acts: one(w1, adversary.Skips{}), slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
+		{name: "skips its work, and segments are drawn", drawn: true, acts: one(w1, adversary.Skips{}),
+			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, adversary.Stamps{}),
+			unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		// It is slashed only if a fault was planted in what it passes.
-		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
-		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
+		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1},
+			fined: v1},
+		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"}), unpaid: []string{v1},
+			out: []string{v1}, fined: v1},
 		caught("accuses, and binds", v1, accuses(1, adversary.ToTheLeaf)),
 		caught("accuses, and invents", v1, accuses(2, adversary.Inventing)),
 		caught("accuses the start", v1, accuses(0, adversary.ToTheLeaf)),
@@ -96,8 +102,9 @@ func stories() []story {
 		caught("accuses, and says nothing more", v1, accuses(1, adversary.Silently)),
 		caught("accuses with a malformed payload", v1, accuses(1, adversary.Malformed)),
 		caught("accuses with an oversize payload", v1, accuses(1, adversary.Oversized)),
-		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}, perhaps: v1,
-			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: adversary.Colludes{With: keyOf(w1).Address()}}},
+		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1},
+			out: []string{w1}, perhaps: v1,
+			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: adversary.Colludes{With: []string{keyOf(w1).Address()}}}},
 		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
 		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
 	}
@@ -109,7 +116,8 @@ func stories() []story {
 						continue
 					}
 					l := adversary.Lies{Segment: segment, Step: step, Operator: operator, Part: part}
-					list = append(list, caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, part %v", segment, step, operator, part), w1, l))
+					list = append(list, caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, part %v", segment, step,
+						operator, part), w1, l))
 				}
 			}
 		}
@@ -124,8 +132,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// A lie about what a unit hands on is a lie like any other, whether the state that it commits to can be had or not, and so
-// is every other lie where units hand on a state.
+// A lie about what a unit hands on is a lie like any other, whether the state that it commits to can be had or not, and
+// so is every other lie where units hand on a state.
 func TestStoriesOfCarriedState(t *testing.T) {
 	caught := func(name, who string, a adversary.Act) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
@@ -135,10 +143,13 @@ func TestStoriesOfCarriedState(t *testing.T) {
 		{name: "nobody lies"},
 		caught("lies about its state", w1, adversary.TampersState{}),
 		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
-		{name: "lies about its state, withholds it, and is seldom audited", auditPPM: 1, acts: one(w1, adversary.Patient{Round: 1, Then: adversary.TampersState{Withholds: true}}),
+		{name: "lies about its state, withholds it, and is seldom audited", auditPPM: 1,
+			acts:    one(w1, adversary.Patient{Round: 1, Then: adversary.TampersState{Withholds: true}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "lies about its state, withholds it, and a verifier shields it", slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}, perhaps: v1,
-			acts: map[string]adversary.Act{w1: adversary.TampersState{Withholds: true}, v1: adversary.Colludes{With: keyOf(w1).Address()}}},
+		{name: "lies about its state, withholds it, and a verifier shields it", slashed: []string{w1}, unpaid: []string{w1},
+			out: []string{w1}, perhaps: v1,
+			acts: map[string]adversary.Act{w1: adversary.TampersState{Withholds: true},
+				v1: adversary.Colludes{With: []string{keyOf(w1).Address()}}}},
 		caught("skips its work", w1, adversary.Skips{}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("trains on other data", w1, adversary.WrongData{}),
@@ -146,13 +157,15 @@ func TestStoriesOfCarriedState(t *testing.T) {
 		caught("accuses the update", v1, adversary.Accuses{Segment: 3, Manner: adversary.ToTheLeaf}),
 		caught("accuses what is handed on", v1, adversary.Accuses{Segment: 4, Manner: adversary.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
+		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1},
+			fined: v1},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
 	}
 }
 
-// Where units begin from what was handed on to them, who begins elsewhere lies, too, also where only segments are audited.
+// Where units begin from what was handed on to them, who begins elsewhere lies, too, also where only segments are
+// audited.
 func TestStoriesOfReplicas(t *testing.T) {
 	caught := func(name, who string, a adversary.Act) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
@@ -172,7 +185,8 @@ func TestStoriesOfReplicas(t *testing.T) {
 	}
 }
 
-// Where moments last, what a unit begins with depends on what was handed on to it, also where only segments are audited.
+// Where moments last, what a unit begins with depends on what was handed on to it, also where only segments are
+// audited.
 func TestStoriesOfMoments(t *testing.T) {
 	caught := func(name, who string, a adversary.Act) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}

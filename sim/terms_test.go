@@ -34,7 +34,8 @@ func TestTermsAreThoseOfTheWork(t *testing.T) {
 	}
 	for name, change := range map[string]func(*run.Terms){
 		"operations": func(t *run.Terms) { t.UnitFlops-- }, "rounds": func(t *run.Terms) { t.Rounds++ },
-		"units": func(t *run.Terms) { t.Units-- }, "segments": func(t *run.Terms) { t.Segments-- }, "rounds in a row": func(t *run.Terms) { t.Carry = 2 },
+		"units": func(t *run.Terms) { t.Units-- }, "segments": func(t *run.Terms) { t.Segments-- },
+		"rounds in a row": func(t *run.Terms) { t.Carry = 2 },
 	} {
 		other := terms
 		change(&other)

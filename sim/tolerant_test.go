@@ -12,6 +12,7 @@ import (
 // tolerant is a network whose workers compute with stacks of their own.
 func tolerant(t *testing.T) Config {
 	c := small(t)
+	c.Verifiers = 4
 	c.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	c.Acts = map[string]adversary.Act{}
 	for i, name := range c.Names()[:c.Workers] {
@@ -20,8 +21,8 @@ func tolerant(t *testing.T) Config {
 	return c
 }
 
-// In a tolerant run honest noise passes, and what is further off is withheld. Nobody is slashed for that; but who lies may be
-// given an attempt that is exact, and is slashed if it lies there too.
+// In a tolerant run honest noise passes, and what is further off is withheld, and costs a deposit. Nobody is convicted
+// for that; but who lies may be given an attempt that is exact, and is slashed if it lies there too.
 func TestTolerantStories(t *testing.T) {
 	for _, s := range []struct {
 		name   string
@@ -30,19 +31,33 @@ func TestTolerantStories(t *testing.T) {
 		unpaid []string
 		out    []string
 		lies   bool // in exact attempts too
+		loses  bool // a deposit, and nothing else
 	}{
 		{name: "every worker has a stack of its own"},
 		{name: "one worker has none", who: w1, act: adversary.Equivocates{TrueFirst: true}},
 		{name: "skips its work", who: w1, act: adversary.Skips{}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "trains fewer steps", who: w1, act: adversary.TrainsLess{Steps: 3}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "trains on other data", who: w1, act: adversary.WrongData{}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "trains at another rate", who: w1, act: adversary.WrongRate{Factor: 1.5}, unpaid: []string{w1}, out: []string{w1}, lies: true},
+		{name: "trains fewer steps", who: w1, act: adversary.TrainsLess{Steps: 3}, unpaid: []string{w1}, out: []string{w1},
+			lies: true},
+		{name: "trains on other data", who: w1, act: adversary.WrongData{}, unpaid: []string{w1}, out: []string{w1},
+			lies: true},
+		{name: "trains at another rate", who: w1, act: adversary.WrongRate{Factor: 1.5}, unpaid: []string{w1},
+			out: []string{w1}, lies: true},
 		{name: "trains at nearly the right rate", who: w1, act: adversary.WrongRate{Factor: 1.01}, lies: true},
-		{name: "copies an update and changes it", who: w1, act: adversary.CopiesChanged{}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "poisons its update", who: w1, act: adversary.Poisons{Factor: -10}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "poisons its update a little", who: w1, act: adversary.Poisons{Factor: 1.2}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "its stack has too few bits", who: w1, act: adversary.Vendor{Bits: 21}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "commits and goes silent", who: w1, act: adversary.GoesSilent{}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "copies an update and changes it", who: w1, act: adversary.CopiesChanged{}, unpaid: []string{w1},
+			out: []string{w1}, lies: true},
+		{name: "poisons its update", who: w1, act: adversary.Poisons{Factor: -10}, unpaid: []string{w1}, out: []string{w1},
+			lies: true},
+		{name: "poisons its update a little", who: w1, act: adversary.Poisons{Factor: 1.2}, unpaid: []string{w1},
+			out: []string{w1}, lies: true},
+		{name: "its stack has too few bits", who: w1, act: adversary.Vendor{Bits: 21}, unpaid: []string{w1},
+			out: []string{w1}, loses: true},
+		{name: "commits and goes silent", who: w1, act: adversary.GoesSilent{}, unpaid: []string{w1}, out: []string{w1},
+			loses: true},
+		{name: "is honest for two rounds, and then sends the last outer step again", who: w1,
+			act: adversary.Rescales{After: 2, Factor: 0.5}, out: []string{w1}, loses: true},
+		{name: "a verifier reports what it has not looked at", who: v1, act: adversary.Stamps{}, out: []string{v1}},
+		{name: "a verifier says that all work is outside", who: v1, act: adversary.Denies{}, out: []string{v1},
+			unpaid: []string{v1}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := tolerant(t)
@@ -50,12 +65,15 @@ func TestTolerantStories(t *testing.T) {
 				c.Acts[s.who] = s.act
 			}
 			var guilty []string
-			if s.lies {
+			if s.lies || s.loses {
 				guilty = []string{s.who}
 			}
 			o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{})
 			if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
+			}
+			if deposits := o.Slashed[s.who]; s.loses != (deposits > 0) && !s.lies {
+				t.Errorf("%s loses %d uzen", s.who, deposits)
 			}
 			var unpaid []string
 			for _, name := range c.Names() {
@@ -63,7 +81,9 @@ func TestTolerantStories(t *testing.T) {
 					unpaid = append(unpaid, name)
 				}
 			}
-			if out := slices.Sorted(maps.Keys(o.Out)); !slices.Equal(unpaid, s.unpaid) || !slices.Equal(out, s.out) {
+			out := slices.Sorted(maps.Keys(o.Out))
+			convicted := s.lies && slices.Equal(out, guilty) // in an attempt that had to be exact
+			if !slices.Equal(unpaid, s.unpaid) || !slices.Equal(out, s.out) && !convicted {
 				t.Errorf("not paid are %v, want %v; out are %v, want %v", unpaid, s.unpaid, out, s.out)
 			}
 		})

@@ -62,7 +62,8 @@ func (l *ledger) sign(t *testing.T, s client.Signer, msgs ...sdk.Msg) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return must(client.Sign(t.Context(), s, client.Account{ChainID: l.chainID, Number: account, Sequence: sequence}, 0, msgs...))(t)
+	return must(client.Sign(t.Context(), s, client.Account{ChainID: l.chainID, Number: account, Sequence: sequence}, 0,
+		msgs...))(t)
 }
 
 // send delivers a transaction of an account, which must be executed.
@@ -78,7 +79,8 @@ func (w *World) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
 // anew is what the upgrade writes to every participant.
 const anew = ", form 2"
 
-// rewrite gives the store of the registry another form: every participant is written anew, and the version of the form raised.
+// rewrite gives the store of the registry another form: every participant is written anew, and the version of the form
+// raised.
 func rewrite(ctx context.Context, a *app.App) error {
 	key := a.CommitMultiStore().(interface {
 		StoreKeysByName() map[string]storetypes.StoreKey
@@ -104,8 +106,9 @@ func rewrite(ctx context.Context, a *app.App) error {
 	return it.Close()
 }
 
-// Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the new
-// one opens the same state, changes it and goes on: so does the run, to the state root that it has without the upgrade.
+// Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the
+// new one opens the same state, changes it and goes on: so does the run, to the state root that it has without the
+// upgrade.
 func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	const name, at = "v2", 20
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
@@ -141,9 +144,11 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	l.witness = func() {
 		switch l.height {
 		case 3:
-			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: governance, Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
+			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: governance,
+				Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
 			deposit := adapter.Coins(10_000_000)
-			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(), "", "v2", "The next version.", false))(t))
+			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(),
+				"", "v2", "The next version.", false))(t))
 		case 4:
 			for _, v := range l.validators {
 				w.send(t, operator{v}, govv1.NewMsgVote(sdk.AccAddress(v.Operator.PubKey().Address()), 1, govv1.OptionYes, ""))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
@@ -24,8 +23,8 @@ type draft struct {
 	done time.Duration
 }
 
-// DraftEvery is how often a machine keeps it: a node does so every 10 s at most, and so seldom that it takes a hundredth of the
-// time, which for ten million parameters is about this.
+// DraftEvery is how often a machine keeps it: a node does so every 10 s at most, and so seldom that it takes a
+// hundredth of the time, which for ten million parameters is about this.
 const DraftEvery = 12 * time.Second
 
 // work takes the time of a unit to the end of a segment, or (0) of all of it, or of what is left of that after a crash.
@@ -52,6 +51,7 @@ func (s slow) work(ctx context.Context, base run.Checkpoint, unit, segment uint3
 		whole = whole * time.Duration(steps) / time.Duration(spec.Steps)
 	}
 	for left := whole - done; left > 0; left -= step {
+		p.usage.Steps++
 		if err := clock.sleep(min(step, left)); err != nil {
 			p.draft.done = done + (clock.now - begin).Truncate(DraftEvery)
 			return err
@@ -80,18 +80,23 @@ func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*eng
 }
 
 // Measure implements party.Compute.
-func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
-	return taking(ctx, s, base, unit, 0, func() (screen.Likeness, error) { return s.Compute.Measure(ctx, base, unit, c, update) })
+func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment,
+	update []byte) (audit.Finding, error) {
+	return taking(ctx, s, base, unit, 0,
+		func() (audit.Finding, error) { return s.Compute.Measure(ctx, base, unit, c, update) })
 }
 
 // Check implements party.Compute.
-func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
-	return taking(ctx, s, base, at.Unit, at.Segment, func() (engine.Finding, error) { return s.Compute.Check(ctx, base, at, c) })
+func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject,
+	c run.Commitment) (engine.Finding, error) {
+	return taking(ctx, s, base, at.Unit, at.Segment,
+		func() (engine.Finding, error) { return s.Compute.Check(ctx, base, at, c) })
 }
 
-// taking computes something, and returns it when the time of the unit is over: what it starts from is taken when it begins, as engines
-// do, and not when others have taken its place in memory.
-func taking[T any](ctx context.Context, s slow, base run.Checkpoint, unit, segment uint32, compute func() (T, error)) (T, error) {
+// taking computes something, and returns it when the time of the unit is over: what it starts from is taken when it
+// begins, as engines do, and not when others have taken its place in memory.
+func taking[T any](ctx context.Context, s slow, base run.Checkpoint, unit, segment uint32,
+	compute func() (T, error)) (T, error) {
 	result, err := compute()
 	if late := s.work(ctx, base, unit, segment); late != nil {
 		var none T
@@ -107,7 +112,8 @@ type combining struct {
 }
 
 // Advance implements party.Lineage.
-func (c combining) Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error) {
+func (c combining) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
+	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	if err := c.process.world.clock.sleep(c.process.world.config.Combine); err != nil {
 		return engine.Advanced{}, err
 	}

@@ -40,21 +40,22 @@ type Config struct {
 	Drawn      bool          // audits go to the end of a drawn segment
 	Tolerance  run.Tolerance // zero: the work is exact
 	BlockTime  time.Duration
-	Deadline   int64              // blocks that a duty may take before anything is measured; 0: as long as in a job on a network
-	Link       Link               // of everybody
-	Bulk       Bulk               // of what goes over it
-	Unit       time.Duration      // that a unit takes; up to as much again is drawn for every machine
-	Combine    time.Duration      // that a member takes to make the next checkpoint of the updates of a round
-	Machines   map[string]Machine // by name, of those for whom the two lines before do not hold
-	Order      *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
-	Acts       map[string]adversary.Act
-	Withhold   []int   // validators that keep their part of the beacon back
-	Faults     []Fault // of machines and links
-	Comes      []Newcomer
-	Goes       map[string]time.Duration // who drains from when on
-	Registers  bool                     // heartbeats are sent, machines measured and peers reported
-	MaxBlocks  int64                    // after which the run counts as stuck
-	Log        func(line string)        // nil: nowhere
+	// blocks that a duty may take before anything is measured; 0: as long as in a job on a network
+	Deadline  int64
+	Link      Link               // of everybody
+	Bulk      Bulk               // of what goes over it
+	Unit      time.Duration      // that a unit takes; up to as much again is drawn for every machine
+	Combine   time.Duration      // that a member takes to make the next checkpoint of the updates of a round
+	Machines  map[string]Machine // by name, of those for whom the two lines before do not hold
+	Order     *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
+	Acts      map[string]adversary.Act
+	Withhold  []int   // validators that keep their part of the beacon back
+	Faults    []Fault // of machines and links
+	Comes     []Newcomer
+	Goes      map[string]time.Duration // who drains from when on
+	Registers bool                     // heartbeats are sent, machines measured and peers reported
+	MaxBlocks int64                    // after which the run counts as stuck
+	Log       func(line string)        // nil: nowhere
 
 	genesis func(*cmttypes.GenesisDoc) error // changes it; nil: nobody
 }
@@ -74,6 +75,7 @@ type Usage struct {
 	Sent, Received uint64        // bytes of blobs, but for those from the consumer
 	Job            uint64        // bytes from the consumer: the job and its first checkpoint
 	Worked         time.Duration // at units, its own and those that it audits
+	Steps          uint64        // inner steps of these, also of those that it was stopped at
 }
 
 // Fault is something that breaks and is mended.
@@ -107,6 +109,7 @@ type World struct {
 	clock   clock
 	random  *rand.Rand
 	ledger  *ledger
+	pool    pool       // of what all parties store
 	parties []*process // the consumer first
 	at      map[string]*process
 	cuts    map[[2]string]int
@@ -114,7 +117,8 @@ type World struct {
 	seen    map[string]*role.Block // runs by job as they are after the latest block, which everybody reads the same
 	digest  hash.Hash
 	broken  error
-	minted  uint64 // by the genesis, for the parties
+	minted  uint64           // by the genesis, for the parties
+	circle  adversary.Memory // of those who break the rules
 	checks  []Checker
 	over    bool
 	still   bool // the latest block had no transactions
@@ -143,7 +147,8 @@ func (c Config) Names() (names []string) {
 func New(c Config, checks ...Checker) (*World, error) {
 	w := &World{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: map[[2]string]int{},
-		waiting: map[[sha256.Size]byte]func(client.Result, error){}, seen: map[string]*role.Block{}, digest: sha256.New(), checks: checks,
+		waiting: map[[sha256.Size]byte]func(client.Result, error){}, seen: map[string]*role.Block{}, digest: sha256.New(),
+		checks: checks,
 	}
 	var keys []chain.Keys
 	for i := range c.Validators {
@@ -226,7 +231,8 @@ func (w *World) populate() {
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
 	if err := p.chain.Register(ctx, registry.Participant{
-		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated", Stake: p.world.config.stake(),
+		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated",
+		Stake:    p.world.config.stake(),
 		Hardware: p.machine.Hardware, Tier: p.machine.Tier,
 	}); err != nil {
 		return err
@@ -260,7 +266,8 @@ func (c Config) order() market.Order {
 	}
 	n := uint32(c.Workers)
 	return market.Order{
-		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: max(n, uint32(c.Most))}, Verifiers: uint32(c.Verifiers),
+		ID: c.Job.ID(), Budget: budget, PriceCap: price,
+		Workers: market.Workers{Min: n, Target: n, Max: max(n, uint32(c.Most))}, Verifiers: uint32(c.Verifiers),
 		Terms: c.Terms(),
 	}
 }
@@ -294,7 +301,8 @@ func (w *World) arrive(from *process, tx []byte, answer func(client.Result, erro
 	w.deliver(tx, answer)
 }
 
-// deliver puts a transaction where the next block finds it. The answer comes with that block, or at once if it is refused.
+// deliver puts a transaction where the next block finds it. The answer comes with that block, or at once if it is
+// refused.
 func (w *World) deliver(tx []byte, answer func(client.Result, error)) {
 	r, err := w.ledger.check(tx)
 	if err == nil {
@@ -322,7 +330,8 @@ func (w *World) block() {
 		id := sha256.Sum256(t.tx)
 		answer := w.waiting[id]
 		delete(w.waiting, id)
-		answer(client.Result{Height: height, GasUsed: t.result.GasUsed, Events: t.result.Events}, client.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
+		answer(client.Result{Height: height, GasUsed: t.result.GasUsed, Events: t.result.Events},
+			client.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
 	}
 	for _, p := range w.parties {
 		if delay := p.link.delay(w.random, 0); !w.isolated(p) {
@@ -349,7 +358,8 @@ func (w *World) block() {
 
 // State of the run.
 func (w *World) State() (run.State, error) {
-	b, err := w.observe(context.Background(), client.Member{Client: w.ledger.queries, Job: w.config.Job.ID()}, w.ledger.height)
+	b, err := w.observe(context.Background(), client.Member{Client: w.ledger.queries, Job: w.config.Job.ID()},
+		w.ledger.height)
 	if b == nil {
 		return run.State{}, cmp.Or(err, error(client.ErrNotFound))
 	}

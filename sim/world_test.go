@@ -16,8 +16,9 @@ func small(t testing.TB) Config {
 		}
 	}
 	return Config{
-		Seed: 1, Job: shared, Workers: 4, Verifiers: 2, Validators: 3, AuditPPM: 1_000_000, BlockTime: time.Second, Deadline: 20,
-		Link: Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6, Loss: 0.01}, Unit: 2 * time.Second, MaxBlocks: 400,
+		Seed: 1, Job: shared, Workers: 4, Verifiers: 2, Validators: 3, AuditPPM: 1_000_000, BlockTime: time.Second,
+		Deadline: 20,
+		Link:     Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6, Loss: 0.01}, Unit: 2 * time.Second, MaxBlocks: 400,
 	}
 }
 

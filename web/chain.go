@@ -13,7 +13,8 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-var errNoNetwork = fail(http.StatusNotFound, "NO_NETWORK", "this server was told of no network", "start it with starling web --network URL")
+var errNoNetwork = fail(http.StatusNotFound, "NO_NETWORK", "this server was told of no network",
+	"start it with starling web --network URL")
 
 // chainPatience is how long a network may take for an answer.
 const chainPatience = 10 * time.Second
@@ -50,7 +51,8 @@ func (s *Server) account(r *http.Request) (any, error) {
 	address := r.PathValue("address")
 	for _, c := range address {
 		if len(address) > maxAddress || (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return nil, fail(http.StatusBadRequest, "ADDRESS_INVALID", "an address is made of lower-case letters and digits", "take it from /v1/workers or a receipt")
+			return nil, fail(http.StatusBadRequest, "ADDRESS_INVALID", "an address is made of lower-case letters and digits",
+				"take it from /v1/workers or a receipt")
 		}
 	}
 	return ask(s, r, func(ctx context.Context, n Network) (api.Account, error) { return n.Account(ctx, address) })
@@ -70,18 +72,21 @@ func (s *Server) blocks(r *http.Request) (any, error) {
 		}
 		before = n
 	}
-	b, err := ask(s, r, func(ctx context.Context, n Network) (api.Blocks, error) { return n.Blocks(ctx, before, int(limit)) })
-	if n := len(b.Blocks); n > 0 && b.HasMore {
-		b.After = base64.RawURLEncoding.EncodeToString(strconv.AppendInt(nil, b.Blocks[n-1].Height, 10))
-	}
-	b.Blocks = some(b.Blocks)
-	return b, err
+	return ask(s, r, func(ctx context.Context, n Network) (api.Blocks, error) {
+		list, next, err := n.Blocks(ctx, before, int(limit), r.URL.Query().Get("busy") == "true")
+		b := api.Blocks{Blocks: some(list), HasMore: next > 1}
+		if b.HasMore {
+			b.After = base64.RawURLEncoding.EncodeToString(strconv.AppendInt(nil, next, 10))
+		}
+		return b, err
+	})
 }
 
 func (s *Server) tx(r *http.Request) (any, error) {
 	hash := r.PathValue("hash")
 	if b, err := hex.DecodeString(hash); err != nil || len(b) != 32 {
-		return nil, fail(http.StatusBadRequest, "HASH_INVALID", "the hash of a transaction has 64 hexadecimal digits", "take it from /v1/blocks")
+		return nil, fail(http.StatusBadRequest, "HASH_INVALID", "the hash of a transaction has 64 hexadecimal digits",
+			"take it from /v1/blocks")
 	}
 	height, err := whole(r, "height", 0, 0, math.MaxInt64)
 	if err != nil {
@@ -95,7 +100,9 @@ const staleBlock = time.Minute
 
 func (s *Server) health(r *http.Request) (any, error) {
 	h := api.Health{Status: "ok", Uptime: time.Since(s.started).Seconds()}
-	h.Checks = append(h.Checks, s.runsCheck(r), api.HealthCheck{Name: "streams", OK: true, Text: fmt.Sprintf("%d of at most %d event streams are open", s.stats.streams.Load(), s.Streams)})
+	h.Checks = append(h.Checks, s.runsCheck(r),
+		api.HealthCheck{Name: "streams", OK: true,
+			Text: fmt.Sprintf("%d of at most %d event streams are open", s.stats.streams.Load(), s.Streams)})
 	if s.Room != nil {
 		h.Checks = append(h.Checks, s.roomCheck())
 	}
@@ -130,14 +137,15 @@ func (s *Server) roomCheck() api.HealthCheck {
 	if !ok {
 		return api.HealthCheck{Name: "disk", OK: true, Text: "how much is free is not known here"}
 	}
-	return api.HealthCheck{Name: "disk", OK: n >= leastRoom, Text: fmt.Sprintf("%.1f GB are free where the runs are", float64(n)/1e9)}
+	return api.HealthCheck{Name: "disk", OK: n >= leastRoom,
+		Text: fmt.Sprintf("%.1f GB are free where the runs are", float64(n)/1e9)}
 }
 
 // maxSkew is how far the clock of this machine may be behind the latest block.
 const maxSkew = 10 * time.Second
 
-// NetworkChecks looks at a network after its latest block: whether the validator that was asked is up to date and connected, whether
-// those vote who should, and whether this machine's clock fits.
+// NetworkChecks looks at a network after its latest block: whether the validator that was asked is up to date and
+// connected, whether those vote who should, and whether this machine's clock fits.
 func NetworkChecks(n api.Network, now time.Time) []api.HealthCheck {
 	var power, signed int64
 	for _, v := range n.Validators {
@@ -147,14 +155,18 @@ func NetworkChecks(n api.Network, now time.Time) []api.HealthCheck {
 		}
 	}
 	age := now.Sub(n.Time)
-	clock := api.HealthCheck{Name: "clock", OK: age >= -maxSkew, Text: fmt.Sprintf("the latest block was made %s ago by this machine's clock", max(age, 0).Round(time.Second))}
+	clock := api.HealthCheck{Name: "clock", OK: age >= -maxSkew,
+		Text: fmt.Sprintf("the latest block was made %s ago by this machine's clock", max(age, 0).Round(time.Second))}
 	if !clock.OK {
-		clock.Text = fmt.Sprintf("this machine's clock is %s behind the latest block: set it, best by NTP", (-age).Round(time.Second))
+		clock.Text = fmt.Sprintf("this machine's clock is %s behind the latest block: set it, best by NTP",
+			(-age).Round(time.Second))
 	}
 	return []api.HealthCheck{
 		follows(n, now),
-		{Name: "peers", OK: n.Peers > 0 || len(n.Validators) < 2, Text: fmt.Sprintf("the validator is connected to %d others", n.Peers)},
-		{Name: "votes", OK: 3*signed > 2*power, Text: fmt.Sprintf("%d of %d of the power signed the latest block", signed, power)},
+		{Name: "peers", OK: n.Peers > 0 || len(n.Validators) < 2,
+			Text: fmt.Sprintf("the validator is connected to %d others", n.Peers)},
+		{Name: "votes", OK: 3*signed > 2*power,
+			Text: fmt.Sprintf("%d of %d of the power signed the latest block", signed, power)},
 		clock,
 	}
 }

@@ -12,7 +12,9 @@ import (
 func TestNetworkChecks(t *testing.T) {
 	now := time.Unix(2000, 0)
 	good := func() api.Network {
-		return api.Network{Time: now.Add(-2 * time.Second), Peers: 2, Validators: []api.Validator{{Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1}}}
+		return api.Network{Time: now.Add(-2 * time.Second), Peers: 2,
+			Validators: []api.Validator{{Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1, Signed: true},
+				{Power: 1}}}
 	}
 	for name, c := range map[string]struct {
 		spoil func(n *api.Network)
@@ -56,10 +58,14 @@ func TestAudited(t *testing.T) {
 	}
 	h := &History{Disputes: []api.Dispute{{Worker: "bob", Challenger: "vic"}}, Receipts: []api.Receipt{
 		work("bob", 1, 0), work("ann", 1, 5), work("ann", 2, 5), work("cas", 3, 5),
-		{Kind: "audit", Who: "vic", Round: 1, Reason: "fault_found", Dispute: ptr(0)}, {Kind: "audit", Who: "vic", Round: 1, Reason: "verified"},
-		{Kind: "audit", Who: "vic", Round: 2, Reason: "verified"}, {Kind: "audit", Who: "wim", Round: 3, Reason: "verified", Dispute: ptr(7)}, {Kind: "audit", Who: "vic", Round: 9, Reason: "verified"},
+		{Kind: "audit", Who: "vic", Round: 1, Reason: "fault_found", Dispute: ptr(0)},
+		{Kind: "audit", Who: "vic", Round: 1, Reason: "verified"},
+		{Kind: "audit", Who: "vic", Round: 2, Reason: "verified"},
+		{Kind: "audit", Who: "wim", Round: 3, Reason: "verified", Dispute: ptr(7)},
+		{Kind: "audit", Who: "vic", Round: 9, Reason: "verified"},
 	}}
-	want := []api.Audited{{Verifier: "vic", Worker: "bob", Audits: 1, Failed: 1}, {Verifier: "vic", Worker: "ann", Audits: 2}, {Verifier: "wim", Worker: "cas", Audits: 1}}
+	want := []api.Audited{{Verifier: "vic", Worker: "bob", Audits: 1, Failed: 1},
+		{Verifier: "vic", Worker: "ann", Audits: 2}, {Verifier: "wim", Worker: "cas", Audits: 1}}
 	got := audited(h)
 	if len(got) != len(want) {
 		t.Fatalf("%+v", got)

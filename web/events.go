@@ -15,9 +15,9 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// Nothing is queued for the reader of a stream: each stream has a cursor into what is known, is woken when there is more, and
-// sends what lies between. A reader that is slow gets more at once, one that does not read loses its connection after
-// Limits.Write, and whoever makes the records never waits.
+// Nothing is queued for the reader of a stream: each stream has a cursor into what is known, is woken when there is
+// more, and sends what lies between. A reader that is slow gets more at once, one that does not read loses its
+// connection after Limits.Write, and whoever makes the records never waits.
 
 // sink is where a stream goes: a connection that takes server-sent events, or a call of gRPC.
 type sink interface {
@@ -36,7 +36,8 @@ type feed struct {
 }
 
 // follow returns a function that waits for the next change of what version reads, and one that ends the following.
-func (s *Server) follow(key string, version func(context.Context) (string, error)) (changed func() <-chan struct{}, done func()) {
+func (s *Server) follow(key string,
+	version func(context.Context) (string, error)) (changed func() <-chan struct{}, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.feeds[key]
@@ -88,8 +89,9 @@ func (s *Server) enter() (leave func(), err error) {
 	if n := s.stats.streams.Add(1); n > int64(s.Streams) {
 		s.stats.streams.Add(-1)
 		s.stats.refused.Add(1)
-		return nil, &Failure{Status: http.StatusServiceUnavailable, Code: "TOO_MANY_STREAMS", Detail: fmt.Sprintf("%d event streams are open, as many as may be", s.Streams),
-			Fix: "close pages that nobody looks at", Retry: 5 * time.Second}
+		return nil, &Failure{Status: http.StatusServiceUnavailable, Code: "TOO_MANY_STREAMS",
+			Detail: fmt.Sprintf("%d event streams are open, as many as may be", s.Streams),
+			Fix:    "close pages that nobody looks at", Retry: 5 * time.Second}
 	}
 	return func() { s.stats.streams.Add(-1) }, nil
 }
@@ -144,8 +146,8 @@ func (st *stream) send(id, event string, data any) error {
 // beat implements sink.
 func (st *stream) beat() error { return st.write([]byte(": alive\n\n")) }
 
-// run calls send at the beginning and after every change, and beat in between, until the reader or the server goes. What it
-// returns is nobody's to answer: the answer has begun.
+// run calls send at the beginning and after every change, and beat in between, until the reader or the server goes.
+// What it returns is nobody's to answer: the answer has begun.
 func (s *Server) run(ctx context.Context, beat func() error, changed func() <-chan struct{}, send func() error) {
 	pulse := time.NewTicker(s.Heartbeat)
 	defer pulse.Stop()
@@ -178,7 +180,8 @@ const lastEvent = "Last-Event-ID"
 // cursor is how much of a run a reader has. As the id of an event it survives a restart of the server.
 type cursor struct {
 	metrics, lineage, samples int
-	root                      string // beginning of the state root of the last checkpoint: another one means that records were taken back
+	// beginning of the state root of the last checkpoint: another one means that records were taken back
+	root string
 }
 
 func (c cursor) String() string {
@@ -221,22 +224,25 @@ func rootAt(h *History, n int) string {
 
 // holds reports whether what a reader has is still the beginning of what there is.
 func (c cursor) holds(h *History) bool {
-	return c.metrics <= len(h.Metrics) && c.lineage <= len(h.Lineage) && c.samples <= len(h.Samples) && c.root == rootAt(h, c.lineage)
+	return c.metrics <= len(h.Metrics) && c.lineage <= len(h.Lineage) && c.samples <= len(h.Samples) &&
+		c.root == rootAt(h, c.lineage)
 }
 
-// maxNews bounds the metrics in one event. A reader that misses more gets the latest, and asks /metrics for a whole picture.
+// maxNews bounds the metrics in one event. A reader that misses more gets the latest, and asks /metrics for a whole
+// picture.
 const maxNews = 2000
 
 // since is what a reader lacks.
 func since(c cursor, h *History) api.Update {
-	u := api.Update{Job: h.Job, Metrics: h.Metrics[c.metrics:], Checkpoints: h.Lineage[c.lineage:], Samples: h.Samples[c.samples:], Receipts: len(h.Receipts), Disputes: len(h.Disputes)}
+	u := api.Update{Job: h.Job, Metrics: h.Metrics[c.metrics:], Checkpoints: h.Lineage[c.lineage:],
+		Samples: h.Samples[c.samples:], Receipts: len(h.Receipts), Disputes: len(h.Disputes)}
 	u.Metrics = u.Metrics[max(0, len(u.Metrics)-maxNews):]
 	u.Checkpoints = u.Checkpoints[max(0, len(u.Checkpoints)-maxNews):]
 	return u
 }
 
-// jobEvents streams a run: first the run as it is, or, to who comes back, what is new since; then what is added. A run that
-// took records back is sent as a reset.
+// jobEvents streams a run: first the run as it is, or, to who comes back, what is new since; then what is added. A run
+// that took records back is sent as a reset.
 func (s *Server) jobEvents(r *http.Request, open func() (sink, error)) error {
 	id := r.PathValue("id")
 	h, err := s.Runs.History(r.Context(), id)

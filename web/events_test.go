@@ -91,8 +91,8 @@ func (r *reader) next(t *testing.T) (e event) {
 	return e
 }
 
-// A reader that comes back, also to another server, gets what it missed and nothing twice; one whose records were taken back
-// is told to read anew.
+// A reader that comes back, also to another server, gets what it missed and nothing twice; one whose records were taken
+// back is told to read anew.
 func TestStreamResumes(t *testing.T) {
 	lib := library()
 	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(3).Metrics, example(3).Lineage })

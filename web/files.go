@@ -31,16 +31,29 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// Types of content.
+const (
+	csvText   = "text/csv"
+	plainText = "text/plain"
+	htmlText  = "text/html"
+	jsonText  = "application/json"
+	jsonLines = "application/jsonl"
+	octets    = "application/octet-stream"
+)
+
+// fileKinds are the types of files of a run.
+var fileKinds = []string{jsonText, plainText, htmlText, octets}
+
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".json":
-		return "application/json"
+		return jsonText
 	case ".jsonl", ".log", ".md", ".yaml":
-		return "text/plain; charset=utf-8"
+		return plainText + "; charset=utf-8"
 	case ".html":
-		return "text/html; charset=utf-8"
+		return htmlText + "; charset=utf-8"
 	}
-	return "application/octet-stream"
+	return octets
 }
 
 // lasting gives every write a time of its own, so that a long file may take its time, and its reader may not stop.

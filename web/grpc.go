@@ -23,9 +23,9 @@ import (
 	"github.com/starling-network/starling/client/api/apipb"
 )
 
-// gRPC is the REST API in another form: the annotation of a method in client/api/proto names the route that answers it, and the
-// messages have the keys of the JSON. A call becomes the request of its route, under the same scope, and the answer of the
-// route's handler becomes the message. Nothing below knows a method by its name.
+// gRPC is the REST API in another form: the annotation of a method in client/api/proto names the route that answers it,
+// and the messages have the keys of the JSON. A call becomes the request of its route, under the same scope, and the
+// answer of the route's handler becomes the message. Nothing below knows a method by its name.
 
 // method is a method of a service.
 type method struct {
@@ -46,7 +46,8 @@ func newMethod(d protoreflect.MethodDescriptor) *method {
 	if rule.GetPost() != "" {
 		verb, path = http.MethodPost, rule.GetPost()
 	}
-	m := &method{name: fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name()), body: rule.GetBody() == "*", inPath: map[string]bool{}}
+	m := &method{name: fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name()), body: rule.GetBody() == "*",
+		inPath: map[string]bool{}}
 	for _, r := range routes {
 		if r.method == verb && r.path == path {
 			m.route = r
@@ -66,7 +67,8 @@ func newMethod(d protoreflect.MethodDescriptor) *method {
 
 // newGRPC makes a server of all services.
 func (s *Server) newGRPC() *grpc.Server {
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxBody), grpc.UnaryInterceptor(s.guardCall), grpc.StreamInterceptor(s.guardStream))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxBody), grpc.UnaryInterceptor(s.guardCall),
+		grpc.StreamInterceptor(s.guardStream))
 	file := apipb.File_starling_v1_service_proto
 	for i := range file.Services().Len() {
 		service := file.Services().Get(i)
@@ -75,12 +77,15 @@ func (s *Server) newGRPC() *grpc.Server {
 			m := newMethod(service.Methods().Get(j))
 			name := string(service.Methods().Get(j).Name())
 			if m.route.events != nil {
-				d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: name, ServerStreams: true, Handler: func(_ any, to grpc.ServerStream) error { return s.stream(m, to) }})
+				d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: name, ServerStreams: true,
+					Handler: func(_ any, to grpc.ServerStream) error { return s.stream(m, to) }})
 				continue
 			}
-			d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: name, Handler: func(_ any, ctx context.Context, decode func(any) error, guard grpc.UnaryServerInterceptor) (any, error) {
-				return guard(ctx, decode, &grpc.UnaryServerInfo{Server: s, FullMethod: m.name}, func(ctx context.Context, _ any) (any, error) { return s.call(ctx, m, decode) })
-			}})
+			d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: name,
+				Handler: func(_ any, ctx context.Context, decode func(any) error, guard grpc.UnaryServerInterceptor) (any, error) {
+					return guard(ctx, decode, &grpc.UnaryServerInfo{Server: s, FullMethod: m.name},
+						func(ctx context.Context, _ any) (any, error) { return s.call(ctx, m, decode) })
+				}})
 		}
 		g.RegisterService(&d, s)
 	}
@@ -109,7 +114,8 @@ func (s *Server) serveGRPC(w http.ResponseWriter, r *http.Request) {
 }
 
 // guardCall stands before every call, as guard does before every request.
-func (s *Server) guardCall(ctx context.Context, in any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (out any, err error) {
+func (s *Server) guardCall(ctx context.Context, in any, info *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler) (out any, err error) {
 	defer s.settle(ctx, info.FullMethod, time.Now(), &err)
 	if err := s.stranger(carrierOf(ctx).Request); err != nil {
 		return nil, err
@@ -118,7 +124,8 @@ func (s *Server) guardCall(ctx context.Context, in any, info *grpc.UnaryServerIn
 }
 
 // guardStream stands before every stream.
-func (s *Server) guardStream(srv any, to grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+func (s *Server) guardStream(srv any, to grpc.ServerStream, info *grpc.StreamServerInfo,
+	handle grpc.StreamHandler) (err error) {
 	ctx := to.Context()
 	defer s.settle(ctx, info.FullMethod, time.Now(), &err)
 	c := carrierOf(ctx)
@@ -137,7 +144,8 @@ func (s *Server) settle(ctx context.Context, name string, began time.Time, err *
 	id := requestID(carrierOf(ctx).WithContext(ctx))
 	if p := recover(); p != nil {
 		s.Log.Error("panic", "request_id", id, "method", name, "panic", p, "stack", string(debug.Stack()))
-		*err = fail(http.StatusInternalServerError, "INTERNAL", "the server failed to answer", "the log of the server has the request by its request_id")
+		*err = fail(http.StatusInternalServerError, "INTERNAL", "the server failed to answer",
+			"the log of the server has the request by its request_id")
 	}
 	code := http.StatusOK
 	if *err != nil {
@@ -254,7 +262,8 @@ func (c *caller) send(id, event string, data any) error {
 	return c.to.SendMsg(message)
 }
 
-// beat implements sink: HTTP/2 finds out by itself whether the other side lives, and a silent stream has nothing to write.
+// beat implements sink: HTTP/2 finds out by itself whether the other side lives, and a silent stream has nothing to
+// write.
 func (c *caller) beat() error {
 	return carrierOf(c.to.Context()).rc.SetWriteDeadline(time.Now().Add(c.s.Limits.Write))
 }
@@ -271,7 +280,8 @@ func (s *Server) stream(m *method, to grpc.ServerStream) error {
 		return err
 	}
 	c := &caller{s, m, to}
-	err = m.route.events(s, r, func() (sink, error) { return c, carrierOf(ctx).rc.SetReadDeadline(time.Time{}) }) // the request is read; the call lives on
+	// the request is read; the call lives on
+	err = m.route.events(s, r, func() (sink, error) { return c, carrierOf(ctx).rc.SetReadDeadline(time.Time{}) })
 	switch {
 	case err != nil:
 		return err
@@ -281,4 +291,5 @@ func (s *Server) stream(m *method, to grpc.ServerStream) error {
 	return errStreamEnded
 }
 
-var errStreamEnded = &Failure{Status: http.StatusServiceUnavailable, Code: "STREAM_ENDED", Detail: "the server ends", Fix: "watch again, with the id of the last event as last_event_id", Retry: time.Second}
+var errStreamEnded = &Failure{Status: http.StatusServiceUnavailable, Code: "STREAM_ENDED", Detail: "the server ends",
+	Fix: "watch again, with the id of the last event as last_event_id", Retry: time.Second}

@@ -114,11 +114,14 @@ func TestCallsAnswerAsREST(t *testing.T) {
 		}
 	}
 	// A field of a request is the parameter of its name.
-	page, err := apipb.NewJobServiceClient(c).ListReceipts(t.Context(), &apipb.ListReceiptsRequest{Id: "first", Who: "bo", Zero: true, Limit: 1})
-	if err != nil || page.Total != 1 || page.Receipts[0].Reason != "wrong_work" || page.Receipts[0].GetDispute() != 0 || page.Receipts[0].Dispute == nil {
+	page, err := apipb.NewJobServiceClient(c).ListReceipts(t.Context(),
+		&apipb.ListReceiptsRequest{Id: "first", Who: "bo", Zero: true, Limit: 1})
+	if err != nil || page.Total != 1 || page.Receipts[0].Reason != "wrong_work" || page.Receipts[0].GetDispute() != 0 ||
+		page.Receipts[0].Dispute == nil {
 		t.Errorf("%v (%v)", page, err)
 	}
-	series, err := apipb.NewJobServiceClient(c).GetMetrics(t.Context(), &apipb.GetMetricsRequest{Id: "first", Series: "loss", Points: 10, From: proto.Float64(100)})
+	series, err := apipb.NewJobServiceClient(c).GetMetrics(t.Context(),
+		&apipb.GetMetricsRequest{Id: "first", Series: "loss", Points: 10, From: proto.Float64(100)})
 	if err != nil || len(series.Series) != 1 || len(series.Series[0].Step) != 10 || series.Series[0].Step[0] != 100 {
 		t.Errorf("%v (%v)", series, err)
 	}
@@ -173,8 +176,8 @@ func lacking(m protoreflect.Message) (names []string) {
 	return names
 }
 
-// The messages have the keys of the types of client/api, no fewer and no more, and every operation is a method, but those in
-// OpenAI's form.
+// The messages have the keys of the types of client/api, no fewer and no more, and every operation is a method, but
+// those in OpenAI's form.
 func TestMessagesAreTheTypes(t *testing.T) {
 	check := func(v reflect.Value, into protoreflect.Message, spare ...string) {
 		t.Helper()
@@ -242,10 +245,13 @@ type desk struct {
 func (d *desk) Submit(_ context.Context, key string, s api.Submission) (string, error) {
 	d.key, d.asked = key, s
 	if s.Config == "wrong" {
-		return "", &Failure{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has an error", Problems: []api.ProblemPlace{{Code: "JOB_UNKNOWN_KEY", Place: "job.yaml:3:1", What: `unknown key "x"`, Fix: "remove it"}}}
+		return "", &Failure{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has an error",
+			Problems: []api.ProblemPlace{{Code: "JOB_UNKNOWN_KEY", Place: "job.yaml:3:1", What: `unknown key "x"`,
+				Fix: "remove it"}}}
 	}
 	if s.Config == "full" {
-		return "", &Failure{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "100 jobs wait", Retry: 30 * time.Second}
+		return "", &Failure{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "100 jobs wait",
+			Retry: 30 * time.Second}
 	}
 	return "first", nil
 }
@@ -254,16 +260,20 @@ func TestCallsSubmit(t *testing.T) {
 	d := &desk{}
 	c, _ := dial(t, server(t, Config{Launcher: d}))
 	jobs := apipb.NewJobServiceClient(c)
-	j, err := jobs.SubmitJob(t.Context(), &apipb.SubmitJobRequest{Config: "a: 1", Set: []string{"b=2", "c=3"}, Name: "n", Plan: "p", IdempotencyKey: "monday-1"})
+	j, err := jobs.SubmitJob(t.Context(),
+		&apipb.SubmitJobRequest{Config: "a: 1", Set: []string{"b=2", "c=3"}, Name: "n", Plan: "p",
+			IdempotencyKey: "monday-1"})
 	if err != nil || j.Id != "first" || j.GetEvalLoss() != 2.5 {
 		t.Errorf("%v (%v)", j, err)
 	}
-	if want := (api.Submission{Spec: api.Spec{Config: "a: 1", Overrides: []string{"b=2", "c=3"}}, Name: "n", Plan: "p"}); d.key != "monday-1" || !reflect.DeepEqual(d.asked, want) {
+	if want := (api.Submission{Spec: api.Spec{Config: "a: 1", Overrides: []string{"b=2", "c=3"}}, Name: "n",
+		Plan: "p"}); d.key != "monday-1" || !reflect.DeepEqual(d.asked, want) {
 		t.Errorf("%q, %+v", d.key, d.asked)
 	}
 	_, err = jobs.SubmitJob(t.Context(), &apipb.SubmitJobRequest{Config: "wrong"})
 	details := refused(t, "a job with an error", err, codes.InvalidArgument, "JOB_INVALID")
-	if bad, ok := details[len(details)-1].(*errdetails.BadRequest); !ok || bad.FieldViolations[0].Field != "job.yaml:3:1" || bad.FieldViolations[0].Reason != "JOB_UNKNOWN_KEY" {
+	if bad, ok := details[len(details)-1].(*errdetails.BadRequest); !ok ||
+		bad.FieldViolations[0].Field != "job.yaml:3:1" || bad.FieldViolations[0].Reason != "JOB_UNKNOWN_KEY" {
 		t.Errorf("%v", details)
 	}
 	_, err = jobs.SubmitJob(t.Context(), &apipb.SubmitJobRequest{Config: "full"})
@@ -324,7 +334,8 @@ func TestCallsRefuse(t *testing.T) {
 		_, err = watch.Recv()
 	}
 	refused(t, "a stream without a token", err, codes.Unauthenticated, "TOKEN_NEEDED")
-	if err := c.Invoke(reader, "/starling.v1.JobService/Nothing", &apipb.GetJobRequest{}, &apipb.Job{}); status.Code(err) != codes.Unimplemented {
+	if err := c.Invoke(reader, "/starling.v1.JobService/Nothing", &apipb.GetJobRequest{},
+		&apipb.Job{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("a method that is none: %v", err)
 	}
 	stranger, _ := dial(t, s, grpc.WithAuthority("evil.example"))
@@ -349,7 +360,8 @@ func TestCallsHaveDeadlines(t *testing.T) {
 	c, _ := dial(t, server(t, Config{Runs: b}))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := apipb.NewJobServiceClient(c).GetJob(ctx, &apipb.GetJobRequest{Id: "first"}); status.Code(err) != codes.DeadlineExceeded {
+	if _, err := apipb.NewJobServiceClient(c).GetJob(ctx,
+		&apipb.GetJobRequest{Id: "first"}); status.Code(err) != codes.DeadlineExceeded {
 		t.Error(err)
 	}
 	if err := <-b.left; err == nil {
@@ -359,7 +371,8 @@ func TestCallsHaveDeadlines(t *testing.T) {
 	refused(t, "gone", statusOf(knownCall(fmt.Errorf("sources: %w", context.Canceled)), "1"), codes.Canceled, "CANCELED")
 }
 
-// A watch that is cut goes on where it was, at another server too; one whose records were taken back is told to read anew.
+// A watch that is cut goes on where it was, at another server too; one whose records were taken back is told to read
+// anew.
 func TestWatchResumes(t *testing.T) {
 	lib := library()
 	grow := func(rounds int) {
@@ -453,7 +466,8 @@ func TestServingStatus(t *testing.T) {
 		"": grpc_health_v1.HealthCheckResponse_SERVING, "starling.v1.JobService": grpc_health_v1.HealthCheckResponse_SERVING,
 		"starling.v1.NetworkService": grpc_health_v1.HealthCheckResponse_NOT_SERVING, // its latest block is old
 	} {
-		if r, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service}); err != nil || r.Status != want {
+		if r, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service}); err != nil ||
+			r.Status != want {
 			t.Errorf("%q: %v (%v)", service, r, err)
 		}
 	}
@@ -463,7 +477,8 @@ func TestServingStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING} {
+	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_SERVING,
+		grpc_health_v1.HealthCheckResponse_NOT_SERVING} {
 		if r, err := w.Recv(); err != nil || r.Status != want {
 			t.Fatalf("%v (%v), want %s", r, err, want)
 		}
@@ -495,7 +510,8 @@ func TestReflection(t *testing.T) {
 	for _, s := range ask(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}).GetListServicesResponse().GetService() {
 		names = append(names, s.Name)
 	}
-	want := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
+	want := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+		"grpc.reflection.v1alpha.ServerReflection",
 		"starling.v1.JobService", "starling.v1.ModelService", "starling.v1.NetworkService", "starling.v1.ServerService"}
 	if !slices.Equal(names, want) {
 		t.Errorf("%v", names)

@@ -40,8 +40,8 @@ const (
 	minTokenLength = 16
 )
 
-// ReadTokens reads a file of tokens: one a line, followed by its scopes, as in "3f9c...a1 read,submit". Empty lines, and
-// those that begin with #, say nothing. Nobody but its owner may be able to read the file.
+// ReadTokens reads a file of tokens: one a line, followed by its scopes, as in "3f9c...a1 read,submit". Empty lines,
+// and those that begin with #, say nothing. Nobody but its owner may be able to read the file.
 func ReadTokens(path string) (*Tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -74,7 +74,8 @@ func parseTokens(r io.Reader) (*Tokens, error) {
 		}
 		fields := strings.Fields(line)
 		if len(fields) != 2 || len(fields[0]) < minTokenLength {
-			return nil, fmt.Errorf("line %d is not a token of at least %d characters and its scopes, such as read,submit", n, minTokenLength)
+			return nil, fmt.Errorf("line %d is not a token of at least %d characters and its scopes, such as read,submit", n,
+				minTokenLength)
 		}
 		entry := bearer{digest: sha256.Sum256([]byte(fields[0])), scopes: strings.Split(fields[1], ",")}
 		for _, s := range entry.scopes {
@@ -100,7 +101,8 @@ func (t *Tokens) allow(r *http.Request, scope string) error {
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return fail(http.StatusUnauthorized, "TOKEN_NEEDED", "the server answers to those who have a token", "send Authorization: Bearer TOKEN, with a token of the server's --token-file")
+		return fail(http.StatusUnauthorized, "TOKEN_NEEDED", "the server answers to those who have a token",
+			"send Authorization: Bearer TOKEN, with a token of the server's --token-file")
 	}
 	digest := sha256.Sum256([]byte(given))
 	var found *bearer
@@ -111,9 +113,11 @@ func (t *Tokens) allow(r *http.Request, scope string) error {
 	}
 	switch {
 	case found == nil:
-		return fail(http.StatusUnauthorized, "TOKEN_UNKNOWN", "the server does not know the token", "send one of the server's --token-file")
+		return fail(http.StatusUnauthorized, "TOKEN_UNKNOWN", "the server does not know the token",
+			"send one of the server's --token-file")
 	case !slices.Contains(found.scopes, scope):
-		return fail(http.StatusForbidden, "SCOPE_MISSING", "the token does not have the scope "+scope, "use a token that has it, or add it to this one's line")
+		return fail(http.StatusForbidden, "SCOPE_MISSING", "the token does not have the scope "+scope,
+			"use a token that has it, or add it to this one's line")
 	}
 	return nil
 }
@@ -126,10 +130,11 @@ func requestID(r *http.Request) string {
 }
 
 // contentPolicy lets a page load what this server has, and nothing else.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard stands before every handler: it numbers the request, refuses what no page of this server and no program sends, bounds
-// how long may be written, and turns a panic into an answer.
+// guard stands before every handler: it numbers the request, refuses what no page of this server and no program sends,
+// bounds how long may be written, and turns a panic into an answer.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -148,7 +153,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if p := recover(); p != nil && p != http.ErrAbortHandler {
 				s.Log.Error("panic", "request_id", id, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 				if watched.status == 0 {
-					s.problem(watched, r, fail(http.StatusInternalServerError, "INTERNAL", "the server failed to answer", "the log of the server has the request by its request_id"))
+					s.problem(watched, r, fail(http.StatusInternalServerError, "INTERNAL", "the server failed to answer",
+						"the log of the server has the request by its request_id"))
 				}
 			}
 			s.stats.request(watched.status, time.Since(began))
@@ -167,19 +173,23 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// stranger refuses requests that a page of somebody else makes the browser send: by a name that was made to point here, or
-// across origins.
+// stranger refuses requests that a page of somebody else makes the browser send: by a name that was made to point here,
+// or across origins.
 func (s *Server) stranger(r *http.Request) error {
 	if !s.named(r.Host) {
-		return fail(http.StatusMisdirectedRequest, "HOST_UNKNOWN", fmt.Sprintf("the server is not called %q", r.Host), "use the address that it printed, or start it with --host "+hostname(r.Host))
+		return fail(http.StatusMisdirectedRequest, "HOST_UNKNOWN", fmt.Sprintf("the server is not called %q", r.Host),
+			"use the address that it printed, or start it with --host "+hostname(r.Host))
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			return fail(http.StatusForbidden, "CROSS_SITE", "the request comes from a page of another origin", "open the page of this server, or use a program")
+			return fail(http.StatusForbidden, "CROSS_SITE", "the request comes from a page of another origin",
+				"open the page of this server, or use a program")
 		}
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
-		return fail(http.StatusForbidden, "CROSS_SITE", "the request comes from a page of another origin", "open the page of this server, or use a program")
+	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") &&
+		r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return fail(http.StatusForbidden, "CROSS_SITE", "the request comes from a page of another origin",
+			"open the page of this server, or use a program")
 	}
 	return nil
 }
@@ -191,7 +201,8 @@ func hostname(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// named reports whether a Host header names this server. An address does: names can be made to point here, addresses not.
+// named reports whether a Host header names this server. An address does: names can be made to point here, addresses
+// not.
 func (s *Server) named(hostport string) bool {
 	host := strings.ToLower(strings.TrimSuffix(hostname(hostport), "."))
 	if _, err := netip.ParseAddr(host); err == nil {

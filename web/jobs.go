@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/protocol/reward"
 )
 
 func (s *Server) history(r *http.Request) (*History, error) {
@@ -43,8 +44,8 @@ func (s *Server) job(r *http.Request) (any, error) {
 	return h.Job, nil
 }
 
-// rendered keeps the latest answers that are costly to make: thinning a long run takes milliseconds, and everybody who looks
-// at it asks for the same.
+// rendered keeps the latest answers that are costly to make: thinning a long run takes milliseconds, and everybody who
+// looks at it asks for the same.
 type rendered struct {
 	mu      sync.Mutex
 	answers map[string]renderedAnswer
@@ -102,7 +103,8 @@ func (s *Server) metrics(r *http.Request) (any, error) {
 	if text := r.URL.Query().Get("series"); text != "" {
 		names = strings.Split(text, ",")
 	}
-	return s.rendered.get(r.PathValue("id")+"?"+r.URL.RawQuery, h.Version, func() (any, error) { return series(h, names, int(n), from, to), nil })
+	return s.rendered.get(r.PathValue("id")+"?"+r.URL.RawQuery, h.Version,
+		func() (any, error) { return series(h, names, int(n), from, to), nil })
 }
 
 func (s *Server) metricsCSV(w http.ResponseWriter, r *http.Request) error {
@@ -112,7 +114,7 @@ func (s *Server) metricsCSV(w http.ResponseWriter, r *http.Request) error {
 	}
 	var b bytes.Buffer
 	_ = api.WriteCSV(&b, h.Metrics) // to memory: it does not fail
-	return send(w, r, "text/csv; charset=utf-8", b.Bytes())
+	return send(w, r, csvText+"; charset=utf-8", b.Bytes())
 }
 
 func (s *Server) lineage(r *http.Request) (any, error) {
@@ -188,7 +190,8 @@ func (s *Server) members(r *http.Request) (any, error) {
 	return api.Members{Members: Members(h), Rounds: len(h.Lineage), Audited: audited(h), Links: some(h.Links)}, nil
 }
 
-// Members are those who took part in a run, as its receipts and signatures tell: in the order in which they first appear.
+// Members are those who took part in a run, as its receipts and signatures tell: in the order in which they first
+// appear.
 func Members(h *History) []api.Member {
 	list, index := []api.Member{}, map[string]int{}
 	member := func(id string) *api.Member {
@@ -228,17 +231,14 @@ func Members(h *History) []api.Member {
 		case "work":
 			m.Units++
 		case "audit":
-			passed, failed := verdictOf(x)
-			m.Audits.Drawn++
-			m.Audits.Passed += int(count(passed))
-			m.Audits.Failed += int(count(failed))
+			CountAudit(&m.Audits, x.Reason)
 		}
 	}
 	return list
 }
 
-// audited are the audits of a run, as its receipts tell, by who did them and whose work it was: of a unit that more than one
-// worked on, who was paid for it, or whom the dispute that came of the audit is about.
+// audited are the audits of a run, as its receipts tell, by who did them and whose work it was: of a unit that more
+// than one worked on, who was paid for it, or whom the dispute that came of the audit is about.
 func audited(h *History) []api.Audited {
 	type unit struct {
 		round int
@@ -268,9 +268,8 @@ func audited(h *History) []api.Audited {
 			index[p] = i
 			list = append(list, api.Audited{Verifier: p.verifier, Worker: p.worker})
 		}
-		_, failed := verdictOf(x)
 		list[i].Audits++
-		list[i].Failed += int(count(failed))
+		list[i].Failed += int(count(reward.AuditOutcome(x.Reason) == reward.Found))
 	}
 	return list
 }
@@ -291,7 +290,8 @@ func (s *Server) cost(r *http.Request) (any, error) {
 		return nil, err
 	}
 	j := h.Job
-	c := api.Cost{BudgetUzen: j.BudgetUzen, PaidUzen: j.PaidUzen, FeeUzen: j.FeeUzen, RefundedUzen: j.RefundedUzen, SlashedUzen: j.SlashedUzen}
+	c := api.Cost{BudgetUzen: j.BudgetUzen, PaidUzen: j.PaidUzen, FeeUzen: j.FeeUzen, RefundedUzen: j.RefundedUzen,
+		SlashedUzen: j.SlashedUzen}
 	if spent := j.PaidUzen + j.FeeUzen + j.RefundedUzen; spent < j.BudgetUzen {
 		c.RemainingUzen = j.BudgetUzen - spent
 	}
@@ -331,7 +331,8 @@ func (s *Server) models(r *http.Request) (any, error) {
 		if err != nil {
 			continue
 		}
-		m := api.Model{ID: j.ID, Name: j.Name, Folder: j.Folder, StateRoot: j.StateRoot, EvalLoss: j.EvalLoss, Steps: j.Step, Tokens: j.Tokens, Rounds: len(h.Lineage), Facts: j.Facts, Files: files, Contribute: []api.Member{}}
+		m := api.Model{ID: j.ID, Name: j.Name, Folder: j.Folder, StateRoot: j.StateRoot, EvalLoss: j.EvalLoss, Steps: j.Step,
+			Tokens: j.Tokens, Rounds: len(h.Lineage), Facts: h.Job.Facts, Files: files, Contribute: []api.Member{}}
 		if n := len(h.Lineage); n > 0 {
 			m.Signers = len(h.Lineage[n-1].Signers)
 		}
@@ -345,7 +346,8 @@ func (s *Server) models(r *http.Request) (any, error) {
 	return l, nil
 }
 
-var errNoLauncher = fail(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none", "run starling train JOB.yaml, or starling web over a folder of runs, without --read-only")
+var errNoLauncher = fail(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none",
+	"run starling train JOB.yaml, or starling web over a folder of runs, without --read-only")
 
 func (s *Server) plan(r *http.Request) (any, error) {
 	if s.Launcher == nil {
@@ -366,7 +368,8 @@ func (s *Server) submit(r *http.Request) (any, error) {
 	}
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxKey {
-		return nil, fail(http.StatusBadRequest, "KEY_TOO_LONG", "an Idempotency-Key has at most 200 characters", "send a random identifier, such as a UUID")
+		return nil, fail(http.StatusBadRequest, "KEY_TOO_LONG", "an Idempotency-Key has at most 200 characters",
+			"send a random identifier, such as a UUID")
 	}
 	var sub api.Submission
 	if err := decode(r, &sub); err != nil {

@@ -6,10 +6,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"net/http"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,8 +16,8 @@ import (
 
 type object = map[string]any
 
-// openAPI is the description of the API in OpenAPI 3.1: its operations are the table of routes, its schemas the types of
-// client/api, with the comments of their source.
+// openAPI is the description of the API in OpenAPI 3.1: its operations are the table of routes, its schemas the types
+// of client/api, with the comments of their source.
 func openAPI(routes []route, version string) ([]byte, error) {
 	d := describer{schemas: object{}}
 	if err := d.read(); err != nil {
@@ -39,11 +37,15 @@ func openAPI(routes []route, version string) ([]byte, error) {
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "Starling", "version": version, "summary": "Runs, and the network that they run on",
-			"description": "Amounts are in uzen, losses in nats a token, times in RFC 3339. Errors are application/problem+json with a stable code and what to do. Lists have cursors: ask again with after."},
-		"servers":    []any{object{"url": "/"}},
-		"security":   []any{object{"bearer": []string{}}, object{}},
-		"paths":      paths,
-		"components": object{"schemas": d.schemas, "securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer", "description": "A token of the server's --token-file; a server on the loopback needs none."}}},
+			"description": "Amounts are in uzen, losses in nats a token, times in RFC 3339. Errors are " +
+				"application/problem+json with a stable code and what to do. Lists have cursors: ask again with after."},
+		"servers":  []any{object{"url": "/"}},
+		"tags":     tagList(),
+		"security": []any{object{"bearer": []string{}}, object{}},
+		"paths":    paths,
+		"components": object{"schemas": d.schemas,
+			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer",
+				"description": "A token of the server's --token-file; a server on the loopback needs none."}}},
 	}, "", " ")
 }
 
@@ -90,7 +92,7 @@ func (d *describer) note(g *ast.GenDecl) {
 		}
 		for _, f := range s.Fields.List {
 			for _, name := range f.Names {
-				d.fields[t.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Comment.Text()), " ")
+				d.fields[t.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Doc.Text()+" "+f.Comment.Text()), " ")
 			}
 		}
 	}
@@ -109,55 +111,38 @@ func (d *describer) operation(r route) object {
 		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, p := range r.params {
-		params = append(params, object{"name": p.name, "in": "query", "description": p.text, "schema": object{"type": p.kind}})
+		params = append(params, object{"name": p.name, "in": "query", "description": p.text,
+			"schema": object{"type": p.kind}})
 	}
 	if r.method == "POST" && (r.path == "/v1/jobs" || r.path == "/v1/fine_tuning/jobs") {
-		params = append(params, object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": maxKey}})
+		params = append(params, object{"name": "Idempotency-Key", "in": "header",
+			"schema": object{"type": "string", "maxLength": maxKey}})
 	}
 	if r.path == "/v1/jobs/{id}/events" {
-		params = append(params, object{"name": lastEvent, "in": "header", "description": "the id of the last event that was had: the stream goes on behind it, or begins with a reset", "schema": object{"type": "string"}})
+		params = append(params, object{"name": lastEvent, "in": "header",
+			"description": "the id of the last event that was had: the stream goes on behind it, or begins with a reset",
+			"schema":      object{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params
 	}
 	if r.body != nil {
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.body))}}}
+		op["requestBody"] = object{"required": true,
+			"content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.body))}}}
 	}
 	if r.method == "POST" && r.stream != nil { // its body is OpenAI's to describe
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": object{"type": "object"}}}}
+		op["requestBody"] = object{"required": true,
+			"content": object{"application/json": object{"schema": object{"type": "object"}}}}
 	}
 	if r.upload {
-		op["requestBody"] = object{"required": true, "content": object{"multipart/form-data": object{"schema": object{"type": "object", "required": []string{"file", "purpose"}, "properties": object{
-			"file": object{"type": "string", "contentMediaType": "application/jsonl", "description": "an example a line"}, "purpose": object{"const": "fine-tune"}}}}}}
+		op["requestBody"] = object{"required": true,
+			"content": object{"multipart/form-data": object{"schema": object{"type": "object",
+				"required": []string{"file", "purpose"}, "properties": object{
+					"file":    object{"type": "string", "contentMediaType": "application/jsonl", "description": "an example a line"},
+					"purpose": object{"const": "fine-tune"}}}}}}
 	}
-	good := object{"description": "As asked"}
-	switch {
-	case r.events != nil:
-		good["content"] = object{"text/event-stream": object{"schema": object{"type": "string"}}}
-		if r.answer != nil {
-			d.schema(reflect.TypeOf(r.answer))
-			good["description"] = "Events whose data is an Update"
-		}
-	case r.stream != nil && strings.HasSuffix(r.path, "...}"):
-		good["content"] = object{"application/octet-stream": object{}}
-	case r.stream != nil && r.method == "POST":
-		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}, "text/event-stream": object{"schema": object{"type": "string"}}}
-	case r.stream != nil:
-		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
-	case r.answer != nil:
-		good["content"] = object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.answer))}}
-	default:
-		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
-	}
-	status := r.status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	kind, problem := "application/problem+json", reflect.TypeFor[api.Problem]()
-	if openAIs(r.path) {
-		kind, problem = "application/json", reflect.TypeFor[api.OpenAIError]()
-	}
-	op["responses"] = object{strconv.Itoa(status): good, "default": object{"description": "An error", "content": object{kind: object{"schema": d.schema(problem)}}}}
+	op["tags"] = []string{tagOf(r.path)}
+	op["responses"] = d.responses(r)
 	return op
 }
 
@@ -182,6 +167,8 @@ func (d *describer) schema(t reflect.Type) object {
 			d.schemas[t.Name()] = d.structure(t)
 		}
 		return object{"$ref": "#/components/schemas/" + t.Name()}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": d.schema(t.Elem())}
 	case reflect.String:
 		return object{"type": "string"}
 	case reflect.Bool:

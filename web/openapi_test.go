@@ -2,6 +2,8 @@ package web
 
 import (
 	"encoding/json"
+	"mime"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +34,8 @@ func operations(doc map[string]any, visit func(path, method string, op map[strin
 
 // TestOpenAPI holds the description against the schema of OpenAPI 3.1, which comes with a validator among the clients.
 func TestOpenAPI(t *testing.T) {
-	path := filepath.Join("clients", "node_modules", "@seriousme", "openapi-schema-validator", "schemas", "v3.1", "schema.json")
+	path := filepath.Join("clients", "node_modules", "@seriousme", "openapi-schema-validator", "schemas", "v3.1",
+		"schema.json")
 	f, err := os.Open(path)
 	if err != nil {
 		t.Skip("the schema of OpenAPI is not installed: run `npm ci --ignore-scripts` in web/clients")
@@ -62,7 +65,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Whatever a description refers to is in it, every parameter of a path is declared, and no two operations have one name.
+// Whatever a description refers to is in it, every parameter of a path is declared, and no two operations have one
+// name.
 func TestOpenAPIIsWhole(t *testing.T) {
 	doc := described(t)
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
@@ -107,5 +111,42 @@ func TestOpenAPIIsWhole(t *testing.T) {
 	})
 	if resumes != 1 {
 		t.Errorf("%d streams can be resumed, want that of a run", resumes)
+	}
+}
+
+// Every operation has a tag that is described, says which errors it has for reasons of its own, and answers what it
+// says.
+func TestOpenAPISaysWhatIsAnswered(t *testing.T) {
+	doc, known := described(t), map[string]bool{}
+	for _, tag := range doc["tags"].([]any) {
+		known[tag.(map[string]any)["name"].(string)] = true
+	}
+	content := map[string]map[string]any{}
+	operations(doc, func(path, method string, op map[string]any) {
+		if tags, _ := op["tags"].([]any); len(tags) != 1 || !known[tags[0].(string)] {
+			t.Errorf("%s %s has the tags %v", method, path, tags)
+		}
+		answers := op["responses"].(map[string]any)
+		if op["x-scope"] != nil && (answers["401"] == nil || answers["403"] == nil) || strings.Contains(path, "{") &&
+			answers["404"] == nil || answers["default"] == nil {
+			t.Errorf("%s %s answers %v", method, path, answers)
+		}
+		if good, ok := answers["200"].(map[string]any); ok {
+			content[method+" "+path], _ = good["content"].(map[string]any)
+		}
+	})
+	if len(known) != 5 {
+		t.Errorf("tags %v", known)
+	}
+	s := server(t, Config{Files: drawer{}})
+	for path, asked := range map[string]string{"/v1/jobs/{id}/metrics.csv": "/v1/jobs/first/metrics.csv",
+		"/v1/jobs/{id}/files/{name}": "/v1/jobs/first/files/adapter/config.json",
+		"/v1/files/{file}/content":   "/v1/files/file-1/content", "/metrics": "/metrics", "/v1/jobs/{id}": "/v1/jobs/first"} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+asked, nil))
+		kind, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type"))
+		if _, said := content["get "+path][kind]; !said || w.Code != 200 {
+			t.Errorf("%s is answered with %d, %s, and described as %v", asked, w.Code, kind, content["get "+path])
+		}
 	}
 }

@@ -20,13 +20,15 @@ func (s *Server) pages() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if below := strings.HasPrefix(r.URL.Path, "/v1/"); below && r.Method == http.MethodPost && !s.gets(r) {
-			f := fail(http.StatusNotFound, "UNKNOWN_URL", "Unknown request URL: "+r.Method+" "+r.URL.Path, "see /openapi.json for those that there are")
+			f := fail(http.StatusNotFound, "UNKNOWN_URL", "Unknown request URL: "+r.Method+" "+r.URL.Path,
+				"see /openapi.json for those that there are")
 			s.problemAs(w, r, f, true)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			s.problem(w, r, fail(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this address does not take "+r.Method, "see /openapi.json"))
+			s.problem(w, r, fail(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this address does not take "+r.Method,
+				"see /openapi.json"))
 			return
 		}
 		if r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/") {

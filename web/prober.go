@@ -11,24 +11,27 @@ import (
 	"github.com/starling-network/starling/client/api/apipb"
 )
 
-// prober answers grpc.health.v1: the checks of /v1/health in a word a service. The network counts for the NetworkService
-// alone: a validator that is away is no reason to send everybody who looks at runs elsewhere.
+// prober answers grpc.health.v1: the checks of /v1/health in a word a service. The network counts for the
+// NetworkService alone: a validator that is away is no reason to send everybody who looks at runs elsewhere.
 type prober struct {
 	grpc_health_v1.UnimplementedHealthServer
 	s *Server
 }
 
 // Check implements grpc.health.v1.Health.
-func (p prober) Check(ctx context.Context, in *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (p prober) Check(ctx context.Context,
+	in *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	status := p.status(ctx, in.Service)
 	if status == grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN {
-		return nil, fail(http.StatusNotFound, "SERVICE_UNKNOWN", "there is no such service here", "reflection lists what there is")
+		return nil, fail(http.StatusNotFound, "SERVICE_UNKNOWN", "there is no such service here",
+			"reflection lists what there is")
 	}
 	return &grpc_health_v1.HealthCheckResponse{Status: status}, nil
 }
 
 // Watch implements grpc.health.v1.Health: a status, and every other one that follows.
-func (p prober) Watch(in *grpc_health_v1.HealthCheckRequest, to grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+func (p prober) Watch(in *grpc_health_v1.HealthCheckRequest,
+	to grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
 	leave, err := p.s.enter()
 	if err != nil {
 		return err
@@ -39,7 +42,8 @@ func (p prober) Watch(in *grpc_health_v1.HealthCheckRequest, to grpc.ServerStrea
 	if err := rc.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
-	changed, done := p.s.follow("health "+in.Service, func(ctx context.Context) (string, error) { return p.status(ctx, in.Service).String(), nil })
+	changed, done := p.s.follow("health "+in.Service,
+		func(ctx context.Context) (string, error) { return p.status(ctx, in.Service).String(), nil })
 	defer done()
 	said := grpc_health_v1.HealthCheckResponse_UNKNOWN
 	beat := func() error { return rc.SetWriteDeadline(time.Now().Add(p.s.Limits.Write)) }

@@ -43,11 +43,14 @@ func known(err error) *Failure {
 	case errors.Is(err, ErrNotFound):
 		return fail(http.StatusNotFound, "NOT_FOUND", "there is no such thing here", "GET /v1/jobs lists what there is")
 	case errors.As(err, &large):
-		return fail(http.StatusRequestEntityTooLarge, "BODY_TOO_LARGE", "the body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "send less; data is named by its path")
+		return fail(http.StatusRequestEntityTooLarge, "BODY_TOO_LARGE",
+			"the body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "send less; data is named by its path")
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Failure{Status: http.StatusGatewayTimeout, Code: "TIMED_OUT", Detail: "what was asked for did not come in time", Fix: "try again; see /v1/health", Retry: time.Second}
+		return &Failure{Status: http.StatusGatewayTimeout, Code: "TIMED_OUT",
+			Detail: "what was asked for did not come in time", Fix: "try again; see /v1/health", Retry: time.Second}
 	}
-	return fail(http.StatusInternalServerError, "INTERNAL", "the server failed to answer", "the log of the server has the request by its request_id")
+	return fail(http.StatusInternalServerError, "INTERNAL", "the server failed to answer",
+		"the log of the server has the request by its request_id")
 }
 
 // problem answers with an error.
@@ -62,8 +65,10 @@ func (s *Server) problemAs(w http.ResponseWriter, r *http.Request, err error, op
 	if f.Status >= 500 {
 		s.Log.Error("request failed", "request_id", id, "method", r.Method, "path", r.URL.Path, "err", err)
 	}
-	kind, body := "application/problem+json", any(api.Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Code: f.Code, Detail: f.Detail, Fix: f.Fix, RequestID: id,
-		Retryable: f.Retry > 0, Problems: f.Problems})
+	kind, body := "application/problem+json",
+		any(api.Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Code: f.Code,
+			Detail: f.Detail, Fix: f.Fix, RequestID: id,
+			Retryable: f.Retry > 0, Problems: f.Problems})
 	if openAI {
 		kind, body = "application/json", openAIError(f)
 	}

@@ -29,9 +29,11 @@ type route struct {
 	place        func(answer any) string // of what the request made, for the header Location; nil: it made nothing
 	patience     time.Duration           // with a request that takes long to answer; 0: Limits.Write
 	upload       bool                    // the body is a form with a file
+	kinds        []string                // types of content of what a stream answers to GET
 	handle       func(*Server, *http.Request) (any, error)
-	stream       func(*Server, http.ResponseWriter, *http.Request) error           // in place of handle
-	events       func(s *Server, r *http.Request, open func() (sink, error)) error // in place of handle: it opens a stream once the request is found right
+	stream       func(*Server, http.ResponseWriter, *http.Request) error // in place of handle
+	// in place of handle: it opens a stream once the request is found right
+	events func(s *Server, r *http.Request, open func() (sink, error)) error
 }
 
 // param is a parameter in the query of a route.
@@ -55,7 +57,7 @@ func init() {
 		{method: "GET", path: "/v1/jobs/{id}/metrics", scope: ScopeRead, summary: "The series of a run, thinned for drawing", answer: api.Metrics{}, handle: (*Server).metrics,
 			params: []param{{"series", "string", "names, separated by commas; all unless given"}, {"points", "integer", "of a series, 3 to 20000; 1000 unless given"},
 				{"from", "number", "first step"}, {"to", "number", "last step"}}},
-		{method: "GET", path: "/v1/jobs/{id}/metrics.csv", scope: ScopeRead, summary: "Every record of a run's metrics, as comma-separated values", stream: (*Server).metricsCSV},
+		{method: "GET", path: "/v1/jobs/{id}/metrics.csv", scope: ScopeRead, summary: "Every record of a run's metrics, as comma-separated values", kinds: []string{csvText}, stream: (*Server).metricsCSV},
 		{method: "GET", path: "/v1/jobs/{id}/lineage", scope: ScopeRead, summary: "The attested checkpoints of a run, with who signed them", answer: api.Lineage{}, handle: (*Server).lineage,
 			params: append([]param{{"order", "string", "desc: the latest first"}}, pageParams...)},
 		{method: "GET", path: "/v1/jobs/{id}/receipts", scope: ScopeRead, summary: "Why each was paid, was not, or was slashed", answer: api.Receipts{}, handle: (*Server).receipts,
@@ -67,40 +69,45 @@ func init() {
 		{method: "GET", path: "/v1/jobs/{id}/logs", scope: ScopeRead, summary: "Lines of a run's log", answer: api.Log{}, handle: (*Server).logs,
 			params: []param{{"from", "integer", "offset in bytes; negative: from the end; -16384 unless given"}, {"limit", "integer", "bytes, at most 262144"}}},
 		{method: "GET", path: "/v1/jobs/{id}/files", scope: ScopeRead, summary: "The files of a run", answer: api.Files{}, handle: (*Server).files},
-		{method: "GET", path: "/v1/jobs/{id}/files/{name...}", scope: ScopeRead, summary: "A file of a run; ranges of it on demand", stream: (*Server).file},
+		{method: "GET", path: "/v1/jobs/{id}/files/{name...}", scope: ScopeRead, summary: "A file of a run; ranges of it on demand", kinds: fileKinds, stream: (*Server).file},
 		{method: "GET", path: "/v1/jobs/{id}/events", scope: ScopeRead, summary: "Stream of what is new in a run; Last-Event-ID resumes it", answer: api.Update{}, events: (*Server).jobEvents},
 		{method: "GET", path: "/v1/events", scope: ScopeRead, summary: "Stream of runs that change, and of the network", events: (*Server).allEvents},
 		{method: "GET", path: "/v1/models", scope: ScopeRead, summary: "The models that finished runs left", answer: api.Models{}, handle: (*Server).models},
 		{method: "GET", path: "/v1/models/{model...}", scope: ScopeRead, summary: "A model that can be asked; OpenAI's form", answer: api.OpenAIModel{}, handle: (*Server).oneModel},
+		{method: "DELETE", path: "/v1/models/{model...}", scope: ScopeSubmit, summary: "Remove the weights of a model that was tuned here; OpenAI's form",
+			answer: api.ModelDeleted{}, handle: (*Server).removeModel},
 		{method: "POST", path: "/v1/chat/completions", scope: ScopeSubmit, summary: "Have a model go on with a conversation; OpenAI's form", patience: writingPatience, stream: (*Server).write},
 		{method: "POST", path: "/v1/completions", scope: ScopeSubmit, summary: "Have a model go on with a text; OpenAI's form", patience: writingPatience, stream: (*Server).write},
 		{method: "GET", path: "/v1/network", scope: ScopeRead, summary: "The network after its latest block", answer: api.Network{}, handle: (*Server).network},
 		{method: "GET", path: "/v1/workers", scope: ScopeRead, summary: "Who works for the network", answer: api.Workers{}, handle: (*Server).workers},
 		{method: "GET", path: "/v1/validators", scope: ScopeRead, summary: "Who votes on the network's blocks", answer: api.Validators{}, handle: (*Server).validators},
 		{method: "GET", path: "/v1/accounts/{address}", scope: ScopeRead, summary: "An account, what it does and what it waits for", answer: api.Account{}, handle: (*Server).account},
-		{method: "GET", path: "/v1/blocks", scope: ScopeRead, summary: "Blocks, the latest first", answer: api.Blocks{}, handle: (*Server).blocks, params: pageParams},
+		{method: "GET", path: "/v1/blocks", scope: ScopeRead, summary: "Blocks, the latest first", answer: api.Blocks{}, handle: (*Server).blocks,
+			params: append([]param{{"busy", "boolean", "only those with transactions, of the 300 blocks before the cursor: a page may be empty and not the last"}}, pageParams...)},
 		{method: "GET", path: "/v1/txs/{hash}", scope: ScopeRead, summary: "A transaction. Without a height it is looked for in the index of the validator, or, where there is none, in the latest 200 blocks", answer: api.Tx{}, handle: (*Server).tx,
 			params: []param{{"height", "integer", "of its block"}}},
 		{method: "POST", path: "/v1/files", scope: ScopeSubmit, summary: "Keep a file of examples, read line by line; OpenAI's form", answer: api.FileObject{}, patience: planPatience, upload: true, handle: (*Server).keepFile},
 		{method: "GET", path: "/v1/files", scope: ScopeRead, summary: "The files of examples, the latest first; OpenAI's form", answer: api.FileObjects{}, handle: (*Server).listFiles,
-			params: append([]param{{"purpose", "string", "fine-tune: there is no other"}, {"order", "string", "asc: the earliest first"}}, listParams...)},
+			params: append([]param{{"purpose", "string", "only those kept for fine-tune, or fine-tune-results"}, {"order", "string", "asc: the earliest first"}}, listParams...)},
 		{method: "GET", path: "/v1/files/{file}", scope: ScopeRead, summary: "A file of examples; OpenAI's form", answer: api.FileObject{}, handle: (*Server).oneFile},
-		{method: "GET", path: "/v1/files/{file}/content", scope: ScopeRead, summary: "The lines of a file of examples", stream: (*Server).fileContent},
+		{method: "GET", path: "/v1/files/{file}/content", scope: ScopeRead, summary: "The lines of a file of examples, or the metrics of a job", kinds: []string{jsonLines}, stream: (*Server).fileContent},
 		{method: "DELETE", path: "/v1/files/{file}", scope: ScopeSubmit, summary: "Remove a file of examples; OpenAI's form", answer: api.FileDeleted{}, handle: (*Server).removeFile},
 		{method: "POST", path: "/v1/fine_tuning/jobs", scope: ScopeSubmit, summary: "Submit a job that tunes a model with a file of examples; OpenAI's form", body: api.FineTuningRequest{}, answer: api.FineTuningJob{}, patience: planPatience, handle: (*Server).createTuning},
 		{method: "GET", path: "/v1/fine_tuning/jobs", scope: ScopeRead, summary: "The jobs that tune models, the latest first; OpenAI's form", answer: api.FineTuningJobs{}, handle: (*Server).listTunings, params: listParams},
 		{method: "GET", path: "/v1/fine_tuning/jobs/{id}", scope: ScopeRead, summary: "A job that tunes a model; OpenAI's form", answer: api.FineTuningJob{}, handle: (*Server).oneTuning},
 		{method: "POST", path: "/v1/fine_tuning/jobs/{id}/cancel", scope: ScopeSubmit, summary: "Stop a job that tunes a model; OpenAI's form", answer: api.FineTuningJob{}, handle: (*Server).cancelTuning},
+		{method: "POST", path: "/v1/fine_tuning/jobs/{id}/pause", scope: ScopeSubmit, summary: "Stop a job that tunes a model until it is resumed; OpenAI's form",
+			answer: api.FineTuningJob{}, handle: (*Server).pauseTuning},
 		{method: "POST", path: "/v1/fine_tuning/jobs/{id}/resume", scope: ScopeSubmit, summary: "Have a job go on that stopped, from its last attested checkpoint; OpenAI's form", answer: api.FineTuningJob{}, handle: (*Server).resumeTuning},
 		{method: "GET", path: "/v1/fine_tuning/jobs/{id}/events", scope: ScopeRead, summary: "What happened to a job, the latest first; OpenAI's form", answer: api.FineTuningEvents{}, handle: (*Server).tuningEvents, params: listParams},
 		{method: "GET", path: "/v1/fine_tuning/jobs/{id}/checkpoints", scope: ScopeRead, summary: "The attested checkpoints of a job, the latest first; OpenAI's form", answer: api.FineTuningCheckpoints{}, handle: (*Server).tuningCheckpoints, params: listParams},
 		{method: "GET", path: "/v1/health", summary: "Whether the server, and what it shows, works", answer: api.Health{}, handle: (*Server).health},
-		{method: "GET", path: "/v1/version", summary: "What answers", answer: api.Version{}, handle: func(s *Server, _ *http.Request) (any, error) { return s.Version, nil }},
+		{method: "GET", path: "/v1/version", summary: "Version of the server", answer: api.Version{}, handle: func(s *Server, _ *http.Request) (any, error) { return s.Version, nil }},
 		{method: "GET", path: "/openapi.json", summary: "This description", handle: func(s *Server, _ *http.Request) (any, error) {
 			text, err := s.spec()
 			return raw{"application/json", text}, err
 		}},
-		{method: "GET", path: "/metrics", scope: ScopeRead, summary: "What the server counts, for Prometheus", stream: (*Server).prometheus},
+		{method: "GET", path: "/metrics", scope: ScopeRead, summary: "What the server counts, for Prometheus", kinds: []string{plainText}, stream: (*Server).prometheus},
 	}
 }
 
@@ -197,7 +204,8 @@ type page struct {
 	from, limit int
 }
 
-// paged reads the cursor and the size of a page. A cursor is where the page begins, written so that nobody counts on it.
+// paged reads the cursor and the size of a page. A cursor is where the page begins, written so that nobody counts on
+// it.
 func paged(r *http.Request, total int) (page, error) {
 	limit, err := whole(r, "limit", 100, 1, 1000)
 	if err != nil {
@@ -245,7 +253,21 @@ func decode(r *http.Request, into any) error {
 	}
 	var large *http.MaxBytesError
 	if err = late(err); err != nil && !errors.As(err, &large) && !errors.As(err, new(*Failure)) {
-		return fail(http.StatusBadRequest, "BODY_INVALID", "the body is not what is asked for: "+strings.TrimPrefix(err.Error(), "json: "), "see /openapi.json for its keys")
+		return &Failure{Status: http.StatusBadRequest, Code: "BODY_INVALID", Detail: "the body is not what is asked for: " + strings.TrimPrefix(err.Error(), "json: "),
+			Fix: "see /openapi.json for its keys", Param: blamed(err)}
 	}
 	return err
+}
+
+// blamed is the key of a body that an error of decoding it is about, or "".
+func blamed(err error) string {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return kind.Field
+	}
+	name, err := strconv.Unquote(strings.TrimPrefix(err.Error(), "json: unknown field "))
+	if err != nil {
+		return ""
+	}
+	return name
 }

@@ -32,15 +32,20 @@ func perhaps(x *float64) (float64, bool) {
 var quantities = []quantity{
 	{"loss", "Training loss", "nats a token", "step", func(m api.Metric) (float64, bool) { return m.Loss, true }},
 	{"eval_loss", "Eval loss", "nats a token", "round", func(m api.Metric) (float64, bool) { return perhaps(m.EvalLoss) }},
-	{"grad_norm", "Gradient norm before clipping", "", "step", func(m api.Metric) (float64, bool) { return perhaps(m.GradNorm) }},
-	{"agreement", "Mean cosine with the combined update", "", "round", func(m api.Metric) (float64, bool) { return perhaps(m.Agreement) }},
+	{"grad_norm", "Gradient norm before clipping", "", "step",
+		func(m api.Metric) (float64, bool) { return perhaps(m.GradNorm) }},
+	{"agreement", "Mean cosine with the combined update", "", "round",
+		func(m api.Metric) (float64, bool) { return perhaps(m.Agreement) }},
 	{"learning_rate", "Learning rate", "", "step", func(m api.Metric) (float64, bool) { return positive(m.LearningRate) }},
-	{"tokens_per_second", "Throughput", "tokens a second", "round", func(m api.Metric) (float64, bool) { return positive(m.TokensPerSecond) }},
-	{"round_seconds", "Time of a round", "seconds", "round", func(m api.Metric) (float64, bool) { return positive(m.Seconds) }},
+	{"tokens_per_second", "Throughput", "tokens a second", "round",
+		func(m api.Metric) (float64, bool) { return positive(m.TokensPerSecond) }},
+	{"round_seconds", "Time of a round", "seconds", "round",
+		func(m api.Metric) (float64, bool) { return positive(m.Seconds) }},
 	{"workers", "Active workers", "", "round", func(m api.Metric) (float64, bool) { return positive(float64(m.Workers)) }},
-	{"bytes_up", "Sent in a round", "bytes", "round", func(m api.Metric) (float64, bool) { return float64(m.BytesUp), m.BytesUp+m.BytesDown > 0 }},
-	{"bytes_down", "Received in a round", "bytes", "round", func(m api.Metric) (float64, bool) { return float64(m.BytesDown), m.BytesUp+m.BytesDown > 0 }},
-	{"cost", "Cost so far", "ZEN", "round", func(m api.Metric) (float64, bool) { return float64(m.PaidUzen) / 1e6, m.PaidUzen > 0 }},
+	{"bytes_up", "Sent in a round", "bytes", "round",
+		func(m api.Metric) (float64, bool) { return float64(m.BytesUp), m.BytesUp+m.BytesDown > 0 }},
+	{"bytes_down", "Received in a round", "bytes", "round",
+		func(m api.Metric) (float64, bool) { return float64(m.BytesDown), m.BytesUp+m.BytesDown > 0 }},
 }
 
 // points lists what a run has of a quantity, between two steps.
@@ -66,10 +71,16 @@ func series(h *History, names []string, n int, from, to float64) api.Metrics {
 	add := func(q quantity, x, y []float64) {
 		if len(x) > 0 {
 			tx, ty := thin(x, y, n)
-			out.Series = append(out.Series, api.Series{Name: q.name, Label: q.label, Unit: q.unit, Of: q.of, Count: len(x), Step: tx, Value: ty})
+			out.Series = append(out.Series, api.Series{Name: q.name, Label: q.label, Unit: q.unit, Of: q.of, Count: len(x),
+				Step: tx, Value: ty})
 		}
 	}
-	for _, q := range quantities {
+	cost := spending(h)
+	for _, q := range append(quantities[:len(quantities):len(quantities)],
+		quantity{"cost", "Cost so far", "ZEN", "round", func(m api.Metric) (float64, bool) {
+			uzen, known := cost(m)
+			return float64(uzen) / 1e6, known
+		}}) {
 		if wanted(q.name) {
 			x, y := q.points(h, from, to)
 			add(q, x, y)
@@ -90,6 +101,8 @@ var tallied = []quantity{
 	{name: "signatures", label: "Signatures under a checkpoint", of: "round"},
 	{name: "audits_passed", label: "Audits passed", of: "round"},
 	{name: "audits_failed", label: "Audits that found a fault", of: "round"},
+	{name: "audits_moot", label: "Audits settled otherwise", of: "round"},
+	{name: "audits_missed", label: "Audits not answered", of: "round"},
 	{name: "rejected", label: "Work that was not paid", unit: "receipts", of: "round"},
 	{name: "earned", label: "Earned in a round", unit: "ZEN", of: "round"},
 }
@@ -111,9 +124,12 @@ func tally(h *History) tallies {
 	for _, r := range h.Receipts {
 		switch r.Kind {
 		case "audit":
-			passed, failed := verdictOf(r)
-			add("audits_passed", r.Round, count(passed))
-			add("audits_failed", r.Round, count(failed))
+			var c api.AuditCounts
+			CountAudit(&c, r.Reason)
+			add("audits_passed", r.Round, float64(c.Passed))
+			add("audits_failed", r.Round, float64(c.Failed))
+			add("audits_moot", r.Round, float64(c.Moot))
+			add("audits_missed", r.Round, float64(c.Missed))
 			add("earned", r.Round, float64(r.Amount)/1e6)
 		case "work":
 			add("rejected", r.Round, count(r.Amount == 0 && r.Reason != "below_one_uzen"))
@@ -128,11 +144,6 @@ func count(yes bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// verdictOf says how an audit ended, as far as its receipt tells.
-func verdictOf(r api.Receipt) (passed, failed bool) {
-	return r.Reason == "verified" || r.Reason == "below_one_uzen", r.Reason == "fault_found" || r.Reason == "found_outside"
 }
 
 // points of a tally lie at the last step of each round.
@@ -160,6 +171,7 @@ func axis(h *History, n int) api.Axis {
 	}
 	every := (rounds + n - 1) / max(n, 1)
 	var seconds float64
+	cost := spending(h)
 	for _, m := range h.Metrics {
 		if m.Kind != "round" {
 			continue
@@ -167,15 +179,16 @@ func axis(h *History, n int) api.Axis {
 		seconds += m.Seconds
 		if seen++; every <= 1 || seen == 1 || seen == rounds || seen%every == 0 {
 			a.Step, a.Tokens = append(a.Step, float64(m.Step)), append(a.Tokens, float64(m.Tokens))
-			a.Seconds, a.Uzen = append(a.Seconds, seconds), append(a.Uzen, float64(m.PaidUzen))
+			uzen, _ := cost(m)
+			a.Seconds, a.Uzen = append(a.Seconds, seconds), append(a.Uzen, float64(uzen))
 		}
 	}
 	return a
 }
 
-// thin keeps n points of a curve, its first and its last among them, that look like it: of each of n-2 equal parts the point
-// that spans the largest triangle with the one kept before it and the mean of the next part (Steinarsson, "Downsampling Time
-// Series for Visual Representation", 2013: largest triangle, three buckets). x ascends.
+// thin keeps n points of a curve, its first and its last among them, that look like it: of each of n-2 equal parts the
+// point that spans the largest triangle with the one kept before it and the mean of the next part (Steinarsson,
+// "Downsampling Time Series for Visual Representation", 2013: largest triangle, three buckets). x ascends.
 func thin(x, y []float64, n int) (tx, ty []float64) {
 	if len(x) <= n || n < 3 {
 		return x, y

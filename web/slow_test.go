@@ -26,25 +26,30 @@ func stalled(t *testing.T, address, text string) net.Conn {
 	return c
 }
 
-// Who does not go on with a request loses its connection, and is told why where there is a request to answer; others are
-// answered meanwhile.
+// Who does not go on with a request loses its connection, and is told why where there is a request to answer; others
+// are answered meanwhile.
 func TestStalledRequestsEnd(t *testing.T) {
-	address, _ := listener(t, server(t, Config{Launcher: &pad{}, Models: parrot{}, Limits: Limits{Header: time.Second, Body: time.Second}}))
+	address, _ := listener(t, server(t,
+		Config{Launcher: &pad{}, Models: parrot{}, Limits: Limits{Header: time.Second, Body: time.Second}}))
 	var silent, late []net.Conn
-	for _, text := range []string{"", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ", "PRI * HTTP/2.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00"} {
+	for _, text := range []string{"", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ", "PRI * HTTP/2.0\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00"} {
 		silent = append(silent, stalled(t, address, text))
 	}
 	for _, path := range []string{"/v1/jobs", "/v1/plans", "/v1/completions"} {
-		late = append(late, stalled(t, address, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path)))
+		late = append(late, stalled(t, address, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+			"application/json\r\nContent-Length: 100\r\n\r\n{", path)))
 	}
-	if a, err := http.Get("http://" + address + "/v1/health"); err != nil || a.StatusCode != http.StatusOK || a.Body.Close() != nil {
+	if a, err := http.Get("http://" + address + "/v1/health"); err != nil || a.StatusCode != http.StatusOK ||
+		a.Body.Close() != nil {
 		t.Errorf("beside requests that stall: %v %v", a, err)
 	}
 	for _, c := range silent {
 		_, _ = io.Copy(io.Discard, c) // returns when the server has hung up
 	}
 	for _, c := range late {
-		if text, _ := io.ReadAll(c); !strings.HasPrefix(string(text), "HTTP/1.1 408 ") || !strings.Contains(strings.ToUpper(string(text)), `"BODY_LATE"`) {
+		if text, _ := io.ReadAll(c); !strings.HasPrefix(string(text), "HTTP/1.1 408 ") ||
+			!strings.Contains(strings.ToUpper(string(text)), `"BODY_LATE"`) {
 			t.Errorf("a body that stalls: %.400q", text)
 		}
 	}
@@ -58,7 +63,8 @@ func TestUnreadStreamsEnd(t *testing.T) {
 	unread := stalled(t, address, "GET /v1/jobs/first/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	r := listen(t, address, "/v1/jobs/first/events", "")
 	r.next(t)
-	text := strings.Repeat("x", 32<<10) // small beside what a connection takes that is read, and in sum more than any takes that is not
+	// small beside what a connection takes that is read, and in sum more than any takes that is not
+	text := strings.Repeat("x", 32<<10)
 	for n := uint32(0); s.stats.late.Load() == 0; n++ {
 		lib.put("first", func(h *History) { h.Samples = append(h.Samples, api.Sample{Round: n, Text: text}) })
 		if e := r.next(t); len(e.update.Samples) != 1 || e.update.Samples[0].Round != n {

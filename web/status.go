@@ -42,13 +42,14 @@ func knownCall(err error) *Failure {
 		return fail(statusGone, "CANCELED", "the caller went away", "")
 	}
 	if s, ok := status.FromError(err); ok { // of gRPC itself: the message is none
-		return fail(http.StatusBadRequest, "BODY_INVALID", s.Message(), "see the .proto files, or ask the server by reflection")
+		return fail(http.StatusBadRequest, "BODY_INVALID", s.Message(),
+			"see the .proto files, or ask the server by reflection")
 	}
 	return known(err)
 }
 
-// statusOf is a failure as a status: its code and its fix are in an ErrorInfo, the identifier of the request in a RequestInfo,
-// places in a job file in a BadRequest, and when to try again in a RetryInfo.
+// statusOf is a failure as a status: its code and its fix are in an ErrorInfo, the identifier of the request in a
+// RequestInfo, places in a job file in a BadRequest, and when to try again in a RetryInfo.
 func statusOf(f *Failure, id string) error {
 	code, ok := codeOf[f.Status]
 	if !ok {
@@ -71,7 +72,8 @@ func statusOf(f *Failure, id string) error {
 					text += ": " + more
 				}
 			}
-			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{Field: p.Place, Description: text, Reason: p.Code})
+			bad.FieldViolations = append(bad.FieldViolations,
+				&errdetails.BadRequest_FieldViolation{Field: p.Place, Description: text, Reason: p.Code})
 		}
 		details = append(details, bad)
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -24,8 +25,8 @@ const (
 	maxJobFile         = 1 << 20
 )
 
-// createTuning submits a job. Its identifier is its key too: the same Idempotency-Key gives the same job, and a job that stopped
-// goes on by its identifier alone.
+// createTuning submits a job. Its identifier is its key too: the same Idempotency-Key gives the same job, and a job
+// that stopped goes on by its identifier alone.
 func (s *Server) createTuning(r *http.Request) (any, error) {
 	if s.Tuner == nil || s.Launcher == nil {
 		return nil, errNoFiles
@@ -67,13 +68,19 @@ func (s *Server) resumeTuning(r *http.Request) (any, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	if _, err := s.Launcher.Submit(r.Context(), id, api.Submission{Spec: api.Spec{Config: string(source)}, Name: id}); err != nil {
+	if _, err := s.Launcher.Submit(r.Context(), id,
+		api.Submission{Spec: api.Spec{Config: string(source)}, Name: id}); err != nil {
 		return nil, err
 	}
 	return s.tuning(r, id)
 }
 
-func (s *Server) cancelTuning(r *http.Request) (any, error) {
+func (s *Server) cancelTuning(r *http.Request) (any, error) { return s.stopTuning(r, Launcher.Cancel) }
+
+func (s *Server) pauseTuning(r *http.Request) (any, error) { return s.stopTuning(r, Launcher.Pause) }
+
+// stopTuning stops a job in one of two ways.
+func (s *Server) stopTuning(r *http.Request, stop func(Launcher, context.Context, string) error) (any, error) {
 	if s.Tuner == nil || s.Launcher == nil {
 		return nil, errNoFiles
 	}
@@ -81,7 +88,7 @@ func (s *Server) cancelTuning(r *http.Request) (any, error) {
 	if _, err := s.tuning(r, id); err != nil {
 		return nil, err
 	}
-	if err := s.Launcher.Cancel(r.Context(), id); err != nil {
+	if err := stop(s.Launcher, r.Context(), id); err != nil {
 		return nil, err
 	}
 	return s.tuning(r, id)
@@ -111,7 +118,9 @@ func (s *Server) tuningHistory(r *http.Request, id string) (asked api.FineTuning
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return asked, nil, &Failure{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: "there is no such fine-tuning job", Fix: "GET /v1/fine_tuning/jobs lists what there is", Param: "fine_tuning_job_id"}
+		return asked, nil, &Failure{Status: http.StatusNotFound, Code: "NOT_FOUND",
+			Detail: "there is no such fine-tuning job", Fix: "GET /v1/fine_tuning/jobs lists what there is",
+			Param: "fine_tuning_job_id"}
 	case err != nil:
 		return asked, nil, err
 	}
@@ -120,8 +129,15 @@ func (s *Server) tuningHistory(r *http.Request, id string) (asked api.FineTuning
 
 // tuningJob is a run in OpenAI's form.
 func tuningJob(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
-	j := api.FineTuningJob{ID: run.ID, Object: "fine_tuning.job", CreatedAt: run.Started.Unix(), Model: r.Model, OrganizationID: "starling", ResultFiles: []string{}, TrainingFile: r.TrainingFile,
-		Hyperparameters: r.Hyperparameters, Method: api.TuningMethod{Type: "supervised", Supervised: api.SupervisedMethod{Hyperparameters: r.Hyperparameters}}, Seed: *r.Seed}
+	j := api.FineTuningJob{ID: run.ID, Object: "fine_tuning.job", CreatedAt: run.Started.Unix(), Model: r.Model,
+		OrganizationID: "starling", ResultFiles: []string{}, TrainingFile: r.TrainingFile,
+		Hyperparameters: r.Hyperparameters,
+		Method: api.TuningMethod{Type: "supervised",
+			Supervised: api.SupervisedMethod{Hyperparameters: r.Hyperparameters}}, Seed: *r.Seed,
+		Metadata: r.Metadata, Integrations: []api.Integration{}}
+	if j.Metadata == nil {
+		j.Metadata = map[string]string{}
+	}
 	if r.ValidationFile != "" {
 		j.ValidationFile = &r.ValidationFile
 	}
@@ -150,6 +166,9 @@ func tuningJob(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
 	if j.Status != "paused" {
 		end := run.Updated.Unix()
 		j.FinishedAt = &end
+		if run.Round > 0 {
+			j.ResultFiles = []string{resultID(run.ID)}
+		}
 	}
 	if why != nil {
 		text := why.Text
@@ -187,6 +206,13 @@ func (s *Server) listTunings(r *http.Request) (any, error) {
 
 // tunes reports whether a job that is not over needs a file.
 func (s *Server) tunes(r *http.Request, file string) (id string, err error) {
+	return s.tuningWith(r, func(asked api.FineTuningRequest) bool {
+		return asked.TrainingFile == file || asked.ValidationFile == file
+	})
+}
+
+// tuningWith is a job that is not over and was asked for with something, or "".
+func (s *Server) tuningWith(r *http.Request, with func(api.FineTuningRequest) bool) (id string, err error) {
 	if s.Tuner == nil {
 		return "", nil
 	}
@@ -198,15 +224,15 @@ func (s *Server) tunes(r *http.Request, file string) (id string, err error) {
 		if run.State != "queued" && run.State != "running" || !strings.HasPrefix(run.ID, tuningID) {
 			continue
 		}
-		if asked, err := s.Tuner.Request(run.ID); err == nil && (asked.TrainingFile == file || asked.ValidationFile == file) {
+		if asked, err := s.Tuner.Request(run.ID); err == nil && with(asked) {
 			return run.ID, nil
 		}
 	}
 	return "", nil
 }
 
-// progress are the metrics of the rounds of a run, and when they ended: as their records say, or, where those do not, as far as
-// their lengths tell.
+// progress are the metrics of the rounds of a run, and when they ended: as their records say, or, where those do not,
+// as far as their lengths tell.
 func progress(h *History) (rounds []api.TuningMetrics, at []int64) {
 	end := float64(h.Job.Started.Unix())
 	for _, m := range h.Metrics {
@@ -231,7 +257,8 @@ func (s *Server) tuningEvents(r *http.Request) (any, error) {
 	events := []api.FineTuningEvent{}
 	add := func(at int64, level, kind, message string, data *api.TuningMetrics) {
 		id := fmt.Sprintf("ftevent-%s-%d", strings.TrimPrefix(j.ID, tuningID), len(events))
-		events = append(events, api.FineTuningEvent{ID: id, Object: "fine_tuning.job.event", CreatedAt: at, Level: level, Message: message, Type: kind, Data: data})
+		events = append(events, api.FineTuningEvent{ID: id, Object: "fine_tuning.job.event", CreatedAt: at, Level: level,
+			Message: message, Type: kind, Data: data})
 	}
 	add(j.CreatedAt, "info", "message", "Created fine-tuning job: "+j.ID, nil)
 	rounds, at := progress(h)
@@ -275,12 +302,14 @@ func (s *Server) tuningCheckpoints(r *http.Request) (any, error) {
 		if j.FineTunedModel != nil && m.Step == h.Job.Step {
 			name = *j.FineTunedModel
 		}
-		list = append(list, api.FineTuningCheckpoint{ID: fmt.Sprintf("ftckpt-%s-%d", strings.TrimPrefix(j.ID, tuningID), c.Round), Object: "fine_tuning.job.checkpoint", CreatedAt: at[c.Round-1],
+		list = append(list, api.FineTuningCheckpoint{ID: fmt.Sprintf("ftckpt-%s-%d", strings.TrimPrefix(j.ID, tuningID),
+			c.Round), Object: "fine_tuning.job.checkpoint", CreatedAt: at[c.Round-1],
 			Job: j.ID, Model: name, Step: m.Step, Metrics: m, StateRoot: c.StateRoot})
 	}
 	slices.Reverse(list)
 	l := api.FineTuningCheckpoints{Object: "list"}
-	l.Data, l.HasMore, err = following(r, list, defaultCheckpoints, func(c api.FineTuningCheckpoint) string { return c.ID })
+	l.Data, l.HasMore, err = following(r, list, defaultCheckpoints,
+		func(c api.FineTuningCheckpoint) string { return c.ID })
 	if n := len(l.Data); n > 0 {
 		l.FirstID, l.LastID = &l.Data[0].ID, &l.Data[n-1].ID
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,15 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 )
+
+func (*tailor) Remove(model string) error {
+	if model != "ft:base:mine:ftjob-1" {
+		return ErrNotFound
+	}
+	return nil
+}
+
+func (*pad) Pause(ctx context.Context, id string) error { return (*pad)(nil).Cancel(ctx, id) }
 
 // tuned asks for something about the job of a tailor, in a state.
 func tuned[T any](t *testing.T, change func(h *History), path string) (v T) {
@@ -47,13 +57,17 @@ func TestTuningStatus(t *testing.T) {
 		"stopped":  {&api.Reason{Code: "cancelled"}, "cancelled", true, ""},
 		"stopped ": {&api.Reason{Code: "stopped", Text: "no process trains it"}, "paused", false, "stopped"},
 	} {
-		j := tuned[api.FineTuningJob](t, func(h *History) { h.Job.State, h.Job.Reason = strings.TrimSpace(state), c.reason }, "/ftjob-1")
-		if j.Status != c.status || (j.FinishedAt != nil) != c.over || (j.FineTunedModel != nil) != (c.status == "succeeded") || (j.Error != nil) != (c.code != "") || j.Error != nil && *j.Error.Code != c.code {
+		j := tuned[api.FineTuningJob](t, func(h *History) { h.Job.State, h.Job.Reason = strings.TrimSpace(state), c.reason },
+			"/ftjob-1")
+		if j.Status != c.status || (j.FinishedAt != nil) != c.over ||
+			(j.FineTunedModel != nil) != (c.status == "succeeded") || (j.Error != nil) != (c.code != "") || j.Error != nil &&
+			*j.Error.Code != c.code {
 			t.Errorf("%s: %+v %+v", state, j, j.Error)
 		}
 	}
 	j := tuned[api.FineTuningJob](t, nil, "/ftjob-1")
-	if *j.FineTunedModel != "ft:base:mine:ftjob-1" || *j.TrainedTokens != 3000 || j.CreatedAt != 1000 || *j.FinishedAt != 5000 || j.Seed != 7 || j.Hyperparameters.Epochs != 3 || j.ValidationFile != nil {
+	if *j.FineTunedModel != "ft:base:mine:ftjob-1" || *j.TrainedTokens != 3000 || j.CreatedAt != 1000 ||
+		*j.FinishedAt != 5000 || j.Seed != 7 || j.Hyperparameters.Epochs != 3 || j.ValidationFile != nil {
 		t.Errorf("%+v", j)
 	}
 }
@@ -69,13 +83,17 @@ func TestTuningRecord(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	want := []string{"New fine-tuned model created: ft:base:mine:ftjob-1", "Step 30/30: training loss=0.0000, validation loss=2.3333", "Step 20/30: training loss=0.0000, validation loss=2.5000",
+	want := []string{"New fine-tuned model created: ft:base:mine:ftjob-1",
+		"Step 30/30: training loss=0.0000, validation loss=2.3333",
+		"Step 20/30: training loss=0.0000, validation loss=2.5000",
 		"Step 10/30: training loss=0.0000, validation loss=3.0000", "Created fine-tuning job: ftjob-1"}
 	if !slices.Equal(texts, want) {
 		t.Errorf("%q", texts)
 	}
 	c := tuned[api.FineTuningCheckpoints](t, nil, "/ftjob-1/checkpoints?limit=2")
-	if len(c.Data) != 2 || !c.HasMore || c.Data[0].Model != "ft:base:mine:ftjob-1" || c.Data[1].Model != "ft:base:mine:ftjob-1:ckpt-step-20" || c.Data[0].CreatedAt != 1006 || *c.LastID != c.Data[1].ID || c.Data[0].StateRoot == "" {
+	if len(c.Data) != 2 || !c.HasMore || c.Data[0].Model != "ft:base:mine:ftjob-1" ||
+		c.Data[1].Model != "ft:base:mine:ftjob-1:ckpt-step-20" || c.Data[0].CreatedAt != 1006 || *c.LastID != c.Data[1].ID ||
+		c.Data[0].StateRoot == "" {
 		t.Errorf("%+v", c)
 	}
 	l := tuned[api.FineTuningJobs](t, nil, "")
@@ -102,7 +120,8 @@ func TestTuningTimes(t *testing.T) {
 	if want := []int64{90_010, 90_002, 90_000, 1100, 1000}; !slices.Equal(got, want) {
 		t.Errorf("events at %v, want %v", got, want)
 	}
-	if c := tuned[api.FineTuningCheckpoints](t, resumed, "/ftjob-1/checkpoints").Data; c[0].CreatedAt != 90_002 || c[2].CreatedAt != 1100 {
+	if c := tuned[api.FineTuningCheckpoints](t, resumed, "/ftjob-1/checkpoints").Data; c[0].CreatedAt != 90_002 ||
+		c[2].CreatedAt != 1100 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -119,16 +138,28 @@ func TestTuningRefuses(t *testing.T) {
 		status                     int
 		code                       string
 	}{
-		"read-only":   {shows, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1"}`, "", http.StatusNotImplemented, "submission_off"},
+		"read-only": {shows, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1"}`, "",
+			http.StatusNotImplemented, "submission_off"},
 		"nothing":     {shows, "GET", "/v1/fine_tuning/jobs/ftjob-1", "", "", http.StatusNotFound, "not_found"},
 		"unknown":     {whole, "POST", "/v1/fine_tuning/jobs/ftjob-2/cancel", "", "", http.StatusNotFound, "not_found"},
 		"another run": {whole, "GET", "/v1/fine_tuning/jobs/first/events", "", "", http.StatusNotFound, "not_found"},
-		"model":       {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "none", "training_file": "file-1"}`, "", http.StatusNotFound, "model_not_found"},
-		"key":         {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1", "integrations": []}`, "", http.StatusBadRequest, "body_invalid"},
-		"number":      {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1", "hyperparameters": {"n_epochs": "many"}}`, "", http.StatusBadRequest, "body_invalid"},
-		"cross-site":  {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base"}`, "http://elsewhere.example", http.StatusForbidden, "cross_site"},
-		"in use":      {whole, "DELETE", "/v1/files/file-1", "", "", http.StatusConflict, "file_in_use"},
-		"cursor":      {whole, "GET", "/v1/fine_tuning/jobs?after=ftjob-9", "", "", http.StatusBadRequest, "invalid_value"},
+		"model": {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "none", "training_file": "file-1"}`, "",
+			http.StatusNotFound, "model_not_found"},
+		"key": {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1", "epochs": 3}`,
+			"", http.StatusBadRequest, "body_invalid"},
+		"number": {whole, "POST", "/v1/fine_tuning/jobs",
+			`{"model": "base", "training_file": "file-1", "hyperparameters": {"n_epochs": "many"}}`, "", http.StatusBadRequest,
+			"body_invalid"},
+		"cross-site": {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base"}`, "http://elsewhere.example",
+			http.StatusForbidden, "cross_site"},
+		"in use": {whole, "DELETE", "/v1/files/file-1", "", "", http.StatusConflict, "file_in_use"},
+		"pause": {shows, "POST", "/v1/fine_tuning/jobs/ftjob-1/pause", "", "", http.StatusNotImplemented,
+			"submission_off"},
+		"base":       {whole, "DELETE", "/v1/models/other", "", "", http.StatusNotFound, "model_not_found"},
+		"as a base":  {whole, "DELETE", "/v1/models/base", "", "", http.StatusConflict, "model_in_use"},
+		"elsewhere":  {whole, "POST", "/v1/responses", `{}`, "", http.StatusNotFound, "unknown_url"},
+		"no vectors": {whole, "POST", "/v1/embeddings", `{}`, "", http.StatusNotFound, "unknown_url"},
+		"cursor":     {whole, "GET", "/v1/fine_tuning/jobs?after=ftjob-9", "", "", http.StatusBadRequest, "invalid_value"},
 	} {
 		r := httptest.NewRequest(c.method, "http://localhost"+c.path, strings.NewReader(c.body))
 		r.Header.Set("Content-Type", "application/json")
@@ -138,7 +169,8 @@ func TestTuningRefuses(t *testing.T) {
 		w := httptest.NewRecorder()
 		c.s.ServeHTTP(w, r)
 		var e api.OpenAIError
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != c.status || e.Error.Code == nil || *e.Error.Code != c.code {
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != c.status || e.Error.Code == nil ||
+			*e.Error.Code != c.code {
 			t.Errorf("%s: %d %s %v", name, w.Code, w.Body, err)
 		}
 	}
@@ -167,19 +199,78 @@ func TestModelsAreAsked(t *testing.T) {
 		status            int
 		text              string
 	}{
-		"chat":       {s, "/v1/chat/completions", writer, chat + "}", http.StatusOK, `"content":"Hi there"`},
-		"stream":     {s, "/v1/chat/completions", writer, chat + `, "stream": true}`, http.StatusOK, "data: [DONE]"},
-		"completion": {s, "/v1/completions", writer, `{"prompt": "Once"}`, http.StatusOK, `"text":"Once"`},
-		"unknown":    {s, "/v1/completions", writer, `{"model": "x"}`, http.StatusNotFound, "model_not_found"},
-		"reader":     {s, "/v1/chat/completions", reader, chat + "}", http.StatusForbidden, `"scope_missing"`},
-		"nobody":     {s, "/v1/completions", "", "{}", http.StatusUnauthorized, `"error"`},
-		"none":       {server(t, Config{}), "/v1/chat/completions", "", chat + "}", http.StatusNotImplemented, "serving_off"},
+		"chat":   {s, "/v1/chat/completions", writer, chat + "}", http.StatusOK, `"content":"Hi there"`},
+		"stream": {s, "/v1/chat/completions", writer, chat + `, "stream": true}`, http.StatusOK, "data: [DONE]"},
+		"completion": {s, "/v1/completions", writer, `{"model": "ft:base:mine:ftjob-1", "prompt": "Once"}`, http.StatusOK,
+			`"text":"Once"`},
+		"no model": {s, "/v1/completions", writer, `{"prompt": "Once"}`, http.StatusBadRequest,
+			"missing_required_parameter"},
+		"unknown": {s, "/v1/completions", writer, `{"model": "x"}`, http.StatusNotFound, "model_not_found"},
+		"reader":  {s, "/v1/chat/completions", reader, chat + "}", http.StatusForbidden, `"scope_missing"`},
+		"nobody":  {s, "/v1/completions", "", "{}", http.StatusUnauthorized, `"error"`},
+		"none":    {server(t, Config{}), "/v1/chat/completions", "", chat + "}", http.StatusNotImplemented, "serving_off"},
 	} {
 		if status, text := ask(c.s, c.path, c.token, c.body); status != c.status || !strings.Contains(text, c.text) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	if status, _, text := get(t, server(t, Config{Models: parrot{}}), "/v1/models/other"); status != http.StatusNotFound || !strings.Contains(text, "model_not_found") {
+	if status, _, text := get(t, server(t, Config{Models: parrot{}}),
+		"/v1/models/other"); status != http.StatusNotFound || !strings.Contains(text, "model_not_found") {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// The keys of OpenAI's form that say nothing about training are taken, and what a job measured is a file of its own.
+func TestTuningResults(t *testing.T) {
+	lib := library()
+	lib.put("ftjob-1", func(h *History) {
+		*h = *example(3)
+		h.Job.ID, h.Job.Updated = "ftjob-1", time.Unix(5000, 0)
+	})
+	s := server(t, Config{Runs: lib, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}})
+	ask := func(method, path, body string, v any) http.Header {
+		t.Helper()
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if raw, ok := v.(*string); ok {
+			*raw = w.Body.String()
+		} else if err := json.Unmarshal(w.Body.Bytes(), v); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
+		}
+		return w.Header()
+	}
+	var j api.FineTuningJob
+	ask("POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1", "metadata": {"project": `+
+		`"birds"}, "integrations": null}`, &j)
+	if j.Metadata == nil || j.Integrations == nil || len(j.ResultFiles) != 1 {
+		t.Fatalf("%+v", j)
+	}
+	var text string
+	var about api.FileObject
+	var list api.FileObjects
+	kind := ask("GET", "/v1/files/"+j.ResultFiles[0]+"/content", "", &text).Get("Content-Type")
+	if want := "step,train_loss,valid_loss\n10,0,3\n20,0,2.5\n30,0,2.3333333333333335\n"; text != want ||
+		kind != "text/csv; charset=utf-8" {
+		t.Errorf("%q of type %s", text, kind)
+	}
+	if ask("GET", "/v1/files/"+j.ResultFiles[0], "", &about); about.Purpose != "fine-tune-results" ||
+		about.Bytes != int64(len(text)) || about.CreatedAt != 5000 {
+		t.Errorf("%+v", about)
+	}
+	if ask("GET", "/v1/files?purpose=fine-tune-results", "", &list); len(list.Data) != 1 || list.Data[0] != about {
+		t.Errorf("%+v", list)
+	}
+	if ask("GET", "/v1/files", "", &list); len(list.Data) != 2 {
+		t.Errorf("%+v", list)
+	}
+	var gone api.ModelDeleted
+	if ask("DELETE", "/v1/models/ft:base:mine:ftjob-1", "", &gone); !gone.Deleted || gone.ID != "ft:base:mine:ftjob-1" {
+		t.Errorf("%+v", gone)
+	}
+	lib.put("ftjob-1", func(h *History) { h.Job.State = "running" })
+	if ask("POST", "/v1/fine_tuning/jobs/ftjob-1/pause", "", &j); len(j.ResultFiles) != 0 {
+		t.Errorf("a job that is not over has results: %+v", j)
 	}
 }

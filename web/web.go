@@ -1,10 +1,11 @@
-// Package web is the HTTP server that people and programs look at runs and networks through: the REST API under /v1, its
-// streams of events, the same operations by gRPC, and the dashboard, a page of hand-written modules that reads the same API.
+// Package web is the HTTP server that people and programs look at runs and networks through: the REST API under /v1,
+// its streams of events, the same operations by gRPC, and the dashboard, a page of hand-written modules that reads the
+// same API.
 //
-// It shows what its sources tell and computes no result: what a run is, is in a History; a folder of runs, a network or a
-// process that trains are sources behind small interfaces, implemented in node/. A reader that is slow, hangs or vanishes
-// costs a time-out and a connection; nothing in the server waits for one, and no source ever waits for the server. It binds
-// where it is told, and guards itself as if a stranger's page were open in the same browser.
+// It shows what its sources tell and computes no result: what a run is, is in a History; a folder of runs, a network or
+// a process that trains are sources behind small interfaces, implemented in node/. A reader that is slow, hangs or
+// vanishes costs a time-out and a connection; nothing in the server waits for one, and no source ever waits for the
+// server. It binds where it is told, and guards itself as if a stranger's page were open in the same browser.
 package web
 
 import (
@@ -28,8 +29,8 @@ import (
 // ErrNotFound is what a source returns for what it does not know.
 var ErrNotFound = errors.New("web: there is no such thing")
 
-// Runs is where runs are known: a folder of them, or a network. Its methods are called concurrently, often, and are expected
-// to answer from memory.
+// Runs is where runs are known: a folder of them, or a network. Its methods are called concurrently, often, and are
+// expected to answer from memory.
 type Runs interface {
 	// List returns all runs, the latest first.
 	List(ctx context.Context) ([]api.Job, error)
@@ -59,8 +60,10 @@ type History struct {
 type Network interface {
 	Overview(ctx context.Context) (api.Network, error)
 	Account(ctx context.Context, address string) (api.Account, error)
-	// Blocks returns at most limit blocks below a height, the latest first; before 0 means from the latest on.
-	Blocks(ctx context.Context, before int64, limit int) (api.Blocks, error)
+	// Blocks returns at most limit blocks below a height, the latest first, and below which height more are asked for,
+	// 0 if there are none; before 0 means from the latest on. Of busy ones, which have transactions, a page may be
+	// empty and not the last.
+	Blocks(ctx context.Context, before int64, limit int, busy bool) (list []api.Block, next int64, err error)
 	// Tx is a transaction by its hash, in the block at a height, or, for height 0, in one of the latest.
 	Tx(ctx context.Context, hash string, height int64) (api.Tx, error)
 }
@@ -68,11 +71,13 @@ type Network interface {
 // Launcher starts jobs.
 type Launcher interface {
 	Plan(ctx context.Context, spec api.Spec) (api.Plan, error)
-	// Submit returns the run of a job, which need not have begun; the same key, if it is not empty, gives the same run, and
-	// has one that stopped go on.
+	// Submit returns the run of a job, which need not have begun; the same key, if it is not empty, gives the same run,
+	// and has one that stopped go on.
 	Submit(ctx context.Context, key string, s api.Submission) (id string, err error)
 	// Cancel stops a run, or fails with ErrNotFound. One that has stopped may be cancelled again.
 	Cancel(ctx context.Context, id string) error
+	// Pause stops a run, or fails with ErrNotFound. It goes on when it is submitted again.
+	Pause(ctx context.Context, id string) error
 }
 
 // Files keeps files of examples that models are tuned with.
@@ -93,6 +98,8 @@ type Tuner interface {
 	Job(r api.FineTuningRequest) (api.Spec, error)
 	// Request returns what a run was asked for, with all that it left open, or fails with ErrNotFound if it tunes nothing.
 	Request(run string) (api.FineTuningRequest, error)
+	// Remove removes the weights of a model that a job tuned, and keeps the records of the job, or fails with ErrNotFound.
+	Remove(model string) error
 }
 
 // Config is what a server serves. Runs is needed; the rest may be missing.
@@ -113,7 +120,8 @@ type Config struct {
 	Streams   int           // that may be open at once; 0: 1000
 	Limits    Limits
 
-	Room func() (bytes int64, ok bool) // that is free where runs are kept, not ok if that is not known; nil: it is not looked at
+	// that is free where runs are kept, not ok if that is not known; nil: it is not looked at
+	Room func() (bytes int64, ok bool)
 }
 
 // Limits are how long a client may take before its connection, or its request, ends. 0 is what is usual.
@@ -151,11 +159,13 @@ func New(c Config) *Server {
 	if c.Streams == 0 {
 		c.Streams = 1000
 	}
-	c.Limits = Limits{cmp.Or(c.Limits.Header, headerPatience), cmp.Or(c.Limits.Body, bodyPatience), cmp.Or(c.Limits.Write, writePatience)}
+	c.Limits = Limits{cmp.Or(c.Limits.Header, headerPatience), cmp.Or(c.Limits.Body, bodyPatience),
+		cmp.Or(c.Limits.Write, writePatience)}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Version.API, c.Version.Submits, c.Version.Network, c.Version.Auth = "v1", c.Launcher != nil, c.Network != nil, c.Tokens != nil
+	c.Version.API, c.Version.Submits, c.Version.Network, c.Version.Auth = "v1", c.Launcher != nil, c.Network != nil,
+		c.Tokens != nil
 	s := &Server{Config: c, started: time.Now(), feeds: map[string]*feed{}, quit: make(chan struct{})}
 	s.spec = sync.OnceValues(func() ([]byte, error) { return openAPI(routes, c.Version.Version) })
 	if c.Models != nil {
@@ -198,9 +208,11 @@ const (
 // Serve answers on a listener until the context ends; streams end with it. It closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
-		Handler: s, ReadHeaderTimeout: s.Limits.Header, ReadTimeout: s.Limits.Body, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), Protocols: new(http.Protocols),
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: s.Limits.Write, WriteByteTimeout: s.Limits.Write},
+		Handler: s, ReadHeaderTimeout: s.Limits.Header, ReadTimeout: s.Limits.Body, IdleTimeout: idlePatience,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), Protocols: new(http.Protocols),
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: s.Limits.Write,
+			WriteByteTimeout: s.Limits.Write},
 	}
 	h.Protocols.SetHTTP1(true)
 	h.Protocols.SetUnencryptedHTTP2(true) // for gRPC: a client that knows that it wants it says so with its first bytes

@@ -590,9 +590,6 @@ func (village) Overview(context.Context) (api.Network, error) {
 func (village) Account(_ context.Context, a string) (api.Account, error) {
 	return api.Account{Address: a, Reasons: []api.Standing{}}, nil
 }
-func (village) Blocks(context.Context, int64, int) (api.Blocks, error) {
-	return api.Blocks{Blocks: []api.Block{{Height: 9, Time: time.Unix(2000, 0).UTC(), Txs: []api.Tx{{Messages: []string{}, Signers: []string{}}}}}, HasMore: true}, nil
-}
 func (village) Tx(context.Context, string, int64) (api.Tx, error) {
-	return api.Tx{Height: 9, Messages: []string{"a"}, Signers: []string{"ann"}}, nil
+	return api.Tx{Height: 9, Messages: []string{"a"}, Signers: []string{"ann"}, Transfers: []api.Transfer{}}, nil
 }

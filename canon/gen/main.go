@@ -1,6 +1,6 @@
 // Command gen writes lanes_amd64.s of package canon: the compression function of SHA-256 (FIPS 180-4, section 6.2.2) on
-// many messages side by side, message i in lane i of every vector. It is run by go generate in the folder of the package.
-// It is not part of any build of Starling.
+// many messages side by side, message i in lane i of every vector. It is run by go generate in the folder of the
+// package. It is not part of any build of Starling.
 package main
 
 import (
@@ -31,7 +31,8 @@ func (a *assembler) line(format string, args ...any) {
 
 func (a *assembler) op(format string, args ...any) { a.line("\t"+format, args...) }
 
-// roundConstants are the first 32 bits of the fractional parts of the cube roots of the first 64 primes (section 4.2.2).
+// roundConstants are the first 32 bits of the fractional parts of the cube roots of the first 64 primes (section
+// 4.2.2).
 func roundConstants() (k [64]uint32) {
 	n := 0
 	for p := uint64(2); n < 64; p++ {
@@ -47,8 +48,8 @@ func roundConstants() (k [64]uint32) {
 	return k
 }
 
-// cubeRootFraction is the fraction of the cube root of p to 32 bits: the largest r with r^3 <= p * 2^96, modulo 2^32. The
-// cubes are compared digit by digit in base 2^32.
+// cubeRootFraction is the fraction of the cube root of p to 32 bits: the largest r with r^3 <= p * 2^96, modulo 2^32.
+// The cubes are compared digit by digit in base 2^32.
 func cubeRootFraction(p uint64) uint32 {
 	var r uint64
 	for bit := uint64(1) << 34; bit > 0; bit >>= 1 {
@@ -132,8 +133,8 @@ func (s *shuffler) mix(x, y *string, low, high string) {
 	*x, *y, s.free = s.free, *x, *y
 }
 
-// quadruples transposes the blocks of four words that four rows each have side by side: after it row 4g+c holds, in each
-// quarter q of 128 bits, word 4q+c of the messages 4g..4g+3.
+// quadruples transposes the blocks of four words that four rows each have side by side: after it row 4g+c holds, in
+// each quarter q of 128 bits, word 4q+c of the messages 4g..4g+3.
 func (s *shuffler) quadruples(rows []string) {
 	for i := 0; i < len(rows); i += 2 {
 		s.mix(&rows[i], &rows[i+1], "VPUNPCKLDQ", "VPUNPCKHDQ")

@@ -10,7 +10,8 @@ import (
 
 var _ appmodule.HasGenesis = Module{}
 
-// The genesis of a module is its whole state, one list for every collection: nothing can be forgotten when it is exported.
+// The genesis of a module is its whole state, one list for every collection: nothing can be forgotten when it is
+// exported.
 
 // DefaultGenesis implements appmodule.HasGenesis: every collection is empty.
 func (m Module) DefaultGenesis(to appmodule.GenesisTarget) error { return m.State.DefaultGenesis(to) }

@@ -40,7 +40,8 @@ func (Module) RegisterLegacyAminoCodec(*codec.LegacyAmino) {}
 type Routes func(client.Context, *runtime.ServeMux) error
 
 // NewRoutes makes the routes of a module from the two functions that are generated for them.
-func NewRoutes[C any](connect func(gogogrpc.ClientConn) C, register func(context.Context, *runtime.ServeMux, C) error) Routes {
+func NewRoutes[C any](connect func(gogogrpc.ClientConn) C,
+	register func(context.Context, *runtime.ServeMux, C) error) Routes {
 	return func(c client.Context, mux *runtime.ServeMux) error {
 		return register(context.Background(), mux, connect(c))
 	}
@@ -75,8 +76,8 @@ func Coins(amount uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom, sdkmath.NewIntFromUint64(amount)))
 }
 
-// Isolate runs f on a copy of the state, and keeps what it wrote and emitted only if it succeeds: a fault in one job, even
-// a panic, must not stop the blocks of all the others.
+// Isolate runs f on a copy of the state, and keeps what it wrote and emitted only if it succeeds: a fault in one job,
+// even a panic, must not stop the blocks of all the others.
 func Isolate(ctx context.Context, f func(context.Context) error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -8,8 +8,9 @@ import (
 	"cosmossdk.io/collections"
 )
 
-// Turn returns the members of a set whose turn it is in this block, at most n: all of them, or where there are more, those after the
-// last of the block before, and from the beginning again after the end. So the work of a block has a bound, and everybody has a turn.
+// Turn returns the members of a set whose turn it is in this block, at most n: all of them, or where there are more,
+// those after the last of the block before, and from the beginning again after the end. So the work of a block has a
+// bound, and everybody has a turn.
 func Turn(ctx context.Context, set collections.KeySet[string], last collections.Item[string], n int) ([]string, error) {
 	first, err := upTo(ctx, set, nil, n+1)
 	if err != nil || len(first) <= n {
@@ -28,7 +29,8 @@ func Turn(ctx context.Context, set collections.KeySet[string], last collections.
 }
 
 // upTo reads at most n members of a set, in order.
-func upTo(ctx context.Context, set collections.KeySet[string], within collections.Ranger[string], n int) (keys []string, err error) {
+func upTo(ctx context.Context, set collections.KeySet[string], within collections.Ranger[string],
+	n int) (keys []string, err error) {
 	if n <= 0 {
 		return nil, nil
 	}

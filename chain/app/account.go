@@ -10,12 +10,13 @@ import (
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 )
 
-// safeNumber is the first account number that wallets in JavaScript cannot read: a double has 53 bits for whole numbers.
+// safeNumber is the first account number that wallets in JavaScript cannot read: a double has 53 bits for whole
+// numbers.
 const safeNumber = 1 << 53
 
-// accounts are those of the SDK, numbered one after the other. The SDK itself draws numbers with the highest of 64 bits set,
-// so that blocks may be executed in parallel; here they are executed in order, wallets read the small ones, and no two
-// accounts can draw the same number.
+// accounts are those of the SDK, numbered one after the other. The SDK itself draws numbers with the highest of 64 bits
+// set, so that blocks may be executed in parallel; here they are executed in order, wallets read the small ones, and no
+// two accounts can draw the same number.
 type accounts struct{ authkeeper.AccountKeeper }
 
 // NextAccountNumber is the lowest number above those given before that no account of the genesis has.

@@ -8,9 +8,10 @@ import (
 	ibcante "github.com/cosmos/ibc-go/v11/modules/core/ante"
 )
 
-// ante is what a transaction passes before its messages are executed: its form, its fee, its signatures and sequences, and,
-// last, whether a relayer's messages were delivered by another already. It is the SDK's (ante.NewAnteHandler), in the same
-// order, but that the first transactions of an account need no fee, that what costs nothing is bounded, and that signatures are not verified twice.
+// ante is what a transaction passes before its messages are executed: its form, its fee, its signatures and sequences,
+// and, last, whether a relayer's messages were delivered by another already. It is the SDK's (ante.NewAnteHandler), in
+// the same order, but that fees are those of this chain (charge), that what costs nothing is bounded, and that
+// signatures are not verified twice.
 func (a *App) ante() sdk.AnteHandler {
 	k := &a.keepers
 	handler := sdk.ChainAnteDecorators(
@@ -22,19 +23,18 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewTxTimeoutHeightDecorator(),
 		ante.NewValidateMemoDecorator(k.accounts),
 		ante.NewConsumeGasForTxSizeDecorator(k.accounts),
-		newcomers{k.accounts},
-		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, nil),
+		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, a.charge),
 		ante.NewSetPubKeyDecorator(k.accounts),
 		ante.NewValidateSigCountDecorator(k.accounts),
 		ante.NewSigGasConsumeDecorator(k.accounts, ante.DefaultSigVerificationGasConsumer),
 		ante.NewSigVerificationDecorator(verifying{k.accounts, &a.signatures}, a.Tx.SignModeHandler()),
 		ante.NewIncrementSequenceDecorator(k.accounts),
 		ibcante.NewRedundantRelayDecorator(k.ibc),
-		enters{a.lane, k.training},
+		enters{a},
 	)
 	return func(ctx sdk.Context, tx sdk.Tx, simulate bool) (sdk.Context, error) {
-		// An application that was opened again checks transactions at height 0 until the next block (SDK v0.54), where signatures
-		// are those of a genesis: over account number 0.
+		// An application that was opened again checks transactions at height 0 until the next block (SDK v0.54), where
+		// signatures are those of a genesis: over account number 0.
 		if ctx.IsCheckTx() && ctx.BlockHeight() == 0 {
 			ctx = ctx.WithBlockHeight(a.LastBlockHeight())
 		}
@@ -48,7 +48,8 @@ type fewer struct{}
 // AnteHandle implements sdk.AnteDecorator.
 func (fewer) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
 	if n := len(tx.GetMsgs()); n > MaxMessages {
-		return ctx, errorsmod.Wrapf(sdkerrors.ErrInvalidRequest, "%d messages in one transaction, at most %d: send several", n, MaxMessages)
+		return ctx, errorsmod.Wrapf(sdkerrors.ErrInvalidRequest, "%d messages in one transaction, at most %d: send several",
+			n, MaxMessages)
 	}
 	return next(ctx, tx, simulate)
 }

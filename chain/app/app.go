@@ -75,9 +75,10 @@ type Config struct {
 	Snapshots *Snapshots       // for nodes that come later; nil: none are taken
 	Upgrades  []Upgrade        // nil: Upgrades
 	GasPrice  sdk.DecCoins     // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
+	Governed  bool             // it has to pay the price that governance has set as well, if that is higher
 
-	// Brief is an application of many in one process. Old versions of the state are dropped at once, not by goroutines of the
-	// stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
+	// Brief is an application of many in one process. Old versions of the state are dropped at once, not by goroutines
+	// of the stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
 	Brief bool
 }
 
@@ -104,9 +105,11 @@ type App struct {
 	asked      turns // queries
 	simulated  turns
 	passing    sdk.AnteHandler
+	governed   bool // what is asked for gas
 	lane       *lane
-	voter      sdk.ExtendVoteHandler            // extends the vote of the validator, but while ExtendVoteOf does that of another
-	voters     map[string]sdk.ExtendVoteHandler // of ExtendVoteOf, by address
+	// extends the vote of the validator, but while ExtendVoteOf does that of another
+	voter  sdk.ExtendVoteHandler
+	voters map[string]sdk.ExtendVoteHandler // of ExtendVoteOf, by address
 }
 
 // New opens the application over its database, which closes with it.
@@ -125,7 +128,9 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if s := c.Snapshots; s != nil {
 		options = append(options, baseapp.SetSnapshot(s.Store, snapshottypes.NewSnapshotOptions(s.Interval, s.Keep)))
 	}
-	a := &App{Encoding: e, chain: c.ChainID, asked: make(turns, queries), simulated: make(turns, simulations), lane: newLane(), BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
+	a := &App{Encoding: e, chain: c.ChainID, asked: make(turns, queries), simulated: make(turns, simulations),
+		governed: c.Governed, lane: newLane(),
+		BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
 	a.SetVersion(Version)
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
@@ -151,13 +156,14 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	return a, a.LoadLatestVersion()
 }
 
-// Early verifies the signature of a transaction that waits for its turn, so that its check takes less of it. Unlike the calls of
-// CometBFT it may be made at any time, by many at once, with anything.
+// Early verifies the signature of a transaction that waits for its turn, so that its check takes less of it. Unlike the
+// calls of CometBFT it may be made at any time, by many at once, with anything.
 func (a *App) Early(transaction []byte) { a.signatures.early(a.chain, transaction) }
 
-// ExtendVoteOf extends the vote of another validator, whose keys are in the same process: where one application stands for all of
-// a chain. No other call may be made meanwhile.
-func (a *App) ExtendVoteOf(ctx context.Context, v Validator, req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
+// ExtendVoteOf extends the vote of another validator, whose keys are in the same process: where one application stands
+// for all of a chain. No other call may be made meanwhile.
+func (a *App) ExtendVoteOf(ctx context.Context, v Validator,
+	req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
 	other := a.voters[string(v.Address)]
 	if other == nil {
 		other = a.keepers.beacon.ExtendVote(v.VRF, v.Address, a.sights)
@@ -196,7 +202,8 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		upgrade.NewModule(k.upgrade, runtime.NewKVStoreService(stores[upgradetypes.StoreKey])),
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
-		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward), training.NewModule(k.training),
+		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
+		training.NewModule(k.training),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -204,12 +211,15 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 	a.basics.RegisterInterfaces(a.Registry)
 	// The rules of a new version hold from its first block on.
 	a.modules.SetOrderPreBlockers(upgradetypes.ModuleName, authtypes.ModuleName)
-	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, evidencetypes.ModuleName, stakingtypes.ModuleName, ibcexported.ModuleName)
+	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, evidencetypes.ModuleName,
+		stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK asks for bank first. A run starts in the block in which its order is matched.
-	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName, registry.Name, market.Name, training.Name, reward.Name)
+	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName,
+		registry.Name, market.Name, training.Name, reward.Name)
 	// Genesis transactions need everything else.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
-		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName, evidencetypes.ModuleName, upgradetypes.ModuleName,
+		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
+		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
 		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
@@ -225,8 +235,10 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
-		// A store that holds nothing cannot be opened again (iavl v1.2.8): those that may be empty hold the version of their form.
-		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name} {
+		// A store that holds nothing cannot be opened again (iavl v1.2.8): those that may be empty hold the version of
+		// their form.
+		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
+			reward.Name, training.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		if err := a.keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
@@ -255,5 +267,5 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 	})
 	a.SetVerifyVoteExtensionHandler(a.keepers.beacon.VerifyVote)
 	a.SetPrepareProposal(a.prepareProposal)
-	a.SetProcessProposal(a.keepers.beacon.ProcessProposal)
+	a.SetProcessProposal(a.processProposal)
 }

@@ -10,8 +10,8 @@ import (
 // DefaultGenesis is the state before the first block, of every module.
 func (a *App) DefaultGenesis() map[string]json.RawMessage { return a.basics.DefaultGenesis(a.Codec) }
 
-// Export is the state of every module after the latest block, as the genesis of a chain that goes on with the next one: the
-// heights in it stay what they are, and runs, disputes and votes that are under way go on.
+// Export is the state of every module after the latest block, as the genesis of a chain that goes on with the next one:
+// the heights in it stay what they are, and runs, disputes and votes that are under way go on.
 func (a *App) Export() (json.RawMessage, error) {
 	ctx, err := a.CreateQueryContext(a.LastBlockHeight(), false)
 	if err != nil {

@@ -64,7 +64,8 @@ var permissions = map[string][]string{
 	transfertypes.ModuleName:       {authtypes.Minter, authtypes.Burner}, // vouchers for coins of other chains
 	registry.Name:                  nil,                                  // all stakes of participants
 	market.Name:                    nil,                                  // all budgets of jobs
-	reward.Name:                    {authtypes.Minter},                   // the emission, shares of models, and revenue that nobody has claimed
+	// the emission, shares of models, and revenue that nobody has claimed
+	reward.Name: {authtypes.Minter},
 }
 
 // keepers of all modules.
@@ -108,28 +109,38 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 
 	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), governance, runtime.EventService{})
-	k.accounts = accounts{authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, governance)}
+	k.accounts = accounts{authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount,
+		permissions, a.Accounts, wire.Name, governance)}
 	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, closed(), governance, logger)
-	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, governance, a.Validators, a.Consensus)
-	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking, authtypes.FeeCollectorName, governance)
+	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, governance, a.Validators,
+		a.Consensus)
+	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking,
+		authtypes.FeeCollectorName, governance)
 	k.slashing = slashingkeeper.NewKeeper(cdc, nil, store(slashingtypes.StoreKey), k.staking, governance)
 	k.feegrant = feegrantkeeper.NewKeeper(cdc, store(feegrant.StoreKey), k.accounts).SetBankKeeper(k.bank)
-	k.evidence = evidencekeeper.NewKeeper(cdc, store(evidencetypes.StoreKey), k.staking, k.slashing, a.Accounts, runtime.ProvideCometInfoService())
+	k.evidence = evidencekeeper.NewKeeper(cdc, store(evidencetypes.StoreKey), k.staking, k.slashing, a.Accounts,
+		runtime.ProvideCometInfoService())
 	k.upgrade = upgradekeeper.NewKeeper(nil, store(upgradetypes.StoreKey), cdc, c.Home, a.BaseApp, governance)
 	k.staking.SetHooks(stakingtypes.NewMultiStakingHooks(k.distribution.Hooks(), k.slashing.Hooks()))
 	k.gov = govkeeper.NewKeeper(cdc, store(govtypes.StoreKey), k.accounts, k.bank, k.distribution, a.MsgServiceRouter(),
 		govtypes.DefaultConfig(), governance, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
-	k.gov.SetLegacyRouter(govbeta.NewRouter().AddRoute(govtypes.RouterKey, govbeta.ProposalHandler)) // texts in the form of old wallets
+	// texts in the form of old wallets
+	k.gov.SetLegacyRouter(govbeta.NewRouter().AddRoute(govtypes.RouterKey, govbeta.ProposalHandler))
 
 	k.connect(a, store, governance)
 
 	var errs [5]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
-	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance, k.bank, k.distribution, k.beacon)
-	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank, k.distribution, k.registry, k.beacon)
-	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, k.registry, k.market)
-	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon, k.accounts, c.Referee, referee.Rooting{})
-	k.beacon.Connect(beacon.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: MaxTx})
+	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
+		k.bank, k.distribution, k.beacon)
+	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
+		k.distribution, k.registry, k.beacon)
+	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution}, k.registry,
+		k.market)
+	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon,
+		k.accounts, c.Referee, referee.Rooting{})
+	k.beacon.Connect(beacon.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: MaxTx,
+		LargestGas: MaxGas})
 	k.registry.Connect(k.training)
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training)
@@ -137,10 +148,12 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	return k, errors.Join(errs[:]...)
 }
 
-// connect makes what speaks with other chains: light clients of CometBFT, connections, channels, and transfers of coins.
+// connect makes what speaks with other chains: light clients of CometBFT, connections, channels, and transfers of
+// coins.
 func (k *keepers) connect(a *App, store func(string) corestore.KVStoreService, governance string) {
 	k.ibc = ibckeeper.NewKeeper(a.Codec, store(ibcexported.StoreKey), k.upgrade, governance)
-	k.transfer = transferkeeper.NewKeeper(a.Codec, a.Accounts, store(transfertypes.StoreKey), k.ibc.ChannelKeeper, a.MsgServiceRouter(), k.accounts, k.bank, governance)
+	k.transfer = transferkeeper.NewKeeper(a.Codec, a.Accounts, store(transfertypes.StoreKey), k.ibc.ChannelKeeper,
+		a.MsgServiceRouter(), k.accounts, k.bank, governance)
 	k.ibc.SetRouter(porttypes.NewRouter().AddRoute(transfertypes.ModuleName, transfer.NewIBCModule(k.transfer)))
 	k.ibc.SetRouterV2(ibcapi.NewRouter().AddRoute(transfertypes.PortID, transferv2.NewIBCModule(k.transfer)))
 	k.tendermint = tendermint.NewLightClientModule(a.Codec, k.ibc.ClientKeeper.GetStoreProvider())

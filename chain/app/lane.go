@@ -7,47 +7,58 @@ import (
 	"sync"
 
 	errorsmod "cosmossdk.io/errors"
-	abci "github.com/cometbft/cometbft/abci/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
-	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 
 	"github.com/starling-network/starling/chain/x/beacon"
-	"github.com/starling-network/starling/chain/x/training"
 )
 
-// What waits for a block that is no duty, at most: less than the pool of CometBFT holds (chain.Config), so that a duty always finds room.
+// What waits for a block that is no duty, at most: less than the pool of CometBFT holds (chain.Config), so that a duty
+// always finds room.
 const (
 	maxOrdinary      = 40_000
 	maxOrdinaryBytes = 40 << 20
 	maxDuties        = 16 // of an account; more of them are no duties
+
+	maxGranted      = 512 // of newcomers, free
+	maxGrantedBytes = 1 << 20
+	maxGrantedGas   = BlockGas / grantedPart * 4 // what is free in four blocks
+
+	maxOutsiders = 256 // accusations by accounts that work in no run; further ones are not duties
+	mostAccuse   = 8   // of them in a block before what comes in the order of the pool
 )
 
-// lane is what this node's pool of transactions holds, by sender, to propose duties before everything else: what members of runs and
-// parties of disputes have to say in time. It decides nothing that others check; what is in it was checked with its signature and its fee.
+// lane is what this node's pool of transactions holds, by sender, to propose duties before everything else: what
+// members of runs and parties of disputes have to say in time. It decides nothing that others check; what is in it was
+// checked with its signature and its fee.
 type lane struct {
 	mu       sync.Mutex
 	known    map[[sha256.Size]byte]*waiting
 	accounts map[string][]*waiting // in the order of their arrival, which is that of their sequences
 	duties   map[string]int        // how many of an account are duties
-	ordinary int
-	bytes    int // of the ordinary ones
+	ordinary share                 // what there is still room for
+	granted  share
+	outside  int
 	arrived  uint64
 }
 
 // waiting is a transaction that waits for a block.
 type waiting struct {
+	declared
 	tx       []byte
-	account  string
-	sequence uint64
-	rank     int // of a duty, the most urgent is 1; 0: none
+	charged  bool // this node asks for a fee for such
+	rank     int  // of a duty, the most urgent is 1; 0: none
+	outsider bool // the sender accuses a member of a run in which it does not work
 	arrived  uint64
 	until    uint64           // height after which it is void; 0: none
 	sight    *beacon.Sighting // of the move of a dispute; nil: it is none
 }
 
 func newLane() *lane {
-	return &lane{known: map[[sha256.Size]byte]*waiting{}, accounts: map[string][]*waiting{}, duties: map[string]int{}}
+	return &lane{
+		known: map[[sha256.Size]byte]*waiting{}, accounts: map[string][]*waiting{}, duties: map[string]int{},
+		ordinary: share{maxOrdinary, maxOrdinaryBytes, 1 << 63}, granted: share{maxGranted, maxGrantedBytes, maxGrantedGas},
+	}
 }
 
 // add takes a transaction that was checked. It is refused if it is no duty and too many others wait that are none.
@@ -58,17 +69,29 @@ func (l *lane) add(w waiting) error {
 	if l.known[key] != nil {
 		return nil
 	}
-	if w.rank > 0 && l.duties[w.account] >= maxDuties {
-		w.rank = 0
-	}
-	if w.rank == 0 {
-		if l.ordinary >= maxOrdinary || l.bytes+len(w.tx) > maxOrdinaryBytes {
-			return errorsmod.Wrapf(sdkerrors.ErrMempoolIsFull, "%d transactions of %d bytes wait", l.ordinary, l.bytes)
+	if w.rank > 0 && l.duties[w.account] >= maxDuties || w.outsider &&
+		(l.outside >= maxOutsiders || l.duties[w.account] > 0) {
+		if w.charged && w.fee == 0 {
+			return tooMany("%d duties of %s wait for a block", maxDuties, w.account)
 		}
-		l.ordinary++
-		l.bytes += len(w.tx)
-	} else {
+		w.rank, w.outsider = 0, false
+	}
+	switch {
+	case w.rank > 0:
 		l.duties[w.account]++
+	case !l.ordinary.fits(w.declared):
+		return errorsmod.Wrapf(sdkerrors.ErrMempoolIsFull, "%d transactions wait, and %d bytes more may",
+			maxOrdinary-l.ordinary.count, l.ordinary.bytes)
+	case w.grant() && !l.granted.fits(w.declared):
+		return tooMany("%d free transactions wait for a block", maxGranted-l.granted.count)
+	default:
+		l.ordinary.take(w.declared)
+		if w.grant() {
+			l.granted.take(w.declared)
+		}
+	}
+	if w.outsider {
+		l.outside++
 	}
 	l.arrived++
 	w.arrived = l.arrived
@@ -76,6 +99,9 @@ func (l *lane) add(w waiting) error {
 	l.accounts[w.account] = append(l.accounts[w.account], &w)
 	return nil
 }
+
+// grant reports whether it is free for a newcomer.
+func (w *waiting) grant() bool { return w.charged && w.fee == 0 && w.rank == 0 }
 
 // drop forgets a transaction that is in a block, or can no longer be.
 func (l *lane) drop(tx []byte) {
@@ -88,26 +114,37 @@ func (l *lane) drop(tx []byte) {
 	}
 	delete(l.known, key)
 	if w.rank == 0 {
-		l.ordinary--
-		l.bytes -= len(w.tx)
+		l.ordinary.give(w.declared)
+		if w.grant() {
+			l.granted.give(w.declared)
+		}
 	} else if l.duties[w.account]--; l.duties[w.account] == 0 {
 		delete(l.duties, w.account)
 	}
+	if w.outsider {
+		l.outside--
+	}
 	rest := slices.DeleteFunc(l.accounts[w.account], func(o *waiting) bool { return o == w })
+	for _, o := range rest { // the others have their turn first
+		l.arrived++
+		o.arrived = l.arrived
+	}
 	if l.accounts[w.account] = rest; len(rest) == 0 {
 		delete(l.accounts, w.account)
 	}
 }
 
-// first are the transactions that go before all others, of so many bytes: the duties, each after what its account sent before it. The
-// account with the most urgent one is first. An account whose transactions do not follow its sequence is passed over.
-func (l *lane) first(bytes int64, sequence func(account string) uint64) (txs [][]byte) {
+// first are the transactions that go before all others, as far as they fit: the duties, each after what its account
+// sent before it. The account with the most urgent one is first. An account whose transactions do not follow its
+// sequence is passed over. Of the accounts that work in no run, mostAccuse are served in a block.
+func (l *lane) first(fits func(declared) bool, sequence func(account string) uint64) (txs [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	type turn struct {
-		list []*waiting
-		rank int
-		at   uint64
+		list    []*waiting
+		rank    int
+		at      uint64
+		accuses bool
 	}
 	var turns []turn
 	for account := range l.duties {
@@ -116,21 +153,24 @@ func (l *lane) first(bytes int64, sequence func(account string) uint64) (txs [][
 			if w.rank > 0 {
 				t.list = l.accounts[account][:i+1]
 				if w.rank < t.rank {
-					t.rank, t.at = w.rank, w.arrived
+					t.rank, t.at, t.accuses = w.rank, w.arrived, w.outsider
 				}
 			}
 		}
 		turns = append(turns, t)
 	}
 	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.at, b.at)) })
+	accusations := 0
 	for _, t := range turns {
-		if len(t.list) == 0 {
+		if len(t.list) == 0 || t.accuses && accusations == mostAccuse {
 			continue
+		}
+		if t.accuses {
+			accusations++
 		}
 		next := sequence(t.list[0].account)
 		for _, w := range t.list {
-			if bytes -= int64(len(w.tx)) + 8; w.sequence != next || bytes < 0 {
-				bytes += int64(len(w.tx)) + 8
+			if w.sequence != next || !fits(w.declared) {
 				break
 			}
 			txs = append(txs, w.tx)
@@ -141,72 +181,34 @@ func (l *lane) first(bytes int64, sequence func(account string) uint64) (txs [][
 }
 
 // enters puts what passed every other check into the lane.
-type enters struct {
-	lane     *lane
-	training *training.Keeper
-}
+type enters struct{ app *App }
 
 // AnteHandle implements sdk.AnteDecorator.
 func (e enters) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
 	if !ctx.IsCheckTx() || ctx.IsReCheckTx() || simulate {
 		return next(ctx, tx, simulate)
 	}
-	w := waiting{tx: ctx.TxBytes()}
-	if signed, ok := tx.(authsigning.SigVerifiableTx); ok {
-		signers, err := signed.GetSigners()
-		if err != nil {
-			return ctx, err
-		}
-		signatures, err := signed.GetSignaturesV2()
-		if err != nil {
-			return ctx, err
-		}
-		if len(signers) == 1 && len(signatures) == 1 {
-			w.account, w.sequence = sdk.AccAddress(signers[0]).String(), signatures[0].Sequence
-			w.rank = e.rank(ctx, w.account, tx.GetMsgs())
-			w.look(ctx, e.training, tx)
+	price, err := e.app.price(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	w := waiting{declared: declare(tx, len(ctx.TxBytes())), tx: ctx.TxBytes()}
+	w.charged = e.app.asks(ctx, price, w.gas) > 0
+	if w.account != "" {
+		w.rank = e.app.rank(ctx, w.account, tx.GetMsgs())
+		w.look(ctx, e.app.keepers.training, tx)
+	}
+	if w.rank == 0 {
+		accuses, bonded := e.app.outsider(ctx, w.account, tx.GetMsgs())
+		switch {
+		case accuses && bonded:
+			w.outsider, w.rank = true, 2
+		case accuses:
+			w.outsider, w.rank = true, 3
 		}
 	}
-	if err := e.lane.add(w); err != nil {
+	if err := e.app.lane.add(w); err != nil {
 		return ctx, err
 	}
 	return next(ctx, tx, simulate)
-}
-
-// rank is that of the least urgent message; 0 if one is no duty.
-func (e enters) rank(ctx sdk.Context, account string, msgs []sdk.Msg) (rank int) {
-	for _, m := range msgs {
-		r := e.training.Duty(ctx, account, m)
-		if r == 0 {
-			return 0
-		}
-		rank = max(rank, r)
-	}
-	return rank
-}
-
-// prepareProposal proposes duties first, in at most three quarters of the block, then what the pool gives in its order.
-func (a *App) prepareProposal(ctx sdk.Context, req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
-	front := a.lane.first(req.MaxTxBytes/4*3, func(account string) uint64 {
-		address, err := sdk.AccAddressFromBech32(account)
-		if err != nil {
-			return 0
-		}
-		if known := a.keepers.accounts.GetAccount(ctx, address); known != nil {
-			return known.GetSequence()
-		}
-		return 0
-	})
-	taken := map[[sha256.Size]byte]bool{}
-	for _, tx := range front {
-		taken[sha256.Sum256(tx)] = true
-	}
-	for _, tx := range req.Txs {
-		if len(taken) == 0 || !taken[sha256.Sum256(tx)] {
-			front = append(front, tx)
-		}
-	}
-	of := *req
-	of.Txs = front
-	return a.keepers.beacon.PrepareProposal(ctx, &of)
 }

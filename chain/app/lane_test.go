@@ -8,13 +8,31 @@ import (
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 )
 
-// Fifty thousand transactions of a spammer come before the move of a dispute: most wait, the others are refused, and the move finds
-// room and is proposed first, after what its sender sent before it.
+// arrived is a transaction as it waits, of a spammer or of somebody with a duty.
+func arrived(tx, account string, sequence uint64, rank int) waiting {
+	return waiting{declared: declared{account: account, sequence: sequence, bytes: int64(len(tx)), gas: 1, fee: 1},
+		tx: []byte(tx), rank: rank, charged: true}
+}
+
+// inOrder lists the transactions that the lane proposes first, of at most that many bytes.
+func (l *lane) inOrder(bytes int64, sequences map[string]uint64) string {
+	left := share{1000, bytes, BlockGas}
+	return fmt.Sprintf("%s", l.first(func(d declared) bool {
+		if !left.fits(d) {
+			return false
+		}
+		left.take(d)
+		return true
+	}, func(a string) uint64 { return sequences[a] }))
+}
+
+// Fifty thousand transactions of a spammer come before the move of a dispute: most wait, the others are refused, and
+// the move finds room and is proposed first, after what its sender sent before it.
 func TestSpamKeepsNoMoveOut(t *testing.T) {
 	l := newLane()
 	refused := 0
 	for i := range 50_000 {
-		err := l.add(waiting{tx: fmt.Appendf(nil, "spam %d", i), account: fmt.Sprint("spammer ", i%2000), sequence: uint64(i / 2000)})
+		err := l.add(arrived(fmt.Sprint("spam ", i), fmt.Sprint("spammer ", i%2000), uint64(i/2000), 0))
 		if err != nil && !errors.Is(err, sdkerrors.ErrMempoolIsFull) {
 			t.Fatal(err)
 		}
@@ -27,34 +45,121 @@ func TestSpamKeepsNoMoveOut(t *testing.T) {
 	}
 	l.drop([]byte("spam 0"))
 	for _, w := range []waiting{
-		{tx: []byte("heartbeat"), account: "worker", sequence: 7},
-		{tx: []byte("commit"), account: "worker", sequence: 8, rank: 4},
-		{tx: []byte("move"), account: "challenger", sequence: 3, rank: 1},
-		{tx: []byte("after a gap"), account: "late", sequence: 2, rank: 1},
+		arrived("heartbeat", "worker", 7, 0), arrived("commit", "worker", 8, 4), arrived("move", "challenger", 3, 1),
+		arrived("after a gap", "late", 2, 1),
 	} {
 		if err := l.add(w); err != nil {
 			t.Fatalf("%s: %v", w.tx, err)
 		}
 	}
 	sequences := map[string]uint64{"worker": 7, "challenger": 3, "late": 1}
-	first := func(bytes int64) string {
-		return fmt.Sprintf("%s", l.first(bytes, func(a string) uint64 { return sequences[a] }))
-	}
-	if got := first(1 << 20); got != "[move heartbeat commit]" {
+	if got := l.inOrder(1<<20, sequences); got != "[move heartbeat commit]" {
 		t.Errorf("first are %s", got)
 	}
-	if got := first(15); got != "[move]" {
-		t.Errorf("first in 15 bytes are %s", got)
+	if got := l.inOrder(5, sequences); got != "[move]" {
+		t.Errorf("first in 5 bytes are %s", got)
 	}
 	l.drop([]byte("move"))
 	l.drop([]byte("commit"))
 	l.drop([]byte("after a gap"))
-	if got := first(1 << 20); got != "[]" {
+	if got := l.inOrder(1<<20, sequences); got != "[]" {
 		t.Errorf("after they are in a block, first are %s", got)
 	}
 	for i := range 2 * maxDuties {
-		if err := l.add(waiting{tx: fmt.Appendf(nil, "duty %d", i), account: "worker", sequence: uint64(8 + i), rank: 4}); errors.Is(err, sdkerrors.ErrMempoolIsFull) != (i > maxDuties) && i != maxDuties {
+		err := l.add(arrived(fmt.Sprint("duty ", i), "worker", uint64(8+i), 4))
+		if errors.Is(err, sdkerrors.ErrMempoolIsFull) != (i > maxDuties) && i != maxDuties {
 			t.Errorf("duty %d: %v", i, err)
 		}
+	}
+}
+
+// The pool is full of spam, and of accusations by strangers with coins for a bond: the challenge of an outsider with a
+// locked stake is proposed before all of them, after the moves of disputes, and strangers leave room for the duties of
+// members.
+func TestOutsidersChallengeIsProposedUnderSpam(t *testing.T) {
+	l := newLane()
+	sequences := map[string]uint64{}
+	for i := range maxOrdinary {
+		if err := l.add(arrived(fmt.Sprint("spam ", i), fmt.Sprint("spammer ", i), 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accuse := func(tx, account string, rank int) error {
+		w := arrived(tx, account, 0, rank)
+		w.outsider = true
+		return l.add(w)
+	}
+	for i := range maxOutsiders - 1 {
+		if err := accuse(fmt.Sprint("a", i), fmt.Sprint("stranger ", i), 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := accuse("challenge", "whistleblower", 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := accuse("too many", "late", 3); !errors.Is(err, sdkerrors.ErrMempoolIsFull) {
+		t.Errorf("one accusation more than wait: %v", err)
+	}
+	for _, w := range []waiting{arrived("move", "party", 0, 1), arrived("commit", "worker", 0, 4)} {
+		if err := l.add(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.inOrder(1<<20, sequences); got != "[move challenge a0 a1 a2 a3 a4 a5 a6 commit]" {
+		t.Errorf("first are %s", got)
+	}
+	l.drop([]byte("challenge"))
+	if err := accuse("another", "late", 3); err != nil {
+		t.Errorf("when one is in a block: %v", err)
+	}
+}
+
+// Ten thousand accounts that pay nothing have a bounded part of the pool, and leave the rest to who pays.
+func TestNewcomersFillNoPool(t *testing.T) {
+	l := newLane()
+	taken := 0
+	for i := range 10_000 {
+		w := arrived(fmt.Sprint("free ", i), fmt.Sprint("account ", i), 0, 0)
+		w.fee, w.gas = 0, 1_000_000
+		switch err := l.add(w); {
+		case err == nil:
+			taken++
+		case !errors.Is(err, sdkerrors.ErrInsufficientFee):
+			t.Fatal(err)
+		}
+	}
+	if taken != maxGrantedGas/1_000_000 {
+		t.Errorf("%d free transactions wait", taken)
+	}
+	for i := range maxOrdinary - taken {
+		if err := l.add(arrived(fmt.Sprint("paid ", i), fmt.Sprint("account ", i), 1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Who sends many duties has its turn after everybody had theirs.
+func TestDutiesTakeTurns(t *testing.T) {
+	l := newLane()
+	for i := range 3 {
+		for s := range 4 {
+			if err := l.add(arrived(fmt.Sprintf("%d.%d", i, s), fmt.Sprint("greedy ", i), uint64(s), 4)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.add(arrived("honest", "honest", 0, 4)); err != nil {
+		t.Fatal(err)
+	}
+	sequences := map[string]uint64{}
+	for block, want := range []string{"[0.0]", "[1.0]", "[2.0]"} {
+		if got := l.inOrder(3, sequences); got != want {
+			t.Fatalf("block %d has %s, not %s", block, got, want)
+		}
+		l.drop(fmt.Appendf(nil, "%d.0", block))
+		sequences[fmt.Sprint("greedy ", block)] = 1
+	}
+	if got := l.inOrder(6, sequences); got != "[honest]" {
+		t.Errorf("then comes %s", got)
 	}
 }

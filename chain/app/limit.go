@@ -11,33 +11,37 @@ import (
 
 // Limits of a transaction that pays no fee, whoever proposes the block, and of one that is simulated.
 const (
-	FreeGas      = 200_000_000 // more than the opening of the largest dispute takes
 	FreeMessages = 32
 	FreeBytes    = 4 << 20
 )
 
-// limited bounds what a transaction takes that costs its sender nothing: its gas, whatever limit it names, its messages and its
-// bytes. It follows the decorator that sets the gas meter.
+// limited bounds the gas of every transaction, and the messages and bytes of one that costs its sender nothing. It
+// follows the decorator that sets the gas meter.
 type limited struct{}
 
 // AnteHandle implements sdk.AnteDecorator.
 func (limited) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
 	paid, ok := tx.(sdk.FeeTx)
-	if ctx.BlockHeight() == 0 || ok && !paid.GetFee().IsZero() && !simulate {
+	if ctx.BlockHeight() == 0 {
+		return next(ctx, tx, simulate)
+	}
+	if ok && paid.GetGas() > MaxGas && !simulate {
+		return ctx, errorsmod.Wrapf(sdkerrors.ErrInvalidGasLimit, "%d units of gas, at most %d are taken in a transaction",
+			paid.GetGas(), MaxGas)
+	}
+	if ok && !paid.GetFee().IsZero() && !simulate {
 		return next(ctx, tx, simulate)
 	}
 	if n := len(tx.GetMsgs()); n > FreeMessages {
-		return ctx, errorsmod.Wrap(sdkerrors.ErrInvalidRequest, fmt.Sprintf("%d messages, at most %d are taken in a transaction without a fee", n, FreeMessages))
+		return ctx, errorsmod.Wrap(sdkerrors.ErrInvalidRequest,
+			fmt.Sprintf("%d messages, at most %d are taken in a transaction without a fee", n, FreeMessages))
 	}
 	if n := len(ctx.TxBytes()); n > FreeBytes {
-		return ctx, errorsmod.Wrap(sdkerrors.ErrTxTooLarge, fmt.Sprintf("%d bytes, at most %d are taken in a transaction without a fee", n, FreeBytes))
+		return ctx, errorsmod.Wrap(sdkerrors.ErrTxTooLarge,
+			fmt.Sprintf("%d bytes, at most %d are taken in a transaction without a fee", n, FreeBytes))
 	}
-	most := uint64(FreeGas)
 	if simulate {
-		most = SimulatedGas
-	}
-	if meter := ctx.GasMeter(); meter.Limit() > most || simulate {
-		ctx = ctx.WithGasMeter(storetypes.NewGasMeter(most))
+		ctx = ctx.WithGasMeter(storetypes.NewGasMeter(SimulatedGas))
 	}
 	return next(ctx, tx, simulate)
 }

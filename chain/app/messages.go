@@ -13,7 +13,8 @@ func fewMessages(transaction []byte) error {
 	err := fields(transaction, raw, func(b []byte) error {
 		return fields(b, body, func([]byte) error {
 			if n++; n > MaxMessages {
-				return errorsmod.Wrapf(sdkerrors.ErrInvalidRequest, "more than %d messages in one transaction; send several", MaxMessages)
+				return errorsmod.Wrapf(sdkerrors.ErrInvalidRequest, "more than %d messages in one transaction; send several",
+					MaxMessages)
 			}
 			return nil
 		})

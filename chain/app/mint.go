@@ -17,8 +17,8 @@ import (
 // blocksPerYear is of a block a second.
 const blocksPerYear = 365 * 24 * 3600
 
-// mint answers what explorers ask the SDK's module of inflation, which this chain does not have: its coins are made by the
-// schedule of rewards (chain/x/reward). The answers are the most that the schedule makes in a year.
+// mint answers what explorers ask the SDK's module of inflation, which this chain does not have: its coins are made by
+// the schedule of rewards (chain/x/reward). The answers are the most that the schedule makes in a year.
 type mint struct{ keepers *keepers }
 
 var _ minttypes.QueryServer = mint{}
@@ -37,7 +37,8 @@ func (m mint) Params(ctx context.Context, _ *minttypes.QueryParamsRequest) (*min
 }
 
 // Inflation answers with what a year makes, as a part of what there is.
-func (m mint) Inflation(ctx context.Context, _ *minttypes.QueryInflationRequest) (*minttypes.QueryInflationResponse, error) {
+func (m mint) Inflation(ctx context.Context,
+	_ *minttypes.QueryInflationRequest) (*minttypes.QueryInflationResponse, error) {
 	made, err := m.AnnualProvisions(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,8 @@ func (m mint) Inflation(ctx context.Context, _ *minttypes.QueryInflationRequest)
 }
 
 // AnnualProvisions answers with what a year of epochs like this one makes, in uzen.
-func (m mint) AnnualProvisions(ctx context.Context, _ *minttypes.QueryAnnualProvisionsRequest) (*minttypes.QueryAnnualProvisionsResponse, error) {
+func (m mint) AnnualProvisions(ctx context.Context,
+	_ *minttypes.QueryAnnualProvisionsRequest) (*minttypes.QueryAnnualProvisionsResponse, error) {
 	schedule, err := m.keepers.reward.Params(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,8 @@ func (m mint) AnnualProvisions(ctx context.Context, _ *minttypes.QueryAnnualProv
 	return &minttypes.QueryAnnualProvisionsResponse{AnnualProvisions: year.QuoInt64(params.EpochBlocks)}, nil
 }
 
-// grants answers what explorers ask the SDK's module of authorizations: the chain does not have it, so nobody grants any.
+// grants answers what explorers ask the SDK's module of authorizations: the chain does not have it, so nobody grants
+// any.
 type grants struct{}
 
 var _ authz.QueryServer = grants{}
@@ -76,16 +79,19 @@ func (grants) Grants(context.Context, *authz.QueryGrantsRequest) (*authz.QueryGr
 }
 
 // GranterGrants answers with none.
-func (grants) GranterGrants(context.Context, *authz.QueryGranterGrantsRequest) (*authz.QueryGranterGrantsResponse, error) {
+func (grants) GranterGrants(context.Context,
+	*authz.QueryGranterGrantsRequest) (*authz.QueryGranterGrantsResponse, error) {
 	return &authz.QueryGranterGrantsResponse{Pagination: &query.PageResponse{}}, nil
 }
 
 // GranteeGrants answers with none.
-func (grants) GranteeGrants(context.Context, *authz.QueryGranteeGrantsRequest) (*authz.QueryGranteeGrantsResponse, error) {
+func (grants) GranteeGrants(context.Context,
+	*authz.QueryGranteeGrantsRequest) (*authz.QueryGranteeGrantsResponse, error) {
 	return &authz.QueryGranteeGrantsResponse{Pagination: &query.PageResponse{}}, nil
 }
 
-// answerForAbsent registers the queries of the modules of the SDK that the chain does not have and that explorers ask for.
+// answerForAbsent registers the queries of the modules of the SDK that the chain does not have and that explorers ask
+// for.
 func (a *App) answerForAbsent() {
 	minttypes.RegisterQueryServer(a.GRPCQueryRouter(), mint{&a.keepers})
 	authz.RegisterQueryServer(a.GRPCQueryRouter(), grants{})

@@ -3,42 +3,49 @@ package app
 import (
 	"strings"
 
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	"github.com/cosmos/cosmos-sdk/x/auth/ante"
-	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
 )
 
-// FirstFree is how many transactions of an account need no fee where validators ask for one: who offers a machine has to
-// register it, have it measured and work for a round before it earns anything. For somebody who only wants to fill blocks they
-// are not free: an account exists once somebody has paid for a transaction that sends it coins.
-const FirstFree = 64
-
-// newcomers takes the first transactions of an account into the pool of a validator that asks for fees (chain.Config.GasPrice).
-// They have messages of this chain's own modules alone, and one signer.
-type newcomers struct{ accounts ante.AccountKeeper }
-
-// AnteHandle implements sdk.AnteDecorator.
-func (n newcomers) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
-	if ctx.IsCheckTx() && !ctx.MinGasPrices().IsZero() && n.free(ctx, tx) {
-		ctx = ctx.WithMinGasPrices(nil)
+// newcomer reports whether a transaction is one of the first of an account with the stake of a role, of this chain's
+// own messages alone. The one that registers the account is, too, if the coins of its stake are there. An account with
+// a few coins and no stake has nothing for free, however many of them somebody has.
+func (a *App) newcomer(ctx sdk.Context, d declared, msgs []sdk.Msg) bool {
+	if d.sequence >= FirstFree {
+		return false
 	}
-	return next(ctx, tx, simulate)
-}
-
-func (n newcomers) free(ctx sdk.Context, tx sdk.Tx) bool {
-	for _, m := range tx.GetMsgs() {
+	for _, m := range msgs {
 		if !strings.HasPrefix(sdk.MsgTypeURL(m), "/starling.") {
 			return false
 		}
 	}
-	signed, ok := tx.(authsigning.SigVerifiableTx)
-	if !ok {
+	if _, enough := a.keepers.registry.Firm(ctx, d.account); enough {
+		return true
+	}
+	first, ok := msgs[0].(*registrypb.MsgRegister)
+	return ok && first.Stake >= a.keepers.registry.Least(ctx) && a.has(ctx, d.account, first.Stake)
+}
+
+// has reports whether an account can spend an amount in uzen.
+func (a *App) has(ctx sdk.Context, account string, amount uint64) bool {
+	address, err := sdk.AccAddressFromBech32(account)
+	if err != nil {
 		return false
 	}
-	signers, err := signed.GetSigners()
-	if err != nil || len(signers) != 1 {
-		return false
+	free := ctx.WithGasMeter(storetypes.NewInfiniteGasMeter())
+	held := a.keepers.bank.SpendableCoins(free, address).AmountOf(adapter.Denom)
+	return !held.IsUint64() || held.Uint64() >= amount
+}
+
+// outsider reports whether a transaction accuses somebody in a run in which its account does not work, with the bond of
+// that behind it, and whether the bond is locked already.
+func (a *App) outsider(ctx sdk.Context, account string, msgs []sdk.Msg) (accuses, bonded bool) {
+	if account == "" || len(msgs) != 1 || !a.keepers.training.Accuses(ctx, account, msgs[0]) {
+		return false, false
 	}
-	a := n.accounts.GetAccount(ctx, signers[0])
-	return a != nil && a.GetSequence() < FirstFree
+	stake, bonded := a.keepers.registry.Firm(ctx, account)
+	return bonded || a.has(ctx, account, a.keepers.registry.Least(ctx)-stake), bonded
 }

@@ -13,8 +13,8 @@ import (
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 )
 
-// Limits of what anybody may ask an application without an account. Queries and simulations run beside consensus and not in its
-// turn (chain.Calls), so that what they may take in all is a few processors and not a block.
+// Limits of what anybody may ask an application without an account. Queries and simulations run beside consensus and
+// not in its turn (chain.Calls), so that what they may take in all is a few processors and not a block.
 const (
 	QueryGas       = 300_000_000 // of one query: about 100 MB read
 	SimulatedGas   = 300_000_000 // of one simulated transaction
@@ -25,7 +25,8 @@ const (
 )
 
 // ErrBusy is returned to who asks while others ask for all that may be answered at a time.
-var ErrBusy = errorsmod.Register("app", 2, "too many queries or simulations at a time: ask again, or ask a node of your own")
+var ErrBusy = errorsmod.Register("app", 2, "too many queries or simulations at a time: ask again, or ask a node of "+
+	"your own")
 
 // turns are the places of what may go on at a time.
 type turns chan struct{}
@@ -73,7 +74,8 @@ func (a *App) simulateQuery(tx []byte) *abci.ResponseQuery {
 // simulation takes the turn of a simulation. How many messages there are and what they take is bounded by limited.
 func (a *App) simulation(ctx context.Context, tx []byte) (back func(), err error) {
 	if len(tx) > SimulatedBytes {
-		return nil, errorsmod.Wrap(sdkerrors.ErrTxTooLarge, fmt.Sprintf("%d bytes, at most %d are simulated", len(tx), SimulatedBytes))
+		return nil, errorsmod.Wrap(sdkerrors.ErrTxTooLarge,
+			fmt.Sprintf("%d bytes, at most %d are simulated", len(tx), SimulatedBytes))
 	}
 	return a.simulated.take(ctx)
 }

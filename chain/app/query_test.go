@@ -53,13 +53,16 @@ func TestFloodOfSimulationsIsRefused(t *testing.T) {
 type payload struct {
 	sdk.FeeTx
 	messages int
+	gas      uint64
 	fee      sdk.Coins
 }
 
 func (p payload) GetMsgs() []sdk.Msg { return make([]sdk.Msg, p.messages) }
 func (p payload) GetFee() sdk.Coins  { return p.fee }
+func (p payload) GetGas() uint64     { return p.gas }
 
-// A transaction that pays nothing, or is only simulated, has a bounded number of messages, bytes and units of gas.
+// Every transaction has a bounded limit of gas. One that pays nothing, or is only simulated, has a bounded number of
+// messages and bytes.
 func TestWhatIsFreeIsBounded(t *testing.T) {
 	fee := sdk.NewCoins(sdk.NewInt64Coin("uzen", 1))
 	for name, c := range map[string]struct {
@@ -68,15 +71,19 @@ func TestWhatIsFreeIsBounded(t *testing.T) {
 		simulate bool
 		gas      uint64 // that it may take; 0: it is refused
 	}{
-		"paid":               {payload{messages: 1000, fee: fee}, 8 << 20, false, 1 << 40},
-		"free":               {payload{messages: FreeMessages}, FreeBytes, false, FreeGas},
-		"many messages":      {payload{messages: FreeMessages + 1}, 1, false, 0},
-		"many bytes":         {payload{messages: 1}, FreeBytes + 1, false, 0},
-		"simulated":          {payload{messages: 1, fee: fee}, 1, true, SimulatedGas},
+		"paid":               {payload{messages: 1000, gas: MaxGas, fee: fee}, 8 << 20, false, MaxGas},
+		"paid for a block":   {payload{messages: 1, gas: MaxGas + 1, fee: fee}, 1, false, 0},
+		"free":               {payload{messages: FreeMessages, gas: 7}, FreeBytes, false, 7},
+		"much gas":           {payload{messages: 1, gas: MaxGas + 1}, 1, false, 0},
+		"many messages":      {payload{messages: FreeMessages + 1, gas: 7}, 1, false, 0},
+		"many bytes":         {payload{messages: 1, gas: 7}, FreeBytes + 1, false, 0},
+		"simulated":          {payload{messages: 1, gas: 1 << 40, fee: fee}, 1, true, SimulatedGas},
 		"simulated messages": {payload{messages: 60_000, fee: fee}, 1, true, 0},
 	} {
-		ctx := sdk.Context{}.WithContext(t.Context()).WithBlockHeight(5).WithTxBytes(make([]byte, c.bytes)).WithGasMeter(storetypes.NewGasMeter(1 << 40))
-		got, err := limited{}.AnteHandle(ctx, c.tx, c.simulate, func(ctx sdk.Context, _ sdk.Tx, _ bool) (sdk.Context, error) { return ctx, nil })
+		ctx := sdk.Context{}.WithContext(t.Context()).WithBlockHeight(5).WithTxBytes(make([]byte,
+			c.bytes)).WithGasMeter(storetypes.NewGasMeter(c.tx.gas))
+		got, err := limited{}.AnteHandle(ctx, c.tx, c.simulate,
+			func(ctx sdk.Context, _ sdk.Tx, _ bool) (sdk.Context, error) { return ctx, nil })
 		switch {
 		case c.gas == 0 && err == nil:
 			t.Errorf("%s: taken", name)

@@ -2,8 +2,8 @@ package app
 
 import "sync"
 
-// generation is how many keys are remembered before those of the generation before them are forgotten: more than the pool of
-// transactions holds.
+// generation is how many keys are remembered before those of the generation before them are forgotten: more than the
+// pool of transactions holds.
 const generation = 1 << 13
 
 // recent is a map of the keys that were put last, of one generation to two. It may be used by many at once.

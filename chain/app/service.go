@@ -35,7 +35,8 @@ func (a *App) Service(c client.Context) error {
 	return nil
 }
 
-// RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. What is asked by gRPC waits for its turn, too.
+// RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. What is asked by gRPC waits for its turn,
+// too.
 func (a *App) RegisterGRPCServerWithSkipCheckHeader(s gogogrpc.Server, skip bool) {
 	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(inTurn{s, a.asked}, skip)
 }
@@ -51,7 +52,8 @@ func (l inTurn) RegisterService(d *grpc.ServiceDesc, handler any) {
 	of := *d
 	of.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
 	for i, m := range d.Methods {
-		of.Methods[i].Handler = func(server any, ctx context.Context, decode func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+		of.Methods[i].Handler = func(server any, ctx context.Context, decode func(any) error,
+			in grpc.UnaryServerInterceptor) (any, error) {
 			done, err := l.turns.take(ctx)
 			if err != nil {
 				return nil, status.Error(codes.ResourceExhausted, err.Error())
@@ -75,7 +77,8 @@ func (a *App) RegisterTendermintService(c client.Context) {
 
 // RegisterNodeService implements servertypes.Application.
 func (a *App) RegisterNodeService(c client.Context, cfg config.Config) {
-	nodeservice.RegisterNodeService(c, a.GRPCQueryRouter(), cfg, func() int64 { return a.CommitMultiStore().EarliestVersion() })
+	nodeservice.RegisterNodeService(c, a.GRPCQueryRouter(), cfg,
+		func() int64 { return a.CommitMultiStore().EarliestVersion() })
 }
 
 // RegisterAPIRoutes implements servertypes.Application: the routes of the HTTP interface.

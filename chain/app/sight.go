@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/training"
@@ -13,10 +12,11 @@ import (
 // maxLooked is how many moves that wait a vote looks at.
 const maxLooked = 4 * beacon.MaxSightings
 
-// look notes what a vote says of a transaction: the move of a dispute that it makes. One that is void at a time, or outside of its account's
-// sequence, is not spoken of: a block may leave it out with reason.
+// look notes what a vote says of a transaction: the move of a dispute that it makes. One that is void at a time, or
+// outside of its account's sequence, is not spoken of: a block may leave it out with reason.
 func (w *waiting) look(ctx sdk.Context, k *training.Keeper, tx sdk.Tx) {
-	if timed, ok := tx.(sdk.TxWithTimeoutTimeStamp); ok && !timed.GetTimeoutTimeStamp().IsZero() && timed.GetTimeoutTimeStamp().Unix() != 0 {
+	if timed, ok := tx.(sdk.TxWithTimeoutTimeStamp); ok && !timed.GetTimeoutTimeStamp().IsZero() &&
+		timed.GetTimeoutTimeStamp().Unix() != 0 {
 		return
 	}
 	if loose, ok := tx.(sdk.TxWithUnordered); ok && loose.GetUnordered() || w.rank != 1 {
@@ -30,14 +30,15 @@ func (w *waiting) look(ctx sdk.Context, k *training.Keeper, tx sdk.Tx) {
 	}
 }
 
-// seen are the moves of disputes that the next block after one of a height may have, each the next transaction of its account as far as
-// the lane knows.
+// seen are the moves of disputes that the next block after one of a height may have, each the next transaction of its
+// account as far as the lane knows.
 func (l *lane) seen(height int64) (all []beacon.Sighting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for account := range l.duties {
 		for _, w := range l.accounts[account] {
-			if w.sight != nil && w.rank == 1 && w.sequence == l.accounts[account][0].sequence && (w.until == 0 || w.until > uint64(height)) {
+			if w.sight != nil && w.rank == 1 && w.sequence == l.accounts[account][0].sequence &&
+				(w.until == 0 || w.until > uint64(height)) {
 				all = append(all, *w.sight)
 				break
 			}
@@ -55,20 +56,8 @@ func (a *App) sights(ctx sdk.Context, height int64) []beacon.Sighting {
 	})
 }
 
-// read is what a transaction says of its only signer.
-func (a *App) read(transaction []byte) (signer string, sequence uint64, ok bool) {
-	tx, err := a.Tx.TxDecoder()(transaction)
-	if err != nil {
-		return "", 0, false
-	}
-	signed, ok := tx.(authsigning.SigVerifiableTx)
-	if !ok {
-		return "", 0, false
-	}
-	signers, err := signed.GetSigners()
-	signatures, wrong := signed.GetSignaturesV2()
-	if err != nil || wrong != nil || len(signers) != 1 || len(signatures) != 1 {
-		return "", 0, false
-	}
-	return sdk.AccAddress(signers[0]).String(), signatures[0].Sequence, true
+// read is what a transaction says of its only signer, and its limit of gas.
+func (a *App) read(transaction []byte) (signer string, sequence, gas uint64, ok bool) {
+	d := a.declared(transaction)
+	return d.account, d.sequence, d.gas, d.account != ""
 }

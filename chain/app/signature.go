@@ -14,10 +14,10 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// signatures remembers which signatures were found right, so that one that was verified when its transaction came is not
-// verified again when a block has it. What is remembered is a digest of all that the answer depends on, the key, what is signed
-// and the signature: the answer is the same whether it is remembered or not. Only right ones are remembered, so that what is
-// forgotten for others has cost somebody an account and a signature.
+// signatures remembers which signatures were found right, so that one that was verified when its transaction came is
+// not verified again when a block has it. What is remembered is a digest of all that the answer depends on, the key,
+// what is signed and the signature: the answer is the same whether it is remembered or not. Only right ones are
+// remembered, so that what is forgotten for others has cost somebody an account and a signature.
 //
 // It also remembers the numbers of accounts, which are signed and never change, by their keys. With them it verifies
 // transactions before it is their turn.
@@ -31,7 +31,8 @@ type signatures struct {
 func (s *signatures) early(chain string, transaction []byte) {
 	var raw tx.TxRaw
 	var auth tx.AuthInfo
-	if raw.Unmarshal(transaction) != nil || len(raw.Signatures) != 1 || auth.Unmarshal(raw.AuthInfoBytes) != nil || len(auth.SignerInfos) != 1 {
+	if raw.Unmarshal(transaction) != nil || len(raw.Signatures) != 1 || auth.Unmarshal(raw.AuthInfoBytes) != nil ||
+		len(auth.SignerInfos) != 1 {
 		return
 	}
 	signer := auth.SignerInfos[0]
@@ -46,14 +47,15 @@ func (s *signatures) early(chain string, transaction []byte) {
 	if !ok {
 		return
 	}
-	text, err := (&tx.SignDoc{BodyBytes: raw.BodyBytes, AuthInfoBytes: raw.AuthInfoBytes, ChainId: chain, AccountNumber: number}).Marshal()
+	text, err := (&tx.SignDoc{BodyBytes: raw.BodyBytes, AuthInfoBytes: raw.AuthInfoBytes, ChainId: chain,
+		AccountNumber: number}).Marshal()
 	if err == nil {
 		key{&k, s}.VerifySignature(text, raw.Signatures[0])
 	}
 }
 
-// verifying are the accounts as the SDK's verification of signatures sees them: with keys that remember. Keys of other kinds,
-// and those of many together, are as they are.
+// verifying are the accounts as the SDK's verification of signatures sees them: with keys that remember. Keys of other
+// kinds, and those of many together, are as they are.
 type verifying struct {
 	ante.AccountKeeper
 	seen *signatures

@@ -42,7 +42,8 @@ func TestRemembersWhatItVerified(t *testing.T) {
 			{"shifted", secret, append(text, signature[0]), signature[1:], false},
 		} {
 			plain := c.secret.PubKey().(*secp256k1.PubKey)
-			if got := (key{plain, seen}).VerifySignature(c.text, c.signature); got != c.right || got != plain.VerifySignature(c.text, c.signature) {
+			if got := (key{plain, seen}).VerifySignature(c.text, c.signature); got != c.right ||
+				got != plain.VerifySignature(c.text, c.signature) {
 				t.Errorf("%s: verified %v, want %v", c.name, got, c.right)
 			}
 		}
@@ -86,7 +87,8 @@ func TestForgetsTheOldest(t *testing.T) {
 }
 
 // signed is a transaction of one signer, with what is signed and the signature.
-func signed(t testing.TB, secret *secp256k1.PrivKey, chain string, number uint64) (transaction, text, signature []byte) {
+func signed(t testing.TB, secret *secp256k1.PrivKey, chain string,
+	number uint64) (transaction, text, signature []byte) {
 	t.Helper()
 	e, err := wire.NewEncoding()
 	if err != nil {
@@ -94,20 +96,23 @@ func signed(t testing.TB, secret *secp256k1.PrivKey, chain string, number uint64
 	}
 	address := sdk.AccAddress(secret.PubKey().Address())
 	b := e.Tx.NewTxBuilder()
-	if err := b.SetMsgs(&banktypes.MsgSend{FromAddress: address.String(), ToAddress: address.String(), Amount: sdk.NewCoins(sdk.NewInt64Coin("uzen", 1))}); err != nil {
+	if err := b.SetMsgs(&banktypes.MsgSend{FromAddress: address.String(), ToAddress: address.String(),
+		Amount: sdk.NewCoins(sdk.NewInt64Coin("uzen", 1))}); err != nil {
 		t.Fatal(err)
 	}
 	sign := func(signature []byte) {
 		t.Helper()
 		if err := b.SetSignatures(signing.SignatureV2{
-			PubKey: secret.PubKey(), Sequence: 3, Data: &signing.SingleSignatureData{SignMode: signing.SignMode_SIGN_MODE_DIRECT, Signature: signature},
+			PubKey: secret.PubKey(), Sequence: 3,
+			Data: &signing.SingleSignatureData{SignMode: signing.SignMode_SIGN_MODE_DIRECT, Signature: signature},
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sign(nil)
 	text, err = authsigning.GetSignBytesAdapter(t.Context(), e.Tx.SignModeHandler(), signing.SignMode_SIGN_MODE_DIRECT,
-		authsigning.SignerData{Address: address.String(), ChainID: chain, AccountNumber: number, Sequence: 3, PubKey: secret.PubKey()}, b.GetTx())
+		authsigning.SignerData{Address: address.String(), ChainID: chain, AccountNumber: number, Sequence: 3,
+			PubKey: secret.PubKey()}, b.GetTx())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +126,8 @@ func signed(t testing.TB, secret *secp256k1.PrivKey, chain string, number uint64
 	return transaction, text, signature
 }
 
-// What is verified early is what the SDK verifies when it is the transaction's turn, and nothing that is wrong is remembered.
+// What is verified early is what the SDK verifies when it is the transaction's turn, and nothing that is wrong is
+// remembered.
 func TestVerifiesEarly(t *testing.T) {
 	secret := secp256k1.GenPrivKeyFromSecret([]byte("a"))
 	k := secret.PubKey().(*secp256k1.PubKey)
@@ -142,7 +148,8 @@ func TestVerifiesEarly(t *testing.T) {
 			s.numbers.put(string(k.Key), c.number)
 		}
 		s.early(c.chain, transaction)
-		if _, known := s.right.get(canon.Sum("starling/signature/1", k.Key, text, signature)); len(s.right.now) != c.right || known != (c.right == 1) {
+		if _, known := s.right.get(canon.Sum("starling/signature/1", k.Key, text, signature)); len(s.right.now) != c.right ||
+			known != (c.right == 1) {
 			t.Errorf("%s: %d are remembered, this one: %v", c.name, len(s.right.now), known)
 		}
 	}

@@ -28,9 +28,10 @@ const (
 // maxAhead is how many transactions of an account may be on their way before one that is simulated.
 const maxAhead = 1000
 
-// Simulate executes a transaction on a copy of the latest state and says what gas it takes. Unlike the SDK's it verifies the
-// signature, if there is one, and it is limited in bytes, messages and gas, the more without one; it reads nothing that a block or the check of a transaction writes. The
-// transactions that the account has on their way are taken as executed: a sequence up to maxAhead too high is no error.
+// Simulate executes a transaction on a copy of the latest state and says what gas it takes. Unlike the SDK's it
+// verifies the signature, if there is one, and it is limited in bytes, messages and gas, the more without one; it reads
+// nothing that a block or the check of a transaction writes. The transactions that the account has on their way are
+// taken as executed: a sequence up to maxAhead too high is no error.
 func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result, err error) {
 	done, err := a.simulation(context.Background(), transaction)
 	if err != nil {
@@ -69,8 +70,8 @@ func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result,
 	return gas, result, err
 }
 
-// copied is the context of a transaction that is simulated: the latest state, where the account of its signer has the sequence that
-// it claims.
+// copied is the context of a transaction that is simulated: the latest state, where the account of its signer has the
+// sequence that it claims.
 func (a *App) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 	// A block may be committed just now.
 	ctx, err := a.CreateQueryContextWithCheckHeader(0, false, false)
@@ -121,7 +122,9 @@ func (a *App) passed(ctx sdk.Context, tx sdk.Tx) (sdk.Context, error) {
 		return a.passing(ctx, tx, false)
 	}
 	if n, size := len(tx.GetMsgs()), len(ctx.TxBytes()); n > UnsignedMessages || size > UnsignedBytes {
-		return ctx, errorsmod.Wrapf(sdkerrors.ErrUnauthorized, "%d messages and %d bytes without a signature, at most %d and %d are simulated: sign it", n, size, UnsignedMessages, UnsignedBytes)
+		return ctx, errorsmod.Wrapf(sdkerrors.ErrUnauthorized,
+			"%d messages and %d bytes without a signature, at most %d and %d are simulated: sign it", n, size, UnsignedMessages,
+			UnsignedBytes)
 	}
 	return a.passing(ctx, tx, true)
 }

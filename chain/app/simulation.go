@@ -15,10 +15,11 @@ type Simulation struct {
 	Bank     bankkeeper.Keeper
 }
 
-// Simulation gives the modules to the SDK's simulation: those of the SDK as they simulate themselves, with accounts of a genesis, and
-// others as they are given, by name.
+// Simulation gives the modules to the SDK's simulation: those of the SDK as they simulate themselves, with accounts of
+// a genesis, and others as they are given, by name.
 func (a *App) Simulation(accounts authtypes.RandomGenesisAccountsFn, others ...module.AppModuleSimulation) Simulation {
-	given := map[string]module.AppModuleSimulation{authtypes.ModuleName: auth.NewAppModule(a.Codec, a.keepers.accounts.AccountKeeper, accounts, nil)}
+	given := map[string]module.AppModuleSimulation{authtypes.ModuleName: auth.NewAppModule(a.Codec,
+		a.keepers.accounts.AccountKeeper, accounts, nil)}
 	for _, m := range others {
 		given[m.(module.HasName).Name()] = m
 	}

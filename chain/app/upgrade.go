@@ -9,8 +9,8 @@ import (
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 )
 
-// Upgrade is a change of the rules of a running chain. A proposal names it and its height; there every application stops that
-// does not know it, and the others change what is stored and go on.
+// Upgrade is a change of the rules of a running chain. A proposal names it and its height; there every application
+// stops that does not know it, and the others change what is stored and go on.
 type Upgrade struct {
 	Name   string
 	Stores storetypes.StoreUpgrades          // that it adds, renames or deletes
@@ -33,14 +33,15 @@ func (a *App) upgrades(c Config, configurator module.Configurator) (err error) {
 		}
 	}
 	for _, u := range list {
-		a.keepers.upgrade.SetUpgradeHandler(u.Name, func(ctx context.Context, _ upgradetypes.Plan, from module.VersionMap) (module.VersionMap, error) {
-			if u.Apply != nil {
-				if err := u.Apply(ctx, a); err != nil {
-					return nil, fmt.Errorf("app: upgrade %s: %w", u.Name, err)
+		a.keepers.upgrade.SetUpgradeHandler(u.Name,
+			func(ctx context.Context, _ upgradetypes.Plan, from module.VersionMap) (module.VersionMap, error) {
+				if u.Apply != nil {
+					if err := u.Apply(ctx, a); err != nil {
+						return nil, fmt.Errorf("app: upgrade %s: %w", u.Name, err)
+					}
 				}
-			}
-			return a.modules.RunMigrations(ctx, configurator, from)
-		})
+				return a.modules.RunMigrations(ctx, configurator, from)
+			})
 		if u.Name == waiting.Name {
 			a.SetStoreLoader(upgradetypes.UpgradeStoreLoader(waiting.Height, &u.Stores))
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// The first state of a replica is named by the roots of what it is made from, which both parties agree on. What is made of them,
-// the checkpoint less what was handed on, or less the place of the replica in it, is what the first step reads: an input that is disputed tile by tile.
+// The first state of a replica is named by the roots of what it is made from, which both parties agree on. What is made
+// of them, the checkpoint less what was handed on, or less the place of the replica in it, is what the first step
+// reads: an input that is disputed tile by tile.
 
 // beginPayload shows what a tile of a parameter that a replica begins with is made from.
 type beginPayload struct {
@@ -58,8 +59,7 @@ func (r *Referee) begin(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, err
 	}
 	begun := minus(base, left)
-	what := "what the unit begins with of " + op.Name
-	return r.made(c, 1, what, p.Before, func([]byte) ([]byte, error) { return tensor.FromF32(begun, len(begun)).Leaf(0), nil })
+	return r.made(c, 1, p.Before, func([]byte) ([]byte, error) { return tensor.FromF32(begun, len(begun)).Leaf(0), nil })
 }
 
 // begin brings what a tile of a parameter that a replica begins with is made from.

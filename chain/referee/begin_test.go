@@ -58,7 +58,8 @@ func (c *court) play(lie run.Commitment, segment uint32, asserter, challenger di
 	return playDuty(c.t, c.task, c.duty(lie), segment, asserter, challenger, spy)
 }
 
-// caught reports a liar that was not caught by a question of this kind, and payloads with a changed byte that are taken.
+// caught reports a liar that was not caught by a question of this kind, and payloads with a changed byte that are
+// taken.
 func (c *court) caught(what string, kind dispute.Kind, g dispute.Game) {
 	c.t.Helper()
 	if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(kind) {
@@ -84,11 +85,16 @@ func (c *court) acquitted(what string, g dispute.Game) {
 func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 	all := map[string]*train.Task{}
 	for name, x := range map[string]train.Exchange{
-		"random elements": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Pick: 32, Carry: 4},
-		"fragments":       {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Carry: 4},
-		"overlap":         {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Overlap: 0.75, Carry: 4},
-		"late fragments":  {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Overlap: 0.75, Carry: 4},
-		"pairs":           {Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: 2, Topology: "complete"},
+		"random elements": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
+			Pick: 32, Carry: 4},
+		"fragments": {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
+			Fragments: 2, Carry: 4},
+		"overlap": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
+			Overlap: 0.75, Carry: 4},
+		"late fragments": {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
+			Fragments: 2, Overlap: 0.75, Carry: 4},
+		"pairs": {Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5,
+			Pairs: 2, Topology: "complete"},
 	} {
 		all[name] = respecified(plain, func(s *train.Spec) { s.Exchange = x })
 		if err := all[name].Spec.Check(); err != nil {
@@ -98,8 +104,8 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 	return all
 }
 
-// Where units are replicas, who lies about what one begins with, about its update, or about what it hands on loses, whichever
-// tensor the lie is in and whether it is exchanged in the round, and who does not wins.
+// Where units are replicas, who lies about what one begins with, about its update, or about what it hands on loses,
+// whichever tensor the lie is in and whether it is exchanged in the round, and who does not wins.
 func TestReplicas(t *testing.T) {
 	plain, start := job(t, tiny)
 	for name, task := range replicas(t, plain) {

@@ -11,10 +11,10 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// What a unit hands on is what its update left out: what was to be sent, without what was sent. Of a replica that is where it has
-// come to, beside the checkpoint. A part of it is made from the
-// same as the update, and from the payload that both parties agree on. Where rounds overlap it is a share of what was to be sent, and
-// nothing need be known of the payload; of a parameter of which nothing is sent, what was to be sent.
+// What a unit hands on is what its update left out: what was to be sent, without what was sent. Of a replica that is
+// where it has come to, beside the checkpoint. A part of it is made from the same as the update, and from the payload
+// that both parties agree on. Where rounds overlap it is a share of what was to be sent, and nothing need be known of
+// the payload; of a parameter of which nothing is sent, what was to be sent.
 
 // carryPayload shows what a part of what a parameter hands on is made from.
 type carryPayload struct {
@@ -84,8 +84,7 @@ func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	what := fmt.Sprintf("part %d of %d of what %q hands on", c.Part+1, parts, r.names[c.Index])
-	return rule(what, carried(shape, done, left, c.Part+1 == parts), c.Output), nil
+	return rule(carried(shape, done, left, c.Part+1 == parts), c.Output), nil
 }
 
 // handOn makes what is handed on of elements lo up to hi of what is to be sent of a parameter.

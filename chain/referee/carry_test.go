@@ -67,22 +67,25 @@ func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
 	return run.Commitment{Segments: segments, Update: update.Root(), Carried: run.Carried{Root: on.Root()}}
 }
 
-// Where units hand on what their updates leave out, who lies about an update or about what is handed on loses, whatever the
-// codec and whichever tensor, and who does not wins; a challenger that started from something else cannot even ask.
+// Where units hand on what their updates leave out, who lies about an update or about what is handed on loses, whatever
+// the codec and whichever tensor, and who does not wins; a challenger that started from something else cannot even ask.
 func TestWhatAUnitHandsOn(t *testing.T) {
 	wide := tiny
-	wide.width, wide.batch, wide.steps, wide.segment = 272, 1, 1, 1 // whose embeddings are sent in two parts, and transformed across them
+	// whose embeddings are sent in two parts, and transformed across them
+	wide.width, wide.batch, wide.steps, wide.segment = 272, 1, 1, 1
 	for name, x := range map[string]struct {
 		size
 		codec, transform string
 	}{
 		"sparse, 2 bits": {tiny, codec.TopKName(82, 2), ""}, "sparse, 16 bits": {tiny, codec.TopKName(300, 16), ""},
 		"int8": {tiny, codec.Int8, ""}, "fp4": {tiny, codec.E3M0, ""}, "sign": {tiny, codec.Sign, ""},
-		"frequencies": {tiny, codec.TopKName(82, 16), codec.Waves}, "frequencies in parts": {wide, codec.TopKName(82, 2), codec.Waves},
+		"frequencies":          {tiny, codec.TopKName(82, 16), codec.Waves},
+		"frequencies in parts": {wide, codec.TopKName(82, 2), codec.Waves},
 	} {
 		plain, start := job(t, x.size)
 		task := respecified(plain, func(s *train.Spec) {
-			s.Exchange = train.Exchange{Codec: x.codec, Transform: x.transform, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 4}
+			s.Exchange = train.Exchange{Codec: x.codec, Transform: x.transform, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1,
+				Feedback: 0.95, Carry: 4}
 		})
 		if err := errors.Join(task.Spec.Check(), updatesFit(task.Spec, task.Step, new(checked))); err != nil {
 			t.Fatal(err)
@@ -128,10 +131,12 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 						t.Errorf("%s, %s of parameter %d: byte %d of %d changed: %+v, %v", name, k, index, i, len(payload), ruling, err)
 					}
 				}
-				if g := play(right, segment, honest, twister{NewWitness(task, &base, unit, from, shardTokens), k, index}); g.Verdict.AsserterLies {
+				if g := play(right, segment, honest,
+					twister{NewWitness(task, &base, unit, from, shardTokens), k, index}); g.Verdict.AsserterLies {
 					t.Errorf("%s: an honest worker lost about %s of parameter %d: %+v", name, k, index, *g.Verdict)
 				}
-				if g := play(right, segment, honest, NewWitness(task, &base, unit, nil, shardTokens)); g.Verdict.AsserterLies || g.Verdict.Reason != dispute.BadLeaf {
+				if g := play(right, segment, honest, NewWitness(task, &base, unit, nil, shardTokens)); g.Verdict.AsserterLies ||
+					g.Verdict.Reason != dispute.BadLeaf {
 					t.Errorf("%s: a challenger that starts from nothing, about %s: %+v", name, k, *g.Verdict)
 				}
 			}
@@ -165,7 +170,8 @@ func TestPartsOfWhatIsHandedOn(t *testing.T) {
 		for part := range s.handsOnParts() {
 			lo, hi := s.handsOnRange(part)
 			got := carried(shape, done, x.F32()[lo:hi], part+1 == s.handsOnParts())
-			if want := (progress{Done: x.Tree().Frontier(hi * 4 / tensor.LeafBytes)}).digest(); part < 2 && got != want || part == 2 && got != x.Root() {
+			if want := (progress{Done: x.Tree().Frontier(hi * 4 / tensor.LeafBytes)}).digest(); part < 2 && got != want ||
+				part == 2 && got != x.Root() {
 				t.Errorf("%s: part %d leads to something else", name, part)
 			}
 		}

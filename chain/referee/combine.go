@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
@@ -35,40 +34,8 @@ type sentPayload struct {
 	Cover   []canon.Digest `cbor:"2,keyasint"` // of the payload in codec.Update.Tree
 }
 
-// Refutable reports why a wrong checkpoint of a job could not be shown to be wrong by one tile: its rule of aggregation looks at
-// whole updates, or a tile of all its updates is larger than MaxRefutation.
-func Refutable(s *train.Spec, p *program.Program) error {
-	if err := slice.Check(s.Exchange); err != nil {
-		return err
-	}
-	names := train.Params(p)
-	state, err := outer.State(s.Exchange)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if size := refutationBytes(s, paramShape(p, n), len(names), state); size > MaxRefutation {
-			return fmt.Errorf("%w: a tile of %q in the updates of %d units needs %d bytes, at most %d are taken", ErrTooLarge, n, s.Units, size, MaxRefutation)
-		}
-	}
-	return nil
-}
-
-// refutationBytes bounds the payload of a refutation about a parameter of this shape.
-func refutationBytes(s *train.Spec, shape tensor.Shape, names, state int) int {
-	const path = 5 * (canon.Fanout - 1) * encodedDigest // the cover of a run of leaves, at most
-	each, err := codec.Tile(s.Exchange.Codec, shape)
-	if err != nil {
-		return MaxRefutation + 1
-	}
-	c, _ := codec.ByName(s.Exchange.Codec)
-	tile := tensor.Make(tensor.Float32, each)
-	sent := min(codec.Size(c, shape), codec.Size(c, tile)+2*tensor.LeafBytes)
-	return 2*(1+state)*names*encodedDigest + (2+state)*(tile.Bytes()+path) + int(s.Units)*(sent+2*path)
-}
-
-// Refute answers whether a payload shows that a checkpoint which members attested is not the one that its updates lead to, and
-// says what it shows. The payload may be anybody's. An error that wraps ErrPayload says why it shows nothing.
+// Refute answers whether a payload shows that a checkpoint which members attested is not the one that its updates lead
+// to, and says what it shows. The payload may be anybody's. An error that wraps ErrPayload says why it shows nothing.
 func (r *Referee) Refute(c run.Combination, payload []byte) (string, error) {
 	if err := slice.Check(r.spec.Exchange); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrPayload, err)
@@ -97,7 +64,8 @@ func (r *Referee) Refute(c run.Combination, payload []byte) (string, error) {
 	if slices.EqualFunc(own.F32(), claimed, sameBits) {
 		return "", wrong("elements %d to %d of %s are what the updates lead to", t.lo, t.hi, t.name)
 	}
-	return fmt.Sprintf("elements %d to %d of %s of checkpoint %d are not what the updates lead to", t.lo, t.hi, t.name, c.Next.Round), nil
+	return fmt.Sprintf("elements %d to %d of %s of checkpoint %d are not what the updates lead to", t.lo, t.hi, t.name,
+		c.Next.Round), nil
 }
 
 // attestedTile is a tile of a tensor of a checkpoint.
@@ -109,7 +77,8 @@ type attestedTile struct {
 	lo, hi    int // elements
 }
 
-// tileOf finds the tile that a payload is about, and holds the roots that the payload brings to those of the combination.
+// tileOf finds the tile that a payload is about, and holds the roots that the payload brings to those of the
+// combination.
 func (r *Referee) tileOf(c run.Combination, p combinationPayload) (t attestedTile, err error) {
 	n := len(r.names) * (1 + r.outer)
 	switch {
@@ -120,7 +89,8 @@ func (r *Referee) tileOf(c run.Combination, p combinationPayload) (t attestedTil
 	case int64(p.Tensor) >= int64(n):
 		return t, wrong("a checkpoint has no tensor %d", p.Tensor)
 	case len(p.Before) != 1+r.outer || len(p.Updates) != len(c.Updates):
-		return t, wrong("%d tensors of the base and %d updates, wanted %d and %d", len(p.Before), len(p.Updates), 1+r.outer, len(c.Updates))
+		return t, wrong("%d tensors of the base and %d updates, wanted %d and %d", len(p.Before), len(p.Updates), 1+r.outer,
+			len(c.Updates))
 	}
 	t.list, t.parameter = int(p.Tensor)/len(r.names), int(p.Tensor)%len(r.names)
 	t.name = r.names[t.parameter]
@@ -172,8 +142,9 @@ func (r *Referee) recombine(c run.Combination, p combinationPayload, t attestedT
 
 func flat(x []float32) []*tensor.Tensor { return []*tensor.Tensor{tensor.FromF32(x, len(x))} }
 
-// Refutation returns the payload that shows an attested checkpoint to be wrong: right is the one that the base and the updates lead to,
-// each given as the tensors that its root is made of. ErrPayload says that they do not differ, or not in their tensors.
+// Refutation returns the payload that shows an attested checkpoint to be wrong: right is the one that the base and the
+// updates lead to, each given as the tensors that its root is made of. ErrPayload says that they do not differ, or not
+// in their tensors.
 func Refutation(s *train.Spec, base, right, attested *train.Checkpoint, updates []*codec.Update) ([]byte, error) {
 	if err := slice.Check(s.Exchange); err != nil {
 		return nil, err
@@ -217,7 +188,8 @@ func difference(x, y *tensor.Tensor) int {
 }
 
 // fill brings what elements lo up to hi of the tensor are made from.
-func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint, updates []*codec.Update, lo, hi int) ([]byte, error) {
+func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint, updates []*codec.Update, lo,
+	hi int) ([]byte, error) {
 	n := len(base.Names)
 	parameter := int(p.Tensor) % n
 	shape := base.Params[parameter].Shape
@@ -236,7 +208,8 @@ func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint
 	for _, u := range updates {
 		var sent sentPayload
 		payload := u.Payloads[parameter]
-		if sent.Excerpt, err = codec.ExcerptOf(s.Exchange.Codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
+		if sent.Excerpt, err = codec.ExcerptOf(s.Exchange.Codec, shape, lo, hi, payload,
+			codec.PayloadTree(payload)); err != nil {
 			return nil, err
 		}
 		if sent.Cover, err = u.Tree().Cover([]int{parameter}); err != nil {

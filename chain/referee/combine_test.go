@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -119,13 +120,13 @@ var combined = []train.Exchange{
 	{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
 }
 
-// One element of one tensor of an attested checkpoint that its updates do not lead to is shown by the tile that it lies in,
-// for every kind of exchange of which a tile follows from tiles.
+// One element of one tensor of an attested checkpoint that its updates do not lead to is shown by the tile that it lies
+// in, for every kind of exchange of which a tile follows from tiles.
 func TestWrongCheckpointIsRefuted(t *testing.T) {
 	for _, x := range combined {
 		t.Run(fmt.Sprint(x.Codec, " ", x.Rule, " ", x.Outer), func(t *testing.T) {
 			r := roundOf(t, size{layers: 1, width: 48, heads: 2, batch: 2, length: 8, steps: 7, segment: 3}, x)
-			if err := Refutable(r.Spec, r.Step); err != nil {
+			if err := refutable(r.Spec, r.Step); err != nil {
 				t.Fatal(err)
 			}
 			tensors := r.next.Tensors()
@@ -136,7 +137,8 @@ func TestWrongCheckpointIsRefuted(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if most := refutationBytes(r.Spec, r.base.Params[at%len(r.base.Names)].Shape, len(r.base.Names), len(r.base.Outer)); len(payload) > most {
+					if most := refutationBytes(r.Spec, r.base.Params[at%len(r.base.Names)].Shape, len(r.base.Names),
+						len(r.base.Outer)); len(payload) > most {
 						t.Errorf("a payload of %d bytes, bounded by %d", len(payload), most)
 					}
 					what, err := r.referee().Refute(r.attests(wrong), payload)
@@ -201,7 +203,7 @@ func TestWhatCannotBeRefuted(t *testing.T) {
 	r := roundOf(t, tiny, combined[0])
 	spec := *r.Spec
 	spec.Exchange.Rule = aggregate.Krum
-	if err := Refutable(&spec, r.Step); !errors.Is(err, slice.ErrRule) {
+	if err := refutable(&spec, r.Step); !errors.Is(err, slice.ErrRule) {
 		t.Errorf("a rule that looks at whole updates: %v", err)
 	}
 	if _, err := newReferee(&spec, r.Step).Refute(r.claim, nil); !errors.Is(err, ErrPayload) {
@@ -209,7 +211,8 @@ func TestWhatCannotBeRefuted(t *testing.T) {
 	}
 	spec = *r.Spec
 	spec.Exchange.Codec, spec.Units = codec.Float32, 1000
-	large, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 128, "n_head": 2, "n_positions": 8, "vocab_size": 256})
+	large, err := model.Parse(model.GPT2,
+		map[string]any{"n_layer": 1, "n_embd": 128, "n_head": 2, "n_positions": 8, "vocab_size": 256})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +220,7 @@ func TestWhatCannotBeRefuted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Refutable(&spec, step); !errors.Is(err, ErrTooLarge) {
+	if err := refutable(&spec, step); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a thousand whole updates: %v", err)
 	}
 }
@@ -236,4 +239,37 @@ func FuzzRefute(f *testing.F) {
 			t.Errorf("the right checkpoint is refuted: %s", what)
 		}
 	})
+}
+
+// refutable reports why a wrong checkpoint of a job could not be shown to be wrong by one tile: its rule of aggregation
+// looks at whole updates, or a tile of all its updates is larger than MaxRefutation.
+func refutable(s *train.Spec, p *program.Program) error {
+	if err := slice.Check(s.Exchange); err != nil {
+		return err
+	}
+	names := train.Params(p)
+	state, err := outer.State(s.Exchange)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if size := refutationBytes(s, paramShape(p, n), len(names), state); size > MaxRefutation {
+			return fmt.Errorf("%w: a tile of %q in the updates of %d units needs %d bytes, at most %d are taken", ErrTooLarge,
+				n, s.Units, size, MaxRefutation)
+		}
+	}
+	return nil
+}
+
+// refutationBytes bounds the payload of a refutation about a parameter of this shape.
+func refutationBytes(s *train.Spec, shape tensor.Shape, names, state int) int {
+	const path = 5 * (canon.Fanout - 1) * encodedDigest // the cover of a run of leaves, at most
+	each, err := codec.Tile(s.Exchange.Codec, shape)
+	if err != nil {
+		return MaxRefutation + 1
+	}
+	c, _ := codec.ByName(s.Exchange.Codec)
+	tile := tensor.Make(tensor.Float32, each)
+	sent := min(codec.Size(c, shape), codec.Size(c, tile)+2*tensor.LeafBytes)
+	return 2*(1+state)*names*encodedDigest + (2+state)*(tile.Bytes()+path) + int(s.Units)*(sent+2*path)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-// An operator that no output depends on is traced and disputed all the same. If no part of it can be shown, the verifier who finds a
-// lie there could not move, and neither could a worker who is accused: there is no referee for such a job, and no dispute about it.
+// An operator that no output depends on is traced and disputed all the same. If no part of it can be shown, the
+// verifier who finds a lie there could not move, and neither could a worker who is accused: there is no referee for
+// such a job, and no dispute about it.
 func TestJobWhoseDisputesCannotBePlayedHasNoReferee(t *testing.T) {
 	task, _ := job(t, tiny)
 	p := *task.Step

@@ -28,7 +28,8 @@ func adapterJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(adapted, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}, tiny.batch, tiny.length)
+	step, err := model.TrainStep(adapted, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}, tiny.batch,
+		tiny.length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestOtherFrozenTensor(t *testing.T) {
 		other.Frozen[i].F32()[0] += 1
 		liar := vouch(t, compile(t, &other), base, unit, nil)
 		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
-		said := g.Log[len(g.Log)-1].Line
+		said := g.Text(g.Log[len(g.Log)-1], Names(task.Spec, task.Step))
 		if !g.Verdict.AsserterLies || !strings.Contains(said, train.Param+train.Frozen(task.Step)[i]) {
 			t.Errorf("frozen tensor %d: verdict %+v: %s", i, g.Verdict, said)
 		}
@@ -98,7 +99,8 @@ func TestForgedAnchor(t *testing.T) {
 	task, base := jobOf(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1})
 	r, w := newReferee(task.Spec, task.Step), NewWitness(task, base, unit, nil, shardTokens)
 	name := train.Anchor + train.Params(task.Step)[1]
-	c, prove := operatorClaim(t, w, base, 2, slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Name == name }), 0)
+	c, prove := operatorClaim(t, w, base, 2,
+		slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Name == name }), 0)
 	payload, err := w.Leaf(c, prove)
 	if err != nil {
 		t.Fatal(err)

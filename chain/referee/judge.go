@@ -17,8 +17,9 @@ import (
 // The payloads. Lists of roots are in the order in which train.StateRoot and train.CheckpointRoot take them.
 type (
 	startPayload struct { // also for an Input that the unit began with
-		Checkpoint []canon.Digest `cbor:"1,keyasint"`           // roots of its tensors
-		From       []canon.Digest `cbor:"2,keyasint,omitempty"` // roots of what was handed on to the unit, if it begins with some of it
+		Checkpoint []canon.Digest `cbor:"1,keyasint"` // roots of its tensors
+		// roots of what was handed on to the unit, if it begins with some of it
+		From []canon.Digest `cbor:"2,keyasint,omitempty"`
 	}
 	bindingPayload struct {
 		Outputs []canon.Digest `cbor:"1,keyasint"` // roots of the outputs of all operators
@@ -86,15 +87,12 @@ func decode(payload []byte, v any) error {
 }
 
 // rule compares what follows with what is claimed.
-func rule(what string, right, claimed canon.Digest) dispute.Ruling {
-	r := dispute.Ruling{Right: right == claimed}
-	if r.Right {
-		r.What = fmt.Sprintf("%s is %s, as the worker claims", what, right.Short())
-	} else {
-		r.What = fmt.Sprintf("%s is %s, the worker claims %s", what, right.Short(), claimed.Short())
-	}
-	return r
+func rule(right, claimed canon.Digest) dispute.Ruling {
+	return dispute.Ruling{Right: right == claimed, Computed: right}
 }
+
+// nothing is the ruling about what cannot be made: no claim of it is right.
+var nothing = dispute.Ruling{}
 
 func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
 	var p startPayload
@@ -119,11 +117,11 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if !below(r.spec, c) {
 		left = nil
 	}
-	return rule("the state at the start", r.startRoot(p.Checkpoint[:n], moments, left), c.After), nil
+	return rule(r.startRoot(p.Checkpoint[:n], moments, left), c.After), nil
 }
 
-// startRoot is the root of the first inner state: the parameters of the checkpoint, and the moments, zero if there are none; of a
-// replica, beside what it begins below the parameters.
+// startRoot is the root of the first inner state: the parameters of the checkpoint, and the moments, zero if there are
+// none; of a replica, beside what it begins below the parameters.
 func (r *Referee) startRoot(params, moments, left []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
@@ -167,29 +165,28 @@ func (r *Referee) binding(c dispute.Claim, payload []byte) (dispute.Ruling, erro
 			roots[i] = p.Outputs[o.Value]
 		}
 	}
-	return rule(fmt.Sprintf("the state that the outputs of step %d make", c.Step+1), train.StateRoot(c.Step+1, roots), c.After), nil
+	return rule(train.StateRoot(c.Step+1, roots), c.After), nil
 }
 
 // input answers for operators that read what is given to a step.
 func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
-	what := fmt.Sprintf("input %q of step %d", name, c.Step+1)
 	lr, c1, c2 := r.spec.Scalars(c.Round, c.Unit, c.Step)
 	switch name {
 	case "tokens":
-		return r.tokens(c, what, payload)
+		return r.tokens(c, payload)
 	case "lr":
-		return rule(what, tensor.Scalar(lr).Root(), c.Output), nil
+		return rule(tensor.Scalar(lr).Root(), c.Output), nil
 	case "c1":
-		return rule(what, tensor.Scalar(c1).Root(), c.Output), nil
+		return rule(tensor.Scalar(c1).Root(), c.Output), nil
 	case "c2":
-		return rule(what, tensor.Scalar(c2).Root(), c.Output), nil
+		return rule(tensor.Scalar(c2).Root(), c.Output), nil
 	}
 	if n, ok := strings.CutPrefix(name, train.Anchor); ok {
-		return r.anchor(c, what, n, payload)
+		return r.anchor(c, n, payload)
 	}
 	i, ok := r.index[name]
 	if !ok {
-		return r.frozen(c, what, name, payload)
+		return r.frozen(c, name, payload)
 	}
 	var p statePayload
 	if err := decode(payload, &p); err != nil {
@@ -198,11 +195,11 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	if err := r.isPrior(c, p.State); err != nil {
 		return dispute.Ruling{}, err
 	}
-	return rule(what, p.State[i], c.Output), nil
+	return rule(p.State[i], c.Output), nil
 }
 
 // anchor answers for inputs that are parameters of the checkpoint that the unit began with.
-func (r *Referee) anchor(c dispute.Claim, what, name string, payload []byte) (dispute.Ruling, error) {
+func (r *Referee) anchor(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
 	var p startPayload
 	if err := decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
@@ -214,11 +211,11 @@ func (r *Referee) anchor(c dispute.Claim, what, name string, payload []byte) (di
 	if i < 0 {
 		return dispute.Ruling{}, wrong("the step has no parameter %q", name)
 	}
-	return rule(what, p.Checkpoint[i], c.Output), nil
+	return rule(p.Checkpoint[i], c.Output), nil
 }
 
 // frozen answers for inputs that the job reads and does not train.
-func (r *Referee) frozen(c dispute.Claim, what, name string, payload []byte) (dispute.Ruling, error) {
+func (r *Referee) frozen(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
 	var p frozenPayload
 	if err := decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
@@ -230,11 +227,11 @@ func (r *Referee) frozen(c dispute.Claim, what, name string, payload []byte) (di
 	if i >= len(p.Frozen) || train.FrozenRoot(p.Frozen) != r.spec.Frozen {
 		return dispute.Ruling{}, wrong("these are not the frozen tensors of the job")
 	}
-	return rule(what, p.Frozen[i], c.Output), nil
+	return rule(p.Frozen[i], c.Output), nil
 }
 
 // tokens reads a tile of the batch.
-func (r *Referee) tokens(c dispute.Claim, what string, payload []byte) (dispute.Ruling, error) {
+func (r *Referee) tokens(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
 	var p tokensPayload
 	if err := decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
@@ -255,7 +252,7 @@ func (r *Referee) tokens(c dispute.Claim, what string, payload []byte) (dispute.
 	if err != nil {
 		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	return r.made(c, 1, what, p.Before, func([]byte) ([]byte, error) { return tensor.FromI32(tokens, len(tokens)).Bytes(), nil })
+	return r.made(c, 1, p.Before, func([]byte) ([]byte, error) { return tensor.FromI32(tokens, len(tokens)).Bytes(), nil })
 }
 
 // operator recomputes a part of one operator's output from the operands in the asserter's trace.
@@ -279,29 +276,23 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 		return r.shown(c, w, o)
 	})
 	op := &r.step.Ops[c.Index]
-	name := fmt.Sprintf("%s, operator %d of step %d", op.Kind, c.Index, c.Step+1)
 	switch {
 	case errors.Is(err, program.ErrIndex):
-		return worthless(name, err), nil
+		return nothing, nil // the indices are the asserter's own: there is no output that it could have claimed
 	case err != nil:
 		return dispute.Ruling{}, err
 	case len(given) > 0:
 		return dispute.Ruling{}, wrong("%d operands are too many", len(p.Operands))
 	}
-	return r.made(c, d.Parts(), "the output of "+name, p.Before, func(state []byte) ([]byte, error) {
+	return r.made(c, d.Parts(), p.Before, func(state []byte) ([]byte, error) {
 		return program.EvalPart(op, in, d, leaf, part, state)
 	})
 }
 
-// worthless is the ruling about an operator whose indices lie outside of its table. They are the asserter's own, so there is
-// no output that it could have claimed.
-func worthless(name string, err error) dispute.Ruling {
-	return dispute.Ruling{What: fmt.Sprintf("%s has no value: %v", name, err)}
-}
-
-// made compares what there is after a part of an output with what is claimed of it. A leaf is made in so many parts, and
-// eval returns the state after this one.
-func (r *Referee) made(c dispute.Claim, each int, what string, before progress, eval func(state []byte) ([]byte, error)) (dispute.Ruling, error) {
+// made compares what there is after a part of an output with what is claimed of it. A leaf is made in so many parts,
+// and eval returns the state after this one.
+func (r *Referee) made(c dispute.Claim, each int, before progress,
+	eval func(state []byte) ([]byte, error)) (dispute.Ruling, error) {
 	shape := r.step.Ops[c.Index].Out
 	leaf, part := int(c.Part/uint64(each)), int(c.Part%uint64(each))
 	done, err := opened(c.Part, c.Before, before, leaf)
@@ -311,24 +302,18 @@ func (r *Referee) made(c dispute.Claim, each int, what string, before progress, 
 	state, err := eval(before.State)
 	switch {
 	case errors.Is(err, program.ErrIndex):
-		return worthless(what, err), nil
+		return nothing, nil
 	case err != nil:
 		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	if each > 1 {
-		what = fmt.Sprintf("part %d of %d of %s", part+1, each, what)
-	}
-	if leaves := shape.Leaves(); leaves > 1 {
-		what = fmt.Sprintf("tile %d of %d: %s", leaf+1, leaves, what)
-	}
 	if part+1 < each {
-		return rule(what, progress{done.Nodes(), state}.digest(), c.Output), nil
+		return rule(progress{done.Nodes(), state}.digest(), c.Output), nil
 	}
 	done.Push(canon.Leaf(state))
 	if leaf+1 < shape.Leaves() {
-		return rule(what, progress{Done: done.Nodes()}.digest(), c.Output), nil
+		return rule(progress{Done: done.Nodes()}.digest(), c.Output), nil
 	}
-	return rule(what, tensor.RootOf(shape, done.Root()), c.Output), nil
+	return rule(tensor.RootOf(shape, done.Root()), c.Output), nil
 }
 
 // shown returns the leaves of an operand, if they are what is in the asserter's trace.

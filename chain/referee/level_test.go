@@ -112,7 +112,8 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 	ops := w.task.Step.Ops
 	many := 0 // the operator made in the most parts
 	for i := range ops {
-		if w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(many)}) {
+		if w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Tile,
+			Index: uint32(many)}) {
 			many = i
 		}
 	}
@@ -122,7 +123,8 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 	steps := w.task.Spec.Steps
 	for step := range steps { // first and last of a segment, and of the unit
 		for _, op := range []int{0, len(ops) - 1} {
-			out = append(out, place{dispute.Tile, step, uint32(op), w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)}) - 1})
+			out = append(out, place{dispute.Tile, step, uint32(op),
+				w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)}) - 1})
 		}
 	}
 	for _, op := range []int{first(program.Dot), first(program.AddRows), first(program.TakeRows), many} {
@@ -132,17 +134,21 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 	}
 	large := 0 // the parameter whose payload is made in the most parts
 	for i := range base.Names {
-		if w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(large)}) {
+		if w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Update,
+			Index: uint32(large)}) {
 			large = i
 		}
 	}
 	for part := range w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(large)}) {
 		out = append(out, place{kind: dispute.Update, index: uint32(large), part: part})
 	}
-	return append(out, place{kind: dispute.Update}, place{kind: dispute.Update, index: uint32(len(base.Names) - 1), part: w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(len(base.Names) - 1)}) - 1})
+	return append(out, place{kind: dispute.Update},
+		place{kind: dispute.Update, index: uint32(len(base.Names) - 1),
+			part: w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(len(base.Names) - 1)}) - 1})
 }
 
-// Whoever lies loses, and the dispute ends where the lie begins, on every level: segment, step, operator, parameter, part.
+// Whoever lies loses, and the dispute ends where the lie begins, on every level: segment, step, operator, parameter,
+// part.
 func TestLiesOnEveryLevel(t *testing.T) {
 	task, base := job(t, parted)
 	honest := NewWitness(task, base, unit, nil, shardTokens)
@@ -155,8 +161,9 @@ func TestLiesOnEveryLevel(t *testing.T) {
 		name := fmt.Sprintf("%s of step %d, index %d, part %d", at.kind, at.step, at.index, at.part)
 		g := play(t, task, base, claimed, differ(truth, claimed), liar, honest)
 		v := *g.Verdict
-		if !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(at.kind) || v.Operator != at.index || v.Part != at.part {
-			t.Errorf("%s: %+v: %s", name, v, g.Log[len(g.Log)-1].Line)
+		if !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(at.kind) || v.Operator != at.index ||
+			v.Part != at.part {
+			t.Errorf("%s: %+v: %s", name, v, g.Text(g.Log[len(g.Log)-1], nil))
 		}
 		if v.LeafBytes > 1<<20 {
 			t.Errorf("%s: a leaf of %d bytes", name, v.LeafBytes)
@@ -164,7 +171,8 @@ func TestLiesOnEveryLevel(t *testing.T) {
 		if g = play(t, task, base, truth, differ(truth, claimed), honest, liar); g.Verdict.AsserterLies {
 			t.Errorf("%s: an honest worker lost: %+v", name, *g.Verdict)
 		}
-		most.LeafBytes, most.Moves, most.HashBytes = max(most.LeafBytes, v.LeafBytes), max(most.Moves, v.Moves), max(most.HashBytes, v.HashBytes)
+		most.LeafBytes, most.Moves, most.HashBytes = max(most.LeafBytes, v.LeafBytes), max(most.Moves, v.Moves),
+			max(most.HashBytes, v.HashBytes)
 	}
 	t.Logf("at most %d moves, %d bytes of digests, a leaf of %d bytes", most.Moves, most.HashBytes, most.LeafBytes)
 }
@@ -212,10 +220,12 @@ func TestMalformedPayloads(t *testing.T) {
 	spoil("many leaves before it", func(p *operatorPayload) { p.Before.Done = make([]canon.Digest, 50_000) })
 
 	// A state that both parties call agreed, and that is none.
-	for _, before := range []progress{{}, {State: make([]byte, 7)}, {Done: make([]canon.Digest, 3)}, {Done: make([]canon.Digest, 3), State: p.Before.State}} {
+	for _, before := range []progress{{}, {State: make([]byte, 7)}, {Done: make([]canon.Digest, 3)},
+		{Done: make([]canon.Digest, 3), State: p.Before.State}} {
 		bad, claim := p, c
 		bad.Before, claim.Before = before, before.digest()
-		if _, err := r.Judge(claim, canon.MustMarshal(bad)); !errors.Is(err, ErrPayload) && len(before.Done) != len(p.Before.Done) {
+		if _, err := r.Judge(claim, canon.MustMarshal(bad)); !errors.Is(err, ErrPayload) &&
+			len(before.Done) != len(p.Before.Done) {
 			t.Errorf("agreed on %d leaves and %d bytes: %v", len(before.Done), len(before.State), err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// The moments that a unit hands on are in its last state, which both parties agree on: which tensors they are follows from the roots
-// that it is named by, and nothing of them is computed again.
+// The moments that a unit hands on are in its last state, which both parties agree on: which tensors they are follows
+// from the roots that it is named by, and nothing of them is computed again.
 
 // momentOf is the place in the state of a tensor that a unit hands on, if that is a moment.
 func momentOf(s *train.Spec, p *program.Program, c dispute.Claim) (place int, is bool) {
@@ -43,7 +43,7 @@ func (r *Referee) moment(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	if err := r.isPrior(c, p.State); err != nil {
 		return dispute.Ruling{}, err
 	}
-	return rule("the moment that is handed on as "+train.StateNames(r.step)[place], p.State[place], c.Output), nil
+	return rule(p.State[place], c.Output), nil
 }
 
 // moment brings the roots of the state that a moment is handed on from.

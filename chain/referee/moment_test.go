@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Where the moments of the inner optimizer last, who lies about those that it begins with or about those that it hands on loses,
-// whatever else is handed on, and who does not wins.
+// Where the moments of the inner optimizer last, who lies about those that it begins with or about those that it hands
+// on loses, whatever else is handed on, and who does not wins.
 func TestMomentsThatLast(t *testing.T) {
 	plain, start := job(t, tiny)
 	for name, x := range map[string]train.Exchange{
@@ -47,7 +47,8 @@ func TestMomentsThatLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, r, from)
-		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root || !slices.Equal(r.Segments, right.Segments) {
+		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root ||
+			!slices.Equal(r.Segments, right.Segments) {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
 		c := newCourt(t, name, task, func(lie run.Commitment) run.Duty {

@@ -20,8 +20,8 @@ const encodedDigest = 34
 // maxLook is how many elements may be looked at for the division of one operator. It is some tenths of a second.
 const maxLook = 1 << 26
 
-// division says in how many parts a tile of an operator's output is disputed. It is an error that wraps ErrTooLarge if no
-// part of a tile is small enough, or if that cannot be found out for maxLook.
+// division says in how many parts a tile of an operator's output is disputed. It is an error that wraps ErrTooLarge if
+// no part of a tile is small enough, or if that cannot be found out for maxLook.
 func division(p *program.Program, i int) (program.Division, error) {
 	d, _, err := divide(p, i)
 	return d, err
@@ -42,7 +42,9 @@ func divide(p *program.Program, i int) (d program.Division, looked uint64, err e
 	})
 	if !ok {
 		_, n := op.Out.LeafRange(0)
-		return program.Division{Elements: n, Ranges: 1, Links: 1}, looked, fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", ErrTooLarge, i, op.Kind, operandNames(p, op), op.Out, maxPart)
+		return program.Division{Elements: n, Ranges: 1, Links: 1}, looked,
+			fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", ErrTooLarge, i,
+				op.Kind, operandNames(p, op), op.Out, maxPart)
 	}
 	return d, looked, nil
 }
@@ -121,9 +123,10 @@ func wants(in []int32, need [][]int) []want {
 	return out
 }
 
-// collect returns the operands of a part of a leaf of an output, asking for what is needed of them: first of the indices,
-// if what is needed of the others depends on them.
-func collect(p *program.Program, i int, d program.Division, leaf, part int, ask func(want) (*tensor.Partial, error)) ([]*tensor.Partial, error) {
+// collect returns the operands of a part of a leaf of an output, asking for what is needed of them: first of the
+// indices, if what is needed of the others depends on them.
+func collect(p *program.Program, i int, d program.Division, leaf, part int,
+	ask func(want) (*tensor.Partial, error)) ([]*tensor.Partial, error) {
 	op := &p.Ops[i]
 	shapes := operandShapes(p, op)
 	in := make([]*tensor.Partial, len(shapes))

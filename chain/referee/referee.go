@@ -1,6 +1,7 @@
 // Package referee answers the last question of a dispute. A party presents it as a Witness, which executes the disputed
-// unit again; every validator answers it as a Referee, which recomputes one part of a tile of one operator's output with the
-// portable kernels, from those leaves of the operands that it needs, proven under digests both parties agree on.
+// unit again; every validator answers it as a Referee, which recomputes one part of a tile of one operator's output
+// with the portable kernels, from those leaves of the operands that it needs, proven under digests both parties agree
+// on.
 //
 // How the parties get to that question is protocol/dispute; what follows from the answer is protocol/run and reward.
 package referee
@@ -22,7 +23,8 @@ import (
 
 // Errors of this package.
 var (
-	ErrOpening  = errors.New("referee: this does not open the job")                  // not the specification or the program of the job
+	// not the specification or the program of the job
+	ErrOpening  = errors.New("referee: this does not open the job")
 	ErrPayload  = errors.New("referee: the payload does not answer the question")    // malformed, or not what is agreed
 	ErrTooLarge = errors.New("referee: too large to be recomputed inside a dispute") // see Check
 )
@@ -56,8 +58,9 @@ type Referee struct {
 	divisions []program.Division // of the operators
 }
 
-// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening. There is no referee of
-// work of which a question might not be answered: nobody can be convicted over it. What this costs has a limit, maxChecked.
+// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening. There is
+// no referee of work of which a question might not be answered: nobody can be convicted over it. What this costs has a
+// limit, maxChecked.
 func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	fail := func(err error) (*Referee, error) { return nil, fmt.Errorf("%w: %w", ErrOpening, err) }
 	if len(b) > MaxOpening {
@@ -129,7 +132,8 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
 	c := dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
-		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root, Carried: d.Commit.Carried.Root,
+		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root,
+		Carried:   d.Commit.Carried.Root,
 		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
 	}
 	if n := uint32(r.spec.Exchange.HandsOn() * len(r.names)); n != c.Parameters {
@@ -154,7 +158,8 @@ func (r *Referee) division(i int) (program.Division, error) {
 	return r.divisions[i], nil
 }
 
-func partsOf(s *train.Spec, p *program.Program, c dispute.Claim, division func(i int) (program.Division, error)) uint64 {
+func partsOf(s *train.Spec, p *program.Program, c dispute.Claim,
+	division func(i int) (program.Division, error)) uint64 {
 	if c.Kind == dispute.Tile {
 		if begins(s, p, c) {
 			return uint64(p.Ops[c.Index].Out.Leaves())
@@ -191,7 +196,8 @@ func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	return err
 }
 
-// maxChecked is how many elements are looked at for whether the questions of a job can be answered. It is about a second.
+// maxChecked is how many elements are looked at for whether the questions of a job can be answered. It is about a
+// second.
 const maxChecked = 1 << 29
 
 // checked counts what is looked at.
@@ -204,10 +210,11 @@ func (n *checked) spend(elements uint64) bool {
 }
 
 // errChecked is returned for work of which too much had to be looked at.
-var errChecked = fmt.Errorf("%w: more than %d elements of its operators and parameters are looked at", ErrTooLarge, maxChecked)
+var errChecked = fmt.Errorf("%w: more than %d elements of its operators and parameters are looked at", ErrTooLarge,
+	maxChecked)
 
-// decidable reports, as an error that wraps ErrTooLarge, the first operator or parameter of which not even the smallest part can
-// be recomputed, and returns the divisions of all operators.
+// decidable reports, as an error that wraps ErrTooLarge, the first operator or parameter of which not even the smallest
+// part can be recomputed, and returns the divisions of all operators.
 func decidable(s *train.Spec, p *program.Program) ([]program.Division, error) {
 	n := new(checked)
 	divisions, err := divisible(p, n)

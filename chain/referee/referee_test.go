@@ -248,15 +248,15 @@ func lies(t testing.TB, task *train.Task, base *train.Checkpoint) []lie {
 		{"one step skipped", dispute.Binding, "outputs of step 5", vouch(t, task, base, unit, func(p *party) { p.skip = 4 })},
 		{"last step skipped", dispute.Binding, "outputs of step 7", vouch(t, task, base, unit, func(p *party) { p.skip = 6 })},
 		{"other data", dispute.Tile, `input "tokens"`, vouch(t, &wrongData, base, unit, nil)},
-		{"work of another unit", dispute.Tile, `input "tokens" of step 1`, vouch(t, task, base, 0, nil)},
-		{"learning rate", dispute.Tile, `input "lr" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
-		{"bias correction", dispute.Tile, `input "c2" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
+		{"work of another unit", dispute.Tile, `(input "tokens") of step 1`, vouch(t, task, base, 0, nil)},
+		{"learning rate", dispute.Tile, `(input "lr") of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
+		{"bias correction", dispute.Tile, `(input "c2") of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
 		{"other start", dispute.Start, "state at the start", vouch(t, task, &warm, unit, nil)},
-		{"one operator", dispute.Tile, "the output of Gelu", vouch(t, tampered(t, task, program.Gelu, pow), base, unit, nil)},
-		{"optimizer", dispute.Tile, "the output of AdamM", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
-		{"constant", dispute.Tile, "the output of Constant", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
-		{"first parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = 0 })},
-		{"last parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = len(base.Names) - 1 })},
+		{"one operator", dispute.Tile, "(Gelu)", vouch(t, tampered(t, task, program.Gelu, pow), base, unit, nil)},
+		{"optimizer", dispute.Tile, "(AdamM)", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
+		{"constant", dispute.Tile, "(Constant)", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
+		{"first parameter of the update", dispute.Update, "the payload of parameter", vouch(t, task, base, unit, func(p *party) { p.forged = 0 })},
+		{"last parameter of the update", dispute.Update, "the payload of parameter", vouch(t, task, base, unit, func(p *party) { p.forged = len(base.Names) - 1 })},
 	}
 }
 
@@ -265,7 +265,7 @@ func TestWholeDisputes(t *testing.T) {
 	honest := vouch(t, task, base, unit, nil)
 	for _, l := range lies(t, task, base) {
 		g := play(t, task, base, l.worker.commit, differ(honest.commit, l.worker.commit), l.worker, honest)
-		said := g.Log[len(g.Log)-1].Line
+		said := g.Text(g.Log[len(g.Log)-1], Names(task.Spec, task.Step))
 		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(l.kind) || !strings.Contains(said, l.what) {
 			t.Errorf("%s: verdict %+v: %s", l.name, *v, said)
 		}
@@ -278,7 +278,8 @@ func TestWholeDisputes(t *testing.T) {
 	}
 }
 
-// However updates are compressed, and whatever state the outer optimizer keeps, who forges one loses, and who did not wins.
+// However updates are compressed, and whatever state the outer optimizer keeps, who forges one loses, and who did not
+// wins.
 func TestUpdatesOfEveryExchange(t *testing.T) {
 	plain, start := job(t, tiny)
 	for _, x := range []train.Exchange{
@@ -346,7 +347,8 @@ func TestEveryKindOfOperator(t *testing.T) {
 	for _, z := range []size{tiny, {layers: 1, width: 64, heads: 2, batch: 4, length: 64, steps: 4, segment: 2}} {
 		everyKind(t, z, adamw)
 	}
-	everyKind(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1}) // which reads what the unit began with
+	// which reads what the unit began with
+	everyKind(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1})
 	everyKind(t, tiny, model.Descent)
 }
 
@@ -581,7 +583,7 @@ func FuzzJudge(f *testing.F) {
 		begin := time.Now()
 		ruling, err := r.Judge(claims[int(i)%len(claims)], payload)
 		if err == nil && !ruling.Right {
-			t.Fatalf("an honest claim was refuted: %s", ruling.What)
+			t.Fatalf("an honest claim was refuted: %s follows", ruling.Computed.Short())
 		}
 		if err != nil && !errors.Is(err, ErrPayload) {
 			t.Fatal(err)

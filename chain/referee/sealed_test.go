@@ -33,7 +33,8 @@ func TestSealsOfStates(t *testing.T) {
 		if err := o.Check(subject, root, seal.Root(), question, Rooting{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := o.Check(subject, train.StateRoot(10, train.Roots(tensors)), seal.Root(), question, Rooting{}); !errors.Is(err, audit.ErrOpening) {
+		if err := o.Check(subject, train.StateRoot(10, train.Roots(tensors)), seal.Root(), question,
+			Rooting{}); !errors.Is(err, audit.ErrOpening) {
 			t.Errorf("under another root: %v", err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 )
 
-// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with what proves them,
-// and the time to compute it.
+// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with what proves
+// them, and the time to compute it.
 type leafSize struct {
 	op    *program.Operator
 	parts int // of a tile
@@ -98,7 +98,8 @@ func models(t *testing.T) map[string]*program.Program {
 	}
 	adamW := model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	gpt2 := func(vocab, width, heads, length int) model.Config {
-		c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads, "n_positions": length, "vocab_size": vocab})
+		c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads,
+			"n_positions": length, "vocab_size": vocab})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,18 +155,6 @@ func models(t *testing.T) map[string]*program.Program {
 		step, err = model.TrainStep(c, adamW, 8, 256)
 		add(name, step, err)
 	}
-	cnn, err := model.Classify(model.CNN{Rows: 32, Columns: 32, Colours: 3, Channels: []int{32, 64}, Kernel: 3, Hidden: 128, Classes: 10, Dropout: 0.1}, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	step, err = cnn.TrainStep(adamW)
-	add("CNN 32x32", step, err)
-	gcn, err := model.ClassifyNodes(model.GraphNet{Inputs: 1433, Hidden: 16, Classes: 7, Layers: 2}, 2708, 13264)
-	if err != nil {
-		t.Fatal(err)
-	}
-	step, err = gcn.TrainStep(adamW)
-	add("GCN, Cora", step, err)
 	return out
 }
 
@@ -177,7 +166,8 @@ func TestSizeOfParts(t *testing.T) {
 		p := all[name]
 		begin := time.Now()
 		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8, Outer: outer.SGD}}
-		waves := &train.Spec{Rounds: 8, Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: codec.Waves, Outer: outer.SGD, Feedback: 0.999, Carry: 8}}
+		waves := &train.Spec{Rounds: 8, Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: codec.Waves,
+			Outer: outer.SGD, Feedback: 0.999, Carry: 8}}
 		_, err1 := decidable(spec, p)
 		_, err2 := decidable(waves, p)
 		if err := errors.Join(p.Verify(limits), err1, err2); err != nil {
@@ -190,7 +180,8 @@ func TestSizeOfParts(t *testing.T) {
 		for i, k := range kinds {
 			s := list[k]
 			if i < 5 {
-				t.Logf("%-16s %-20s %4d parts a tile %8d bytes %7.1f ms  to %v", name, k, s.parts, s.bytes, float64(s.took.Microseconds())/1000, s.op.Out)
+				t.Logf("%-16s %-20s %4d parts a tile %8d bytes %7.1f ms  to %v", name, k, s.parts, s.bytes,
+					float64(s.took.Microseconds())/1000, s.op.Out)
 			}
 			if s.bytes > 1<<20 {
 				t.Errorf("%s: a part of %s to %v needs %d bytes", name, k, s.op.Out, s.bytes)

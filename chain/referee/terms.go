@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Terms reports, as an error that wraps run.ErrTerms, in what the terms of a run, by which it is dealt, audited and paid, are not those
-// of its work.
+// Terms reports, as an error that wraps run.ErrTerms, in what the terms of a run, by which it is dealt, audited and
+// paid, are not those of its work.
 func Terms(s *train.Spec, p *program.Program, t run.Terms) error {
 	over, flops := bits.Mul64(p.Flops(), uint64(s.Steps))
 	bad := func(format string, args ...any) error {
@@ -21,7 +21,8 @@ func Terms(s *train.Spec, p *program.Program, t run.Terms) error {
 	case t.Spec != s.Digest():
 		return bad("the work specification is %s, the terms say %s", s.Digest().Short(), t.Spec.Short())
 	case t.Rounds != s.Rounds || t.Units != s.Units || t.Segments != s.Segments():
-		return bad("the work has %d rounds of %d units in %d segments, the terms %d, %d and %d", s.Rounds, s.Units, s.Segments(), t.Rounds, t.Units, t.Segments)
+		return bad("the work has %d rounds of %d units in %d segments, the terms %d, %d and %d", s.Rounds, s.Units,
+			s.Segments(), t.Rounds, t.Units, t.Segments)
 	case t.Overlap != (s.Exchange.Overlap > 0):
 		return bad("rounds of the work overlap: %t, the terms say %t", !t.Overlap, t.Overlap)
 	case t.Carry != s.Exchange.Carry:

@@ -3,6 +3,7 @@ package referee
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
@@ -84,8 +85,10 @@ func updatesFit(s *train.Spec, p *program.Program, looked *checked) error {
 		rounds = max(1, min(s.Exchange.Carry, s.Rounds))
 	}
 	names, shapes := train.Params(p), p.InputShapes()
-	if n := (1 + train.PairState*int(s.Exchange.Pairs) + 4) * len(names) * encodedDigest; s.Exchange.Pairs > 0 && n > dispute.MaxLeaf-maxValues {
-		return fmt.Errorf("%w: the roots of %d replicas in the checkpoint need %d bytes, at most %d are taken", ErrTooLarge, s.Exchange.Pairs, n, dispute.MaxLeaf-maxValues)
+	if n := (1 + train.PairState*int(s.Exchange.Pairs) + 4) * len(names) * encodedDigest; s.Exchange.Pairs > 0 &&
+		n > dispute.MaxLeaf-maxValues {
+		return fmt.Errorf("%w: the roots of %d replicas in the checkpoint need %d bytes, at most %d are taken", ErrTooLarge,
+			s.Exchange.Pairs, n, dispute.MaxLeaf-maxValues)
 	}
 	for round := range rounds {
 		for i, name := range names {
@@ -99,15 +102,16 @@ func updatesFit(s *train.Spec, p *program.Program, looked *checked) error {
 				return err
 			}
 			if n, limit := x.needs(s.Exchange.Leaves()); n > limit {
-				return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge, name, x.codec, n, limit)
+				return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge,
+					name, x.codec, n, limit)
 			}
 		}
 	}
 	return nil
 }
 
-// needs is how many bytes of values a part of the payload is made from, or of what the parameter hands on, and how many may be
-// brought.
+// needs is how many bytes of values a part of the payload is made from, or of what the parameter hands on, and how many
+// may be brought.
 func (x sent) needs(carries bool) (n, limit int) {
 	lo, hi := x.Elements(x.Parts() / 2)
 	n = 2 * len(leavesOf(x.shape, lo, hi)) * tensor.LeafBytes
@@ -117,7 +121,8 @@ func (x sent) needs(carries bool) (n, limit int) {
 	if !carries {
 		return n, maxPart
 	}
-	if c, _ := codec.ByName(x.codec); x.handsOnParts() == 1 { // what was handed on lies beside it, and for what is handed on what is sent
+	// what was handed on lies beside it, and for what is handed on what is sent
+	if c, _ := codec.ByName(x.codec); x.handsOnParts() == 1 {
 		return 3*x.shape.Bytes() + codec.Size(c, x.shape), maxValues
 	}
 	return n / 2 * 3, maxValues
@@ -131,7 +136,8 @@ func (x sent) reaches(carries bool) (most int) {
 		from, to := codec.Reach(x.transform, x.shape, lo, hi)
 		n := 2 * len(leavesOf(x.shape, from, to)) * tensor.LeafBytes
 		if carries { // what was handed on, and what is sent, in up to three runs of leaves
-			n += len(leavesOf(x.shape, lo, hi))*tensor.LeafBytes + codec.Size(c, tensor.Make(tensor.Float32, hi-lo)) + 6*tensor.LeafBytes
+			n += len(leavesOf(x.shape, lo, hi))*tensor.LeafBytes + codec.Size(c, tensor.Make(tensor.Float32, hi-lo)) +
+				6*tensor.LeafBytes
 		}
 		most = max(most, n)
 	}
@@ -160,9 +166,8 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	what := fmt.Sprintf("part %d of %d of the payload of %q", part+1, m.Parts(), r.names[c.Index])
 	if c.Output.IsZero() {
-		return finite(what, delta), nil
+		return finite(delta), nil
 	}
 	done, err := opened(c.Part, c.Before, p.Before, m.Leaves(part))
 	if err != nil {
@@ -173,9 +178,9 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	case errors.Is(err, codec.ErrState):
 		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	case err != nil:
-		return dispute.Ruling{What: fmt.Sprintf("%s cannot be made: %v", what, err)}, nil
+		return nothing, nil
 	}
-	return rule(what, grown(done, leaves, state, part+1 == m.Parts()), c.Output), nil
+	return rule(grown(done, leaves, state, part+1 == m.Parts()), c.Output), nil
 }
 
 // toSend returns what elements lo up to hi of the update of a parameter are before they are compressed.
@@ -203,14 +208,15 @@ func (r *Referee) toSend(c dispute.Claim, x sent, p updatePayload, lo, hi int) (
 	return x.toSend(r.spec, base, end, left, lo, hi), nil
 }
 
-// adds reports whether the update of a parameter is made from what was handed on to the unit, beside the checkpoint and the last state.
-// Of most replicas it is not: they began with it.
+// adds reports whether the update of a parameter is made from what was handed on to the unit, beside the checkpoint and
+// the last state. Of most replicas it is not: they began with it.
 func adds(s *train.Spec, round uint32, name string) bool {
 	return s.Exchange.Feedback > 0 || s.UnderWay(round, name)
 }
 
-// toSend is elements lo up to hi of what is sent of a parameter, before it is compressed, from the elements of the checkpoint and of the
-// last state within their codec.Reach. What was left out is added, if it is not nil; where rounds overlap, what was handed on is sent already.
+// toSend is elements lo up to hi of what is sent of a parameter, before it is compressed, from the elements of the
+// checkpoint and of the last state within their codec.Reach. What was left out is added, if it is not nil; where rounds
+// overlap, what was handed on is sent already.
 func (x sent) toSend(s *train.Spec, base, end, left []float32, lo, hi int) []float32 {
 	if left != nil && s.Exchange.Overlap > 0 {
 		return minus(minus(base, left), end)
@@ -230,14 +236,10 @@ func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
 	return nil
 }
 
-// finite answers whether a part of an update cannot be made because an element of it is not finite, as the worker claims.
-func finite(what string, delta []float32) dispute.Ruling {
-	for _, x := range delta {
-		if x-x != 0 {
-			return dispute.Ruling{Right: true, What: fmt.Sprintf("%s has an element that is %v, as the worker claims", what, x)}
-		}
-	}
-	return dispute.Ruling{What: what + " is finite, the worker claims that it is not"}
+// finite answers whether a part of an update cannot be made because an element of it is not finite, as the worker
+// claims.
+func finite(delta []float32) dispute.Ruling {
+	return dispute.Ruling{Right: slices.ContainsFunc(delta, func(x float32) bool { return x-x != 0 })}
 }
 
 // elements reads elements lo up to hi of a tensor with a root from an excerpt.
@@ -276,9 +278,9 @@ func grown(done *canon.Frontier, leaves [][]byte, state []byte, last bool) canon
 	return progress{done.Nodes(), state}.digest()
 }
 
-// payloadAfter makes the payload of a parameter and returns what there is of it after each of the given numbers of parts,
-// ascending, and what there is in the open after the last of them, if that is not the whole. From a part on that cannot be
-// made there is nothing.
+// payloadAfter makes the payload of a parameter and returns what there is of it after each of the given numbers of
+// parts, ascending, and what there is in the open after the last of them, if that is not the whole. From a part on that
+// cannot be made there is nothing.
 func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest, progress, error) {
 	m, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
 	if err != nil {

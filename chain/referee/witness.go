@@ -37,9 +37,10 @@ type Witness struct {
 	looked   [2]uint32                // its step and index
 }
 
-// NewWitness returns the witness of a unit of the round after base, to which from was handed on, nil for nothing. The manifest of the job's data is that of the task's
-// corpus in shards of shardTokens.
-func NewWitness(task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.Tensor, shardTokens int) *Witness {
+// NewWitness returns the witness of a unit of the round after base, to which from was handed on, nil for nothing. The
+// manifest of the job's data is that of the task's corpus in shards of shardTokens.
+func NewWitness(task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.Tensor,
+	shardTokens int) *Witness {
 	return &Witness{task: task, base: base, unit: unit, from: from, shardTokens: shardTokens}
 }
 
@@ -217,11 +218,13 @@ func (w *Witness) Result(k dispute.Kind) (*canon.Tree, error) {
 	return w.payload, nil
 }
 
-// finish makes what comes of the end of the unit. A payload that cannot be made, because an element is not finite, has no root.
+// finish makes what comes of the end of the unit. A payload that cannot be made, because an element is not finite, has
+// no root.
 func (w *Witness) finish() error {
 	payloads, left := make([]canon.Digest, len(w.base.Params)), make([]canon.Digest, len(w.base.Params))
 	for i := range payloads {
-		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.StepsOf(w.unit), Index: uint32(i)})
+		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.StepsOf(w.unit),
+			Index: uint32(i)})
 		switch {
 		case err == nil:
 			payloads[i], left[i] = codec.PayloadTree(payload).Root(), rest.Root()
@@ -319,15 +322,16 @@ func (w *Witness) part(c dispute.Claim, prove func(operator int) (canon.Proof, e
 		return p, err
 	}
 	each := uint64(m.division.Parts())
-	_, err = collect(w.task.Step, int(c.Index), m.division, int(c.Part/each), int(c.Part%each), func(need want) (*tensor.Partial, error) {
-		shown, part, err := excerptOf(w.operands[need.value], need.leaves)
-		if err != nil {
-			return nil, err
-		}
-		proof, err := prove(int(need.value))
-		p.Operands = append(p.Operands, operand{shown, proof})
-		return part, err
-	})
+	_, err = collect(w.task.Step, int(c.Index), m.division, int(c.Part/each), int(c.Part%each),
+		func(need want) (*tensor.Partial, error) {
+			shown, part, err := excerptOf(w.operands[need.value], need.leaves)
+			if err != nil {
+				return nil, err
+			}
+			proof, err := prove(int(need.value))
+			p.Operands = append(p.Operands, operand{shown, proof})
+			return part, err
+		})
 	return p, err
 }
 

@@ -1,5 +1,5 @@
-// Package wire is how messages, transactions and addresses of the chain are written: what the application and every client
-// of it must agree on. It executes nothing; that is chain/app.
+// Package wire is how messages, transactions and addresses of the chain are written: what the application and every
+// client of it must agree on. It executes nothing; that is chain/app.
 package wire
 
 import (
@@ -49,7 +49,8 @@ const (
 
 // The SDK keeps prefixes and the bond denomination in globals: one application per process.
 func init() {
-	// Without a name of its own the SDK asks the system for that of the program and of the machine with every address it reads.
+	// Without a name of its own the SDK asks the system for that of the program and of the machine with every address
+	// it reads.
 	if os.Getenv(sdk.EnvConfigScope) == "" {
 		if err := os.Setenv(sdk.EnvConfigScope, Name); err != nil {
 			panic(err)
@@ -93,9 +94,12 @@ func NewEncoding() (*Encoding, error) {
 	e.Codec = codec.NewProtoCodec(e.Registry)
 	e.Tx = tx.NewTxConfig(e.Codec, tx.DefaultSignModes)
 	for _, register := range []func(types.InterfaceRegistry){
-		std.RegisterInterfaces, authtypes.RegisterInterfaces, banktypes.RegisterInterfaces, stakingtypes.RegisterInterfaces, slashingtypes.RegisterInterfaces,
-		distrtypes.RegisterInterfaces, govtypes.RegisterInterfaces, govbeta.RegisterInterfaces, feegrant.RegisterInterfaces, evidencetypes.RegisterInterfaces,
-		upgradetypes.RegisterInterfaces, consensustypes.RegisterInterfaces, ibctypes.RegisterInterfaces, transfertypes.RegisterInterfaces, tendermint.RegisterInterfaces,
+		std.RegisterInterfaces, authtypes.RegisterInterfaces, banktypes.RegisterInterfaces, stakingtypes.RegisterInterfaces,
+		slashingtypes.RegisterInterfaces,
+		distrtypes.RegisterInterfaces, govtypes.RegisterInterfaces, govbeta.RegisterInterfaces, feegrant.RegisterInterfaces,
+		evidencetypes.RegisterInterfaces,
+		upgradetypes.RegisterInterfaces, consensustypes.RegisterInterfaces, ibctypes.RegisterInterfaces,
+		transfertypes.RegisterInterfaces, tendermint.RegisterInterfaces,
 	} {
 		register(e.Registry)
 	}

@@ -1,30 +1,40 @@
 // Package api holds the wire types of the REST API under /v1: what a server of web/ answers, and what clients in any
-// language read. They are plain structs; docs/api.md says how they are asked for, and /openapi.json is made from them and
-// from their comments.
+// language read. They are plain structs; docs/api.md says how they are asked for, and /openapi.json is made from them
+// and from their comments.
 //
 // Amounts are in uzen (1 ZEN = 1 000 000 uzen), losses in nats a token, times in RFC 3339, sizes in bytes. Rounds are
-// counted from 1: round 0 is the checkpoint before training. The package decides nothing and imports nothing of a network.
+// counted from 1: round 0 is the checkpoint before training. The package decides nothing and imports nothing of a
+// network.
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Job is a training run as one line of a list, with its totals so far.
 type Job struct {
-	ID              string      `json:"id"`                  // by which the server knows it: the name of its folder, or of its job on a network
-	Job             string      `json:"job"`                 // identifier of what is trained, the digest of its work specification
-	Name            string      `json:"name"`                // that its file gives
-	Folder          string      `json:"folder,omitempty"`    // of what it leaves, from where the server was started
-	Kind            string      `json:"kind"`                // run, simulation, or network for a job known from the chain only
-	State           string      `json:"state"`               // running, stopped, done or halted; of a submitted job also queued or failed
-	Reason          *Reason     `json:"reason,omitempty"`    // why it is in a state other than done
-	Phase           string      `json:"phase,omitempty"`     // of a job that runs: assigning, training, attesting, settling
-	Step            int         `json:"step"`                // inner steps in attested rounds
-	Steps           int         `json:"steps"`               // planned; 0: not known
-	Round           int         `json:"round"`               // attested rounds
-	Rounds          int         `json:"rounds"`              // planned; 0: not known
-	Workers         int         `json:"workers"`             // active
-	Tokens          uint64      `json:"tokens"`              // trained so far
-	TokensPerSecond float64     `json:"tokens_per_second"`   // in the latest round, of the whole run once it is done; 0: not measured
+	// by which the server knows it: the name of its folder, or of its job on a network
+	ID string `json:"id"`
+	// identifier of what is trained, the digest of its work specification
+	Job    string `json:"job"`
+	Name   string `json:"name"`             // that its file gives
+	Folder string `json:"folder,omitempty"` // of what it leaves, from where the server was started
+	// run, simulation, or network for a job known from the chain only
+	Kind string `json:"kind"`
+	// running, stopped, done or halted; of a submitted job also queued or failed
+	State  string  `json:"state"`
+	Reason *Reason `json:"reason,omitempty"` // why it is in a state other than done
+	// of a job that runs: assigning, training, attesting, settling
+	Phase   string `json:"phase,omitempty"`
+	Step    int    `json:"step"`    // inner steps in attested rounds
+	Steps   int    `json:"steps"`   // planned; 0: not known
+	Round   int    `json:"round"`   // attested rounds
+	Rounds  int    `json:"rounds"`  // planned; 0: not known
+	Workers int    `json:"workers"` // active
+	Tokens  uint64 `json:"tokens"`  // trained so far
+	// in the latest round, of the whole run once it is done; 0: not measured
+	TokensPerSecond float64     `json:"tokens_per_second"`
 	Loss            *float64    `json:"loss,omitempty"`      // mean of the latest round
 	EvalLoss        *float64    `json:"eval_loss,omitempty"` // latest on held-out data
 	FirstEvalLoss   *float64    `json:"first_eval_loss,omitempty"`
@@ -37,15 +47,16 @@ type Job struct {
 	Disputes        int         `json:"disputes"`
 	BytesUp         uint64      `json:"bytes_up"` // by all workers
 	BytesDown       uint64      `json:"bytes_down"`
-	Seconds         float64     `json:"seconds"`               // that its rounds took
-	SecondsLeft     float64     `json:"seconds_left"`          // estimated; 0: not known
-	StateRoot       string      `json:"state_root,omitempty"`  // of the last attested checkpoint
-	Started         time.Time   `json:"started,omitzero"`      // when its folder was made
-	Updated         time.Time   `json:"updated,omitzero"`      // of the last change
-	Facts           []Fact      `json:"facts,omitempty"`       // model, data and strategy, for people
-	Spark           []float64   `json:"spark,omitempty"`       // training loss, at most 48 points, for a thumbnail
-	Utilisation     float64     `json:"utilisation,omitempty"` // of a simulation: share of the workers' time that went into accepted units
-	Parties         []Party     `json:"parties,omitempty"`     // of a simulation
+	Seconds         float64     `json:"seconds"`              // that its rounds took
+	SecondsLeft     float64     `json:"seconds_left"`         // estimated; 0: not known
+	StateRoot       string      `json:"state_root,omitempty"` // of the last attested checkpoint
+	Started         time.Time   `json:"started,omitzero"`     // when its folder was made
+	Updated         time.Time   `json:"updated,omitzero"`     // of the last change
+	Facts           []Fact      `json:"facts,omitempty"`      // model, data and strategy, for people
+	Spark           []float64   `json:"spark,omitempty"`      // training loss, at most 48 points, for a thumbnail
+	// of a simulation: share of the workers' time that went into accepted units
+	Utilisation float64 `json:"utilisation,omitempty"`
+	Parties     []Party `json:"parties,omitempty"` // of a simulation
 }
 
 // Reason says why something is as it is, for programs and for people.
@@ -61,11 +72,30 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// AuditCounts counts audits: drawn, answered right, answered by a dispute that found a fault.
+// AuditCounts counts audits: drawn = passed + failed + moot + missed.
 type AuditCounts struct {
-	Drawn  int `json:"drawn"`
-	Passed int `json:"passed"`
-	Failed int `json:"failed"`
+	Drawn  int `json:"drawn"`  // whose receipts are issued
+	Passed int `json:"passed"` // that found the same bits
+	Failed int `json:"failed"` // that found a fault
+	Moot   int `json:"moot"`   // that were settled otherwise before they were answered
+	Missed int `json:"missed"` // that were not answered, or not rightly
+}
+
+// String says for people how many audits were drawn, and how they ended.
+func (c AuditCounts) String() string {
+	if c.Drawn == 0 {
+		return "none"
+	}
+	text := fmt.Sprintf("%d drawn: %d the same bits", c.Drawn, c.Passed)
+	for _, more := range []struct {
+		n    int
+		text string
+	}{{c.Failed, "a fault found"}, {c.Moot, "moot"}, {c.Missed, "not answered"}} {
+		if more.n > 0 {
+			text += fmt.Sprintf(", %d %s", more.n, more.text)
+		}
+	}
+	return text
 }
 
 // Party is what a party of a simulation did and got.
@@ -88,22 +118,25 @@ type JobList struct {
 
 // Metric is one record of metrics.jsonl: the mean over the workers of an inner step, or, with kind round, a round.
 type Metric struct {
-	Kind            string    `json:"kind"` // step or round
-	Round           uint32    `json:"round"`
-	Step            uint32    `json:"step"` // inner steps done
-	Loss            float64   `json:"loss"`
-	EvalLoss        *float64  `json:"eval_loss,omitempty"`
-	LearningRate    float64   `json:"learning_rate,omitempty"`
-	Tokens          uint64    `json:"tokens"` // trained since the beginning of the job
-	TokensPerSecond float64   `json:"tokens_per_second,omitempty"`
-	BytesUp         uint64    `json:"bytes_up,omitempty"`   // sent by all workers in the round
-	BytesDown       uint64    `json:"bytes_down,omitempty"` // received
-	Workers         int       `json:"workers,omitempty"`    // active
-	Seconds         float64   `json:"seconds,omitempty"`    // of the round
-	PaidUzen        uint64    `json:"paid_uzen,omitempty"`  // so far, with the fee
-	Time            time.Time `json:"time,omitzero"`        // of a round: when its checkpoint was recorded; not of a simulation
-	GradNorm        *float64  `json:"grad_norm,omitempty"`  // Euclidean norm of the gradient before clipping, the mean over the workers that tell it
-	Agreement       *float64  `json:"agreement,omitempty"`  // of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand
+	Kind            string   `json:"kind"` // step or round
+	Round           uint32   `json:"round"`
+	Step            uint32   `json:"step"` // inner steps done
+	Loss            float64  `json:"loss"`
+	EvalLoss        *float64 `json:"eval_loss,omitempty"`
+	LearningRate    float64  `json:"learning_rate,omitempty"`
+	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
+	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
+	BytesUp         uint64   `json:"bytes_up,omitempty"`   // sent by all workers in the round
+	BytesDown       uint64   `json:"bytes_down,omitempty"` // received
+	Workers         int      `json:"workers,omitempty"`    // active
+	Seconds         float64  `json:"seconds,omitempty"`    // of the round
+	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far, with the fee
+	// of a round: when its checkpoint was recorded; not of a simulation
+	Time time.Time `json:"time,omitzero"`
+	// Euclidean norm of the gradient before clipping, the mean over the workers that tell it
+	GradNorm *float64 `json:"grad_norm,omitempty"`
+	// of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand
+	Agreement *float64 `json:"agreement,omitempty"`
 }
 
 // Metrics are the series of a run, thinned for drawing.
@@ -113,8 +146,8 @@ type Metrics struct {
 	Series []Series `json:"series"` // those that have values
 }
 
-// Axis maps inner steps to tokens, seconds and cost, at the ends of rounds: arrays of one length, ascending. Between two
-// entries a reader interpolates.
+// Axis maps inner steps to tokens, seconds and cost, at the ends of rounds: arrays of one length, ascending. Between
+// two entries a reader interpolates.
 type Axis struct {
 	Step    []float64 `json:"step"`
 	Tokens  []float64 `json:"tokens"`
@@ -135,11 +168,12 @@ type Series struct {
 
 // Checkpoint is one line of the lineage: a checkpoint that a quorum attested.
 type Checkpoint struct {
-	Round      int      `json:"round"`
-	StateRoot  string   `json:"state_root"`
-	Checkpoint string   `json:"checkpoint"` // CID of its folder, which IPFS clients get
-	Updates    []string `json:"updates"`    // CID of every update that the checkpoint is made of, in order of round and unit
-	Signers    []Signer `json:"signers"`
+	Round      int    `json:"round"`
+	StateRoot  string `json:"state_root"`
+	Checkpoint string `json:"checkpoint"` // CID of its folder, which IPFS clients get
+	// CID of every update that the checkpoint is made of, in order of round and unit
+	Updates []string `json:"updates"`
+	Signers []Signer `json:"signers"`
 }
 
 // Signer is a member's signature over a checkpoint.
@@ -165,7 +199,7 @@ type Receipt struct {
 	Unit        uint32   `json:"unit"`
 	Who         string   `json:"who"`
 	Role        string   `json:"role"`   // worker, verifier, or "" for the consumer and the community pool
-	Kind        string   `json:"kind"`   // work, audit, slash, bounty, fee or refund
+	Kind        string   `json:"kind"`   // work, audit, slash, bounty, fee, deposit or refund
 	Flops       uint64   `json:"flops"`  // floating-point operations of the work
 	Price       uint64   `json:"price"`  // uzen per 10^15 of them
 	Amount      uint64   `json:"amount"` // uzen that Who receives; of a slash, that Who loses
@@ -176,6 +210,7 @@ type Receipt struct {
 	Why         string   `json:"why"`         // the reason as the end of a sentence
 	Arithmetic  []string `json:"arithmetic"`  // how the amount comes about
 	Dispute     *int     `json:"dispute,omitempty"`
+	Payer       string   `json:"payer,omitempty"` // whose stake paid it; none: the budget of the job
 }
 
 // Receipts is a page of receipts, in the order in which they were issued.
@@ -250,7 +285,8 @@ type Members struct {
 	Links   []Link    `json:"links"`
 }
 
-// Link is what somebody fetched from somebody else. On a network it is as they reported it to the chain in the epoch that goes on.
+// Link is what somebody fetched from somebody else. On a network it is as they reported it to the chain in the epoch
+// that goes on.
 type Link struct {
 	By    string `json:"by"` // who fetched
 	Of    string `json:"of"` // who gave
@@ -374,8 +410,8 @@ type Models struct {
 	Data   []OpenAIModel `json:"data"`   // that can be asked here
 }
 
-// Update is the data of an event of the stream of a job: whatever it has that is new. The event is reset when records were
-// taken back (a verdict rolled the run back): a reader then reads them anew.
+// Update is the data of an event of the stream of a job: whatever it has that is new. The event is reset when records
+// were taken back (a verdict rolled the run back): a reader then reads them anew.
 type Update struct {
 	Job         Job          `json:"job"`
 	Metrics     []Metric     `json:"metrics,omitempty"` // new ones; a reader far behind gets the latest of them only

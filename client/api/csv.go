@@ -10,7 +10,8 @@ import (
 // WriteCSV writes a line of names and one of each metric. What a metric does not have is empty.
 func WriteCSV(w io.Writer, metrics []Metric) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "learning_rate", "tokens", "tokens_per_second", // Error tells
+	// Error tells
+	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "learning_rate", "tokens", "tokens_per_second",
 		"bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement"})
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	perhaps := func(x *float64) string {
@@ -20,8 +21,10 @@ func WriteCSV(w io.Writer, metrics []Metric) error {
 		return number(*x)
 	}
 	for _, m := range metrics {
-		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), perhaps(m.EvalLoss), number(m.LearningRate), fmt.Sprint(m.Tokens),
-			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds), fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
+		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), perhaps(m.EvalLoss),
+			number(m.LearningRate), fmt.Sprint(m.Tokens),
+			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds),
+			fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
 	}
 	out.Flush()
 	return out.Error()

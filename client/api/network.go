@@ -102,6 +102,17 @@ type Tx struct {
 	Messages []string `json:"messages"` // their types
 	Signers  []string `json:"signers"`
 	Bytes    int      `json:"bytes"`
+
+	Fee       uint64     `json:"fee_uzen"` // that its signers offered for it
+	Memo      string     `json:"memo"`
+	Transfers []Transfer `json:"transfers"` // coins that its messages send
+}
+
+// Transfer is coins that a message sends.
+type Transfer struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Uzen uint64 `json:"uzen"`
 }
 
 // Account is an account, and what it does and waits for.

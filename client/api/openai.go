@@ -13,7 +13,7 @@ type FileObject struct {
 	Bytes     int64  `json:"bytes"`
 	CreatedAt int64  `json:"created_at"` // seconds since 1970
 	Filename  string `json:"filename"`
-	Purpose   string `json:"purpose"` // fine-tune
+	Purpose   string `json:"purpose"` // fine-tune, or fine-tune-results: what a job measured, as comma-separated values
 	Status    string `json:"status"`  // processed: what is kept has been read line by line
 }
 
@@ -79,8 +79,29 @@ type FineTuningRequest struct {
 	ValidationFile  string          `json:"validation_file,omitempty"` // of another, for validation losses
 	Hyperparameters Hyperparameters `json:"hyperparameters,omitzero"`
 	Method          *TuningMethod   `json:"method,omitempty"` // in place of hyperparameters
-	Suffix          string          `json:"suffix,omitempty"` // in the name of the tuned model: 1 to 64 letters, digits, points, hyphens and underscores
-	Seed            *uint64         `json:"seed,omitempty"`   // 42 unless given
+	// in the name of the tuned model: 1 to 64 letters, digits, points, hyphens and underscores
+	Suffix string  `json:"suffix,omitempty"`
+	Seed   *uint64 `json:"seed,omitempty"` // 42 unless given
+
+	// of the asker's: up to 16 keys of 64 characters, with values of 512
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Integrations []Integration     `json:"integrations,omitempty"` // none: metrics are sent nowhere
+}
+
+// Integration is a tracking service of a fine-tuning job, in the form of the OpenAI API. This server supports none, and
+// answers an empty list.
+type Integration struct {
+	Type string `json:"type"`
+}
+
+// UnmarshalJSON reads the type alone: what else there is belongs to the service.
+func (i *Integration) UnmarshalJSON(text []byte) error {
+	var read struct {
+		Type string `json:"type"`
+	}
+	err := json.Unmarshal(text, &read)
+	i.Type = read.Type
+	return err
 }
 
 // Tuned is the name of the model that a run makes of a request.
@@ -96,11 +117,19 @@ type OpenAIModel struct {
 	OwnedBy string `json:"owned_by"`
 }
 
+// ModelDeleted says that a model was removed, in OpenAI's form.
+type ModelDeleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"` // model
+	Deleted bool   `json:"deleted"`
+}
+
 // Hyperparameters are those of OpenAI's form.
 type Hyperparameters struct {
-	Epochs Auto `json:"n_epochs,omitempty"`                 // times that the examples are seen, 1 to 50; auto: 3
-	Batch  Auto `json:"batch_size,omitempty"`               // sequences of a step, 1 to 256, an even number but for 1; auto: 8
-	Rate   Auto `json:"learning_rate_multiplier,omitempty"` // of a rate of 3e-4; auto: 1
+	Epochs Auto `json:"n_epochs,omitempty"` // times that the examples are seen, 1 to 50; auto: 3
+	// sequences of a step, 1 to 256, an even number but for 1; auto: 8
+	Batch Auto `json:"batch_size,omitempty"`
+	Rate  Auto `json:"learning_rate_multiplier,omitempty"` // of a rate of 3e-4; auto: 1
 }
 
 // TuningMethod is how a model is tuned, in OpenAI's form.
@@ -114,19 +143,21 @@ type SupervisedMethod struct {
 	Hyperparameters Hyperparameters `json:"hyperparameters,omitzero"`
 }
 
-// FineTuningJob is a job that tunes a model, in OpenAI's form. Its identifier is that of the run, which /v1/jobs knows too.
+// FineTuningJob is a job that tunes a model, in OpenAI's form. Its identifier is that of the run, which /v1/jobs knows
+// too.
 type FineTuningJob struct {
-	ID              string          `json:"id"`
-	Object          string          `json:"object"`           // fine_tuning.job
-	CreatedAt       int64           `json:"created_at"`       // seconds since 1970
-	FinishedAt      *int64          `json:"finished_at"`      // null: it has not ended
-	EstimatedFinish *int64          `json:"estimated_finish"` // null: not known
-	Status          string          `json:"status"`           // queued, running, paused, succeeded, failed or cancelled
-	Error           *OpenAIProblem  `json:"error"`            // of a job that failed, or is paused
-	Model           string          `json:"model"`
-	FineTunedModel  *string         `json:"fine_tuned_model"` // null: it has not succeeded
-	OrganizationID  string          `json:"organization_id"`
-	ResultFiles     []string        `json:"result_files"` // none: GET /v1/jobs/{id}/files has what a run left
+	ID              string         `json:"id"`
+	Object          string         `json:"object"`           // fine_tuning.job
+	CreatedAt       int64          `json:"created_at"`       // seconds since 1970
+	FinishedAt      *int64         `json:"finished_at"`      // null: it has not ended
+	EstimatedFinish *int64         `json:"estimated_finish"` // null: not known
+	Status          string         `json:"status"`           // queued, running, paused, succeeded, failed or cancelled
+	Error           *OpenAIProblem `json:"error"`            // of a job that failed, or is paused
+	Model           string         `json:"model"`
+	FineTunedModel  *string        `json:"fine_tuned_model"` // null: it has not succeeded
+	OrganizationID  string         `json:"organization_id"`
+	// of /v1/files, once it has ended: its metrics; GET /v1/jobs/{id}/files has all that it left
+	ResultFiles     []string        `json:"result_files"`
 	TrainedTokens   *uint64         `json:"trained_tokens"`
 	TrainingFile    string          `json:"training_file"`
 	ValidationFile  *string         `json:"validation_file"`
@@ -134,6 +165,9 @@ type FineTuningJob struct {
 	Method          TuningMethod    `json:"method"`
 	Seed            uint64          `json:"seed"`
 	Suffix          *string         `json:"user_provided_suffix"`
+
+	Metadata     map[string]string `json:"metadata"`
+	Integrations []Integration     `json:"integrations"` // none
 }
 
 // FineTuningJobs is a page of jobs that tune models, in OpenAI's form.

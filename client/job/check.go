@@ -66,17 +66,20 @@ func (c *checker) names() {
 	}
 	for i, s := range c.Secrets {
 		if !variableForm.MatchString(s) {
-			c.report(fmt.Sprintf("secrets.%d", i), CodeBadValue, fmt.Sprintf("secrets.%d is not the name of an environment variable", i),
+			c.report(fmt.Sprintf("secrets.%d", i), CodeBadValue,
+				fmt.Sprintf("secrets.%d is not the name of an environment variable", i),
 				"a secret is named here and never written here", "write the name of the variable, such as HF_TOKEN")
 		}
 	}
 	for i, set := range c.Datasets {
 		if p := fmt.Sprintf("datasets.%d.path", i); !c.bad(p) && set.Path == "" && c.Given(p) {
-			c.report(p, CodeBadValue, p+" is empty", "it names the files to train on", `write a path or a glob such as "./data/*.txt"`)
+			c.report(p, CodeBadValue, p+" is empty", "it names the files to train on",
+				`write a path or a glob such as "./data/*.txt"`)
 		}
 	}
 	if p := "output.dir"; c.Output.Dir == "" && !c.bad(p) {
-		c.report(p, CodeBadValue, p+" is empty", "the model has to go somewhere", "write a folder such as ./out, or remove the key")
+		c.report(p, CodeBadValue, p+" is empty", "the model has to go somewhere",
+			"write a folder such as ./out, or remove the key")
 	}
 }
 
@@ -87,20 +90,32 @@ func (c *checker) unsupported() {
 		asked           bool
 		path, what, fix string
 	}{
-		{c.Model.Adapter != nil && c.Model.Adapter.LoRA != nil && c.Model.Adapter.LoRA.Dropout != 0, "model.adapter.lora.dropout",
+		{c.Model.Adapter != nil && c.Model.Adapter.LoRA != nil && c.Model.Adapter.LoRA.Dropout != 0,
+			"model.adapter.lora.dropout",
 			"dropout in adapters", "set dropout: 0"},
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
-		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
+		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs",
+			"give training.max_steps instead"},
 		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
-		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "recomputing activations", "remove the key: --dry-run says what memory the job takes without it"},
-		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "more than one verifier for every audited unit", "raise strategy.verification.fraction, or remove the key"},
-		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "keeping the best checkpoint", "raise checkpoint.keep_last, or remove the key"},
-		{c.Checkpoint.Resume == "never", "checkpoint.resume", "a run that cannot be resumed", "remove the key, and give --dir another folder to begin anew"},
-		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "sending metrics to MLflow", "remove the key: starling export writes the metrics of a run for other tools"},
-		{c.Tracking.MLflow.Experiment != "", "tracking.mlflow.experiment", "sending metrics to MLflow", "remove the key: starling export writes the metrics of a run for other tools"},
-		{c.Tracking.JSONL != "", "tracking.jsonl", "another place for the metrics", "remove the key: they are in metrics.jsonl in the output folder"},
-		{c.Given("tracking.system_metrics_interval"), "tracking.system_metrics_interval", "sampling the machine in intervals", "remove the key: --metrics HOST:PORT serves the figures of the process to Prometheus"},
-		{c.Output.Push != "", "output.push", "pushing the model somewhere", "remove the key: the model is in the output folder, and starling model serve and the blobs there serve it"},
+		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "recomputing activations",
+			"remove the key: --dry-run says what memory the job takes without it"},
+		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy",
+			"more than one verifier for every audited unit", "raise strategy.verification.fraction, or remove the key"},
+		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "keeping the best checkpoint",
+			"raise checkpoint.keep_last, or remove the key"},
+		{c.Checkpoint.Resume == "never", "checkpoint.resume", "a run that cannot be resumed",
+			"remove the key, and give --dir another folder to begin anew"},
+		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "sending metrics to MLflow",
+			"remove the key: starling job export-metrics writes the metrics of a run for other tools"},
+		{c.Tracking.MLflow.Experiment != "", "tracking.mlflow.experiment", "sending metrics to MLflow",
+			"remove the key: starling job export-metrics writes the metrics of a run for other tools"},
+		{c.Tracking.JSONL != "", "tracking.jsonl", "another place for the metrics",
+			"remove the key: they are in metrics.jsonl in the output folder"},
+		{c.Given("tracking.system_metrics_interval"), "tracking.system_metrics_interval",
+			"sampling the machine in intervals", "remove the key: --metrics HOST:PORT serves the figures of the process to " +
+				"Prometheus"},
+		{c.Output.Push != "", "output.push", "pushing the model somewhere",
+			"remove the key: the model is in the output folder, and starling model serve and the blobs there serve it"},
 		{c.Given("notify"), "notify", "telling somebody about a run", "remove the key: starling job watch follows a run"},
 		{len(c.Secrets) > 0, "secrets", "reading secrets", "remove the key: nothing in a job needs one"},
 	} {
@@ -114,8 +129,10 @@ func (c *checker) unsupported() {
 			c.report(p, CodeUnsupported, p+": mixing datasets by weight is not built in this version",
 				"every token of every dataset is used equally often", "set weight: 1, or remove the key")
 		}
-		if p := fmt.Sprintf("datasets.%d.format", i); strings.HasSuffix(set.Format, "-bin") && c.Model.Tokenizer.Kind == TrainBPE && !c.bad(p, "model.tokenizer") {
-			c.report(p, CodeBadValue, fmt.Sprintf("%s is %s, and model.tokenizer is to be trained", p, set.Format), "its files hold tokens, and a tokenizer is trained on text",
+		if p := fmt.Sprintf("datasets.%d.format", i); strings.HasSuffix(set.Format, "-bin") &&
+			c.Model.Tokenizer.Kind == TrainBPE && !c.bad(p, "model.tokenizer") {
+			c.report(p, CodeBadValue, fmt.Sprintf("%s is %s, and model.tokenizer is to be trained", p, set.Format),
+				"its files hold tokens, and a tokenizer is trained on text",
 				"name the tokenizer.json that the tokens were made with")
 		}
 	}
@@ -127,25 +144,32 @@ func (c *checker) model() {
 	switch m := c.Model; {
 	case c.bad(base, architecture, config) || !c.Given("model"):
 	case m.BaseModel == "" && m.Architecture == "":
-		c.report("model", CodeMissingKey, architecture+" is missing", "it says what is trained, unless base_model names a model to start from",
+		c.report("model", CodeMissingKey, architecture+" is missing",
+			"it says what is trained, unless base_model names a model to start from",
 			"add architecture: gpt2 or llama under model, or base_model: ./folder")
 	case m.BaseModel == "" && m.Adapter != nil && m.Adapter.LoRA != nil:
-		c.report("model.adapter", CodeBadValue, "model.adapter is given without "+base, "an adapter is an addition to a model that exists",
+		c.report("model.adapter", CodeBadValue, "model.adapter is given without "+base,
+			"an adapter is an addition to a model that exists",
 			"add base_model: ./folder, or remove adapter")
 	case m.BaseModel != "" && len(m.Config) > 0:
-		c.report(config, CodeBadValue, config+" is given, and "+base+" too", "the base model's own config.json says what it is", "remove config")
+		c.report(config, CodeBadValue, config+" is given, and "+base+" too",
+			"the base model's own config.json says what it is", "remove config")
 	}
 }
 
 func (c *checker) length() {
 	t := c.Training
-	if t.MaxSteps == 0 && t.NumEpochs == 0 && !c.bad("training", "training.max_steps", "training.num_epochs") && c.Given("training") {
-		c.report("training", CodeMissingKey, "training.max_steps is missing", "it is the length of the run in inner steps, and has no default",
+	if t.MaxSteps == 0 && t.NumEpochs == 0 && !c.bad("training", "training.max_steps", "training.num_epochs") &&
+		c.Given("training") {
+		c.report("training", CodeMissingKey, "training.max_steps is missing",
+			"it is the length of the run in inner steps, and has no default",
 			"add max_steps: 1000 under training")
 	}
 	if t.MaxSteps > 0 && t.WarmupSteps >= t.MaxSteps && !c.bad("training.max_steps", "training.warmup_steps") {
-		c.report("training.warmup_steps", CodeBadValue, fmt.Sprintf("training.warmup_steps is %d and training.max_steps is %d",
-			t.WarmupSteps, t.MaxSteps), "the learning rate would never reach its value", "use a warm-up of about a tenth of max_steps")
+		c.report("training.warmup_steps", CodeBadValue, fmt.Sprintf("training.warmup_steps is %d and training.max_steps "+
+			"is %d",
+			t.WarmupSteps, t.MaxSteps), "the learning rate would never reach its value",
+			"use a warm-up of about a tenth of max_steps")
 	}
 }
 
@@ -155,17 +179,20 @@ func (c *checker) batch() {
 		return
 	}
 	if t.GlobalBatchSize%n != 0 {
-		c.report("training.global_batch_size", CodeBadValue, fmt.Sprintf("training.global_batch_size is %d for %d workers", t.GlobalBatchSize, n),
+		c.report("training.global_batch_size", CodeBadValue,
+			fmt.Sprintf("training.global_batch_size is %d for %d workers", t.GlobalBatchSize, n),
 			"every worker takes the same number of sequences in a step", "use "+neighbours(t.GlobalBatchSize, n))
 		return
 	}
 	each := c.WorkerBatch()
 	if m := int(t.MicroBatchSize); m != 0 && m != each && !c.bad("training.micro_batch_size") {
-		c.report("training.micro_batch_size", CodeUnsupported, fmt.Sprintf("training.micro_batch_size: %d, where a worker takes %d sequences in a step", m, each),
+		c.report("training.micro_batch_size", CodeUnsupported,
+			fmt.Sprintf("training.micro_batch_size: %d, where a worker takes %d sequences in a step", m, each),
 			"splitting a worker's batch is not built in this version", "set micro_batch_size: auto")
 	}
 	if g := t.GradientAccumulation; g > 1 && !c.bad("training.gradient_accumulation_steps") {
-		c.report("training.gradient_accumulation_steps", CodeUnsupported, fmt.Sprintf("training.gradient_accumulation_steps: %d", g),
+		c.report("training.gradient_accumulation_steps", CodeUnsupported,
+			fmt.Sprintf("training.gradient_accumulation_steps: %d", g),
 			"splitting a worker's batch is not built in this version", "set gradient_accumulation_steps: auto")
 	}
 }
@@ -178,7 +205,8 @@ func (c *checker) rounds() {
 		return
 	}
 	if steps%sync != 0 {
-		c.report("training.max_steps", CodeBadValue, fmt.Sprintf("training.max_steps is %d and strategy.sync_steps is %d", steps, sync),
+		c.report("training.max_steps", CodeBadValue,
+			fmt.Sprintf("training.max_steps is %d and strategy.sync_steps is %d", steps, sync),
 			"a run is a whole number of rounds of sync_steps inner steps; a shorter last round is not built",
 			fmt.Sprintf("use max_steps: %s, or sync_steps: %d", neighbours(steps, sync), divisorBelow(steps, sync)))
 		return
@@ -188,7 +216,8 @@ func (c *checker) rounds() {
 		steps int
 	}{{"checkpoint.every_steps", c.Checkpoint.EverySteps}, {"eval.every_steps", c.Eval.EverySteps}} {
 		if every.steps%sync != 0 && !c.bad(every.path) {
-			c.report(every.path, CodeBadValue, fmt.Sprintf("%s is %d and strategy.sync_steps is %d", every.path, every.steps, sync),
+			c.report(every.path, CodeBadValue,
+				fmt.Sprintf("%s is %d and strategy.sync_steps is %d", every.path, every.steps, sync),
 				"the workers agree on a checkpoint at the end of a round only", "use "+neighbours(every.steps, sync))
 		}
 	}
@@ -218,7 +247,8 @@ func (c *checker) workers() {
 	switch {
 	case c.bad(trim, "strategy.aggregation.rule"):
 	case s.Aggregation.Rule != "trimmed_mean" && s.Aggregation.Trim != 0:
-		c.report(trim, CodeBadValue, trim+" is given and the rule is "+s.Aggregation.Rule, "only a trimmed mean trims", "use rule: trimmed_mean, or remove trim")
+		c.report(trim, CodeBadValue, trim+" is given and the rule is "+s.Aggregation.Rule, "only a trimmed mean trims",
+			"use rule: trimmed_mean, or remove trim")
 	}
 }
 
@@ -232,11 +262,14 @@ func (c *checker) paces() {
 	switch {
 	case len(w.Paces) != w.Target:
 		c.report(at, CodeBadValue, fmt.Sprintf("%s has %d numbers for %d workers", at, len(w.Paces), w.Target),
-			"a round has one unit for each of target workers, made for a machine of that pace", fmt.Sprintf("give %d numbers, or set target: %d", w.Target, len(w.Paces)))
+			"a round has one unit for each of target workers, made for a machine of that pace",
+			fmt.Sprintf("give %d numbers, or set target: %d", w.Target, len(w.Paces)))
 	case slices.Max(w.Paces) != 1:
-		c.report(at, CodeBadValue, fmt.Sprintf("the largest of %s is %g", at, slices.Max(w.Paces)), "paces are beside the fastest machine, whose unit has sync_steps", "divide them by the largest")
+		c.report(at, CodeBadValue, fmt.Sprintf("the largest of %s is %g", at, slices.Max(w.Paces)),
+			"paces are beside the fastest machine, whose unit has sync_steps", "divide them by the largest")
 	case o.Gradients() || o.Name == "pairs":
-		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+o.Name, "units that are gradients, or replicas in pairs, count the same each", "remove paces, or use method: diloco")
+		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+o.Name,
+			"units that are gradients, or replicas in pairs, count the same each", "remove paces, or use method: diloco")
 	}
 }
 
@@ -249,7 +282,8 @@ func (c *checker) outer() {
 	}
 	if n := c.Strategy.SyncSteps; o.Gradients() && n != 1 && !c.bad(sync, "strategy.method") {
 		c.report(sync, CodeBadValue, fmt.Sprintf("%s is %d and the outer optimizer is %s", sync, n, o.Name),
-			"it takes every step itself, with the gradients of all workers: a round has one", "remove sync_steps, or use method: diloco")
+			"it takes every step itself, with the gradients of all workers: a round has one",
+			"remove sync_steps, or use method: diloco")
 	}
 	const mu = "strategy.proximal_mu"
 	if o.Gradients() && c.Strategy.ProximalMu > 0 && !c.bad(mu, "strategy.method") {
@@ -261,17 +295,20 @@ func (c *checker) outer() {
 		has   bool
 		owner string
 	}{
-		{"momentum", o.Name == "nesterov" || o.Name == "pairs" || o.Momentum == 0, "nesterov and pairs"}, {"betas", o.Adaptive(), "adam and yogi"}, {"eps", o.Adaptive(), "adam and yogi"},
+		{"momentum", o.Name == "nesterov" || o.Name == "pairs" || o.Momentum == 0, "nesterov and pairs"},
+		{"betas", o.Adaptive(), "adam and yogi"}, {"eps", o.Adaptive(), "adam and yogi"},
 	} {
 		if p := at + "." + k.key; !k.has && c.Given(p) && !c.bad(p) {
-			c.report(p, CodeBadValue, p+" is given and the outer optimizer is "+o.Name, "it is a setting of "+k.owner, "remove "+k.key+", or use another name")
+			c.report(p, CodeBadValue, p+" is given and the outer optimizer is "+o.Name, "it is a setting of "+k.owner,
+				"remove "+k.key+", or use another name")
 		}
 	}
 }
 
 // compression checks that what is sent can be sent so.
 func (c *checker) compression() {
-	const ratio, quantize, feedback = "strategy.compression.topk_ratio", "strategy.compression.quantize", "strategy.compression.error_feedback"
+	const ratio, quantize, feedback = "strategy.compression.topk_ratio", "strategy.compression.quantize",
+		"strategy.compression.error_feedback"
 	const transform = "strategy.compression.transform"
 	if c.bad(ratio, quantize, transform, "strategy.method") {
 		return
@@ -279,28 +316,36 @@ func (c *checker) compression() {
 	_, bits, sparse := c.Strategy.Compression.TopK()
 	switch x := c.Strategy.Compression; {
 	case !x.ErrorFeedback && c.Given("strategy.compression.feedback_rounds"):
-		c.report("strategy.compression.feedback_rounds", CodeBadValue, "strategy.compression.feedback_rounds is given without "+feedback,
+		c.report("strategy.compression.feedback_rounds", CodeBadValue,
+			"strategy.compression.feedback_rounds is given without "+feedback,
 			"it is a setting of error feedback", "add error_feedback: true, or remove feedback_rounds")
 	case x.ErrorFeedback && c.Training.Numerics == Tolerant && !c.bad(feedback, "training.numerics"):
-		c.report(feedback, CodeUnsupported, feedback+": it is given and training.numerics is "+Tolerant, "what a unit hands on would be different for every worker, and nobody could check it",
+		c.report(feedback, CodeUnsupported, feedback+": it is given and training.numerics is "+Tolerant,
+			"what a unit hands on would be different for every worker, and nobody could check it",
 			"set error_feedback: false, or use another numerics")
 	case x.ErrorFeedback && !sparse && x.Quantize == "none":
-		c.report(feedback, CodeBadValue, feedback+" is given and nothing is left out of an update", "quantize is none, and all elements are sent",
+		c.report(feedback, CodeBadValue, feedback+" is given and nothing is left out of an update",
+			"quantize is none, and all elements are sent",
 			"set error_feedback: false, or compress")
 	}
 	switch r := c.Strategy.Replicas; {
 	case c.Strategy.Compression.Transform == "none":
 	case !sparse:
-		c.report(transform, CodeBadValue, transform+" is given and every element is sent", "it is there to have what counts in few elements", "give topk_ratio: 0.0156, or use transform: none")
+		c.report(transform, CodeBadValue, transform+" is given and every element is sent",
+			"it is there to have what counts in few elements", "give topk_ratio: 0.0156, or use transform: none")
 	case r.On() && !c.bad("strategy.replicas"):
-		c.report(transform, CodeUnsupported, transform+" is given beside strategy.replicas", "where a replica goes on from is no frequencies", "use transform: none, or method: demo")
+		c.report(transform, CodeUnsupported, transform+" is given beside strategy.replicas",
+			"where a replica goes on from is no frequencies", "use transform: none, or method: demo")
 	}
 	switch {
 	case sparse && bits == 0:
-		c.report(quantize, CodeUnsupported, fmt.Sprintf("%s is %s and %s is given", quantize, c.Strategy.Compression.Quantize, ratio),
-			"what is sent of chunks of 4096 elements has values of 1, 2, 8, 16 or 32 bits", "use quantize: sign, int2, int8, bf16 or none, or topk_ratio: null")
+		c.report(quantize, CodeUnsupported,
+			fmt.Sprintf("%s is %s and %s is given", quantize, c.Strategy.Compression.Quantize, ratio),
+			"what is sent of chunks of 4096 elements has values of 1, 2, 8, 16 or 32 bits",
+			"use quantize: sign, int2, int8, bf16 or none, or topk_ratio: null")
 	case !sparse && c.Strategy.Compression.Quantize == "int2":
-		c.report(quantize, CodeBadValue, quantize+" is int2 and every element is sent", "two bits are for the largest elements of an update, which are far from zero",
+		c.report(quantize, CodeBadValue, quantize+" is int2 and every element is sent",
+			"two bits are for the largest elements of an update, which are far from zero",
 			"give topk_ratio: 0.0156, or use quantize: fp4")
 	}
 }
@@ -310,8 +355,10 @@ const mostPairs = 16
 
 // replicas checks that what rounds exchange of replicas is one thing, and that nothing else is handed on.
 func (c *checker) replicas() {
-	const at, sample, fragments, rounds = "strategy.replicas", "strategy.replicas.sample", "strategy.replicas.fragments", "strategy.replicas.rounds"
-	const overlap, topology, optimizer = "strategy.replicas.overlap", "strategy.replicas.topology", "strategy.outer_optimizer.name"
+	const at, sample, fragments, rounds = "strategy.replicas", "strategy.replicas.sample", "strategy.replicas.fragments",
+		"strategy.replicas.rounds"
+	const overlap, topology, optimizer = "strategy.replicas.overlap", "strategy.replicas.topology",
+		"strategy.outer_optimizer.name"
 	r := c.Strategy.Replicas
 	if c.bad(at, sample, fragments, rounds, overlap, topology, optimizer, "strategy.method", "strategy.workers") {
 		return
@@ -320,37 +367,49 @@ func (c *checker) replicas() {
 	switch paired := r.Paired(); {
 	case paired != (name == "pairs"):
 		c.report(optimizer, CodeBadValue, fmt.Sprintf("%s is %s and %s is %s", optimizer, name, topology, r.Topology),
-			"it moves replicas that average in pairs, and nothing else does", "use method: gossip, or another name and topology: none")
+			"it moves replicas that average in pairs, and nothing else does",
+			"use method: gossip, or another name and topology: none")
 		return
-	case paired && (r.Sample > 0 || r.Fragments > 0 || r.Overlap > 0 || rule != "mean" || c.Strategy.Workers.Target > mostPairs):
-		c.report(topology, CodeBadValue, fmt.Sprintf("%s is given with %s %d, %s %d, %s %v, rule %s and %d workers", topology, sample, r.Sample, fragments, r.Fragments, overlap, r.Overlap, rule, c.Strategy.Workers.Target),
-			fmt.Sprintf("pairs exchange everything and take its mean, and a checkpoint has room for %d replicas", mostPairs), "use method: gossip with the rule mean and fewer workers")
+	case paired && (r.Sample > 0 || r.Fragments > 0 || r.Overlap > 0 || rule != "mean" ||
+		c.Strategy.Workers.Target > mostPairs):
+		c.report(topology, CodeBadValue, fmt.Sprintf("%s is given with %s %d, %s %d, %s %v, rule %s and %d workers",
+			topology, sample, r.Sample, fragments, r.Fragments, overlap, r.Overlap, rule, c.Strategy.Workers.Target),
+			fmt.Sprintf("pairs exchange everything and take its mean, and a checkpoint has room for %d replicas", mostPairs),
+			"use method: gossip with the rule mean and fewer workers")
 		return
 	case !r.On():
 		return
 	}
 	switch {
 	case r.Sample > 0 && r.Fragments > 0:
-		c.report(at, CodeBadValue, sample+" and "+fragments+" are given", "a round exchanges random elements or whole fragments", "remove one of them, or set it to 0")
+		c.report(at, CodeBadValue, sample+" and "+fragments+" are given",
+			"a round exchanges random elements or whole fragments", "remove one of them, or set it to 0")
 	case r.Overlap > 0 && r.Sample > 0:
 		c.report(overlap, CodeUnsupported, fmt.Sprintf("%s is given with %s %d", overlap, sample, r.Sample),
-			"of a parameter a unit would hand on both what it left out and what is under way", "use method: diloco or streaming_diloco, or overlap: 0")
+			"of a parameter a unit would hand on both what it left out and what is under way",
+			"use method: diloco or streaming_diloco, or overlap: 0")
 	case r.Sample > 0 && (r.Sample < 2 || r.Sample&(r.Sample-1) != 0):
-		c.report(sample, CodeBadValue, fmt.Sprintf("%s is %d", sample, r.Sample), "parts of a parameter are drawn alike: it is a power of two from 2 on", "use 16, 32 or 64")
+		c.report(sample, CodeBadValue, fmt.Sprintf("%s is %d", sample, r.Sample),
+			"parts of a parameter are drawn alike: it is a power of two from 2 on", "use 16, 32 or 64")
 	case r.Fragments == 1 || r.Fragments >= r.Rounds:
 		c.report(fragments, CodeBadValue, fmt.Sprintf("%s is %d and %s is %d", fragments, r.Fragments, rounds, r.Rounds),
-			"every fragment has its turn before the last of these rounds, which exchanges all", fmt.Sprintf("use 2 to %d fragments", max(2, r.Rounds-1)))
+			"every fragment has its turn before the last of these rounds, which exchanges all",
+			fmt.Sprintf("use 2 to %d fragments", max(2, r.Rounds-1)))
 	}
 	for _, other := range []struct {
 		is        bool
 		path, why string
 	}{
-		{c.Strategy.Compression.ErrorFeedback, "strategy.compression.error_feedback", "a replica keeps what its update leaves out by itself"},
-		{c.Strategy.OuterOptimizer.Gradients(), "strategy.outer_optimizer.name", "units that are gradients have no replica to go on from"},
-		{c.Training.Numerics == Tolerant, "training.numerics", "what a unit hands on would be different for every worker, and nobody could check it"},
+		{c.Strategy.Compression.ErrorFeedback, "strategy.compression.error_feedback",
+			"a replica keeps what its update leaves out by itself"},
+		{c.Strategy.OuterOptimizer.Gradients(), "strategy.outer_optimizer.name",
+			"units that are gradients have no replica to go on from"},
+		{c.Training.Numerics == Tolerant, "training.numerics",
+			"what a unit hands on would be different for every worker, and nobody could check it"},
 	} {
 		if other.is && !c.bad(other.path) {
-			c.report(at, CodeBadValue, fmt.Sprintf("%s is given beside %s", at, other.path), other.why, "use method: diloco, or change "+other.path)
+			c.report(at, CodeBadValue, fmt.Sprintf("%s is given beside %s", at, other.path), other.why,
+				"use method: diloco, or change "+other.path)
 		}
 	}
 }
@@ -361,9 +420,12 @@ const mostOpen = 16 << 10
 // group checks that the rounds through which units hand on a state may be open together.
 func (c *checker) group() {
 	const at = "strategy.workers"
-	if s := c.Strategy; !c.bad(at, at+".target", "strategy.moment_rounds", "strategy.replicas.rounds", "strategy.compression.feedback_rounds") && int(s.Group())*s.Workers.Target > mostOpen {
-		c.report(at, CodeBadValue, fmt.Sprintf("%s is %d and units hand on a state through %d rounds", at, s.Workers.Target, s.Group()),
-			fmt.Sprintf("such rounds become final together, and at most %d units may be open", mostOpen), fmt.Sprintf("use at most %d workers, or fewer such rounds", mostOpen/s.Group()))
+	if s := c.Strategy; !c.bad(at, at+".target", "strategy.moment_rounds", "strategy.replicas.rounds",
+		"strategy.compression.feedback_rounds") && int(s.Group())*s.Workers.Target > mostOpen {
+		c.report(at, CodeBadValue, fmt.Sprintf("%s is %d and units hand on a state through %d rounds", at, s.Workers.Target,
+			s.Group()),
+			fmt.Sprintf("such rounds become final together, and at most %d units may be open", mostOpen),
+			fmt.Sprintf("use at most %d workers, or fewer such rounds", mostOpen/s.Group()))
 	}
 }
 
@@ -371,21 +433,27 @@ func (c *checker) group() {
 func (c *checker) moments() {
 	const at = "strategy.moment_rounds"
 	s := c.Strategy
-	derived := !c.Given(at) && (s.Method != "async_diloco" || s.Replicas.On() || s.Compression.ErrorFeedback) // from what is checked elsewhere
-	if s.MomentRounds == 1 || derived || c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name", "training.numerics") {
+	if s.MomentRounds == 1 || !c.Given(at) || // a default fits what is checked elsewhere
+		c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name",
+			"training.numerics") {
 		return
 	}
 	switch {
 	case s.OuterOptimizer.Gradients():
-		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+s.OuterOptimizer.Name, "units that are gradients have no moments", "remove it")
+		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+s.OuterOptimizer.Name,
+			"units that are gradients have no moments", "remove it")
 	case s.Replicas.Paired():
-		c.report(at, CodeUnsupported, at+" is given and replicas average in pairs", "they are in the checkpoint, and hand on nothing", "remove it, or use another method")
+		c.report(at, CodeUnsupported, at+" is given and replicas average in pairs",
+			"they are in the checkpoint, and hand on nothing", "remove it, or use another method")
 	case c.Training.Numerics == Tolerant:
-		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant, "what a unit hands on would be different for every worker, and nobody could check it",
+		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant,
+			"what a unit hands on would be different for every worker, and nobody could check it",
 			"remove it, or use another numerics")
 	case int(s.Group()) != s.MomentRounds:
-		c.report(at, CodeBadValue, fmt.Sprintf("%s is %d, and what else a unit hands on lasts for %d rounds", at, s.MomentRounds, s.Group()),
-			"it hands on one state, which begins with nothing in the first of these rounds", "give feedback_rounds or replicas.rounds the same number, or neither")
+		c.report(at, CodeBadValue, fmt.Sprintf("%s is %d, and what else a unit hands on lasts for %d rounds", at,
+			s.MomentRounds, s.Group()),
+			"it hands on one state, which begins with nothing in the first of these rounds",
+			"give feedback_rounds or replicas.rounds the same number, or neither")
 	}
 }
 
@@ -401,13 +469,16 @@ func (c *checker) slices() {
 	}
 	switch {
 	case !aggregate.ByCoordinate(a.Rule):
-		c.report(at, CodeUnsupported, at+" is given and the rule is "+a.Rule, "it looks at whole updates, and who reduces a slice has parts of them",
+		c.report(at, CodeUnsupported, at+" is given and the rule is "+a.Rule,
+			"it looks at whole updates, and who reduces a slice has parts of them",
 			"use rule: mean, trimmed_mean, median or contributor_mean, or slices: 1")
 	case c.Training.Numerics == Tolerant:
-		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant, "members look at whole updates of tolerant work",
+		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant,
+			"members look at whole updates of tolerant work",
 			"use slices: 1")
 	case c.Given(screen) && c.Strategy.Verification.Screen != "off":
-		c.report(at, CodeUnsupported, at+" is given and updates are to be screened", "nobody sees a whole update of a round in slices",
+		c.report(at, CodeUnsupported, at+" is given and updates are to be screened",
+			"nobody sees a whole update of a round in slices",
 			"use screen: off, or slices: 1")
 	}
 }
@@ -415,12 +486,15 @@ func (c *checker) slices() {
 // verification checks that a tolerance is given where it is used, and segments where they can be drawn.
 func (c *checker) verification() {
 	const at, segments = "strategy.verification.tolerance", "strategy.verification.segments"
-	if c.Strategy.Verification.Segments == "drawn" && c.Training.Numerics == Tolerant && !c.bad(segments, "training.numerics") {
-		c.report(segments, CodeUnsupported, segments+" is drawn and training.numerics is tolerant", "tolerant work is judged by its update, which only a whole unit has",
+	if c.Strategy.Verification.Segments == "drawn" && c.Training.Numerics == Tolerant &&
+		!c.bad(segments, "training.numerics") {
+		c.report(segments, CodeUnsupported, segments+" is drawn and training.numerics is tolerant",
+			"tolerant work is judged by its update, which only a whole unit has",
 			"use segments: all, or another numerics")
 	}
 	if c.Given(at) && c.Training.Numerics != Tolerant && !c.bad(at, "training.numerics") {
-		c.report(at, CodeBadValue, at+" is given and training.numerics is "+c.Training.Numerics, "exact work is settled by its bits",
+		c.report(at, CodeBadValue, at+" is given and training.numerics is "+c.Training.Numerics,
+			"exact work is settled by its bits",
 			"use numerics: tolerant, or remove tolerance")
 	}
 }
@@ -430,7 +504,8 @@ func (c *checker) executor() {
 	const at, numerics = "executor", "training.numerics"
 	if c.Executor == Torch && c.Training.Numerics != Tolerant && !c.bad(at, numerics) {
 		c.report(at, CodeBadValue, at+" is "+Torch+" and "+numerics+" is "+c.Training.Numerics,
-			"PyTorch does not give the bits of the built-in engine, and exact work that differs in one bit costs its worker stake",
+			"PyTorch does not give the bits of the built-in engine, and exact work that differs in one bit costs its worker "+
+				"stake",
 			"set training.numerics: tolerant, or executor: builtin")
 	}
 }
@@ -440,14 +515,16 @@ func (c *checker) machines() {
 	for i, m := range c.Resources.AnyOf {
 		at := fmt.Sprintf("resources.any_of.%d.accelerators", i)
 		if m.Accelerators != "" && !c.bad(at) && !acceleratorForm.MatchString(m.Accelerators) {
-			c.report(at, CodeBadValue, fmt.Sprintf("%s: %q is not a model and a number", at, clip(m.Accelerators)), "a worker is asked for so many of them", `write "any:1", or "h100:8"`)
+			c.report(at, CodeBadValue, fmt.Sprintf("%s: %q is not a model and a number", at, clip(m.Accelerators)),
+				"a worker is asked for so many of them", `write "any:1", or "h100:8"`)
 		}
 	}
 }
 
 func (c *checker) budget() {
 	if c.Budget.MaxCost == 0 && !c.bad("budget.max_cost") {
-		c.report("budget.max_cost", CodeBadValue, "budget.max_cost is 0", "the workers are paid from it", "give an amount of ZEN, such as 25")
+		c.report("budget.max_cost", CodeBadValue, "budget.max_cost is 0", "the workers are paid from it",
+			"give an amount of ZEN, such as 25")
 	}
 }
 
@@ -463,16 +540,19 @@ func (c *checker) notes() {
 			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
 		{(a.Rule == "krum" || a.Rule == "multi_krum") && c.Strategy.Workers.Target < 5, "strategy.aggregation",
 			"it takes 2f+3 workers to outvote f hostile ones: with fewer than 5 none is presumed hostile"},
-		{(c.Strategy.Compression.TopKRatio > 0 || c.Strategy.Compression.Quantize == "sign") && !c.Strategy.Compression.ErrorFeedback, "strategy.compression",
+		{(c.Strategy.Compression.TopKRatio > 0 || c.Strategy.Compression.Quantize == "sign") &&
+			!c.Strategy.Compression.ErrorFeedback, "strategy.compression",
 			"what is left out of an update is lost, and much is left out: expect to need more rounds"},
 		{c.Strategy.Compression.TopKRatio > 0 && a.Rule != "contributor_mean", "strategy.aggregation.rule",
 			"what an update leaves out counts as a vote for zero; contributor_mean does not count it"},
 		{c.Strategy.Workers.Target >= SlicesFrom && a.Slices == 0 && !aggregate.ByCoordinate(a.Rule), "strategy.aggregation",
 			"this rule looks at whole updates: every member fetches all of them, and a round cannot be reduced in slices"},
 		{c.Strategy.Method == "async_diloco" && c.Strategy.Workers.Paces == nil, "strategy.workers",
-			"all units have the same number of steps, and slower machines are waited for; paces: [1, 0.5, ...] gives them fewer"},
+			"all units have the same number of steps, and slower machines are waited for; paces: [1, 0.5, ...] gives them " +
+				"fewer"},
 		{c.Budget.MaxPricePerHour > 0, "budget.max_price_per_hour", "a network matches it; an embedded one has one price"},
-		{c.Budget.Deadline > 0, "budget.deadline", "a network takes an order back that is not matched by then; a run has as much time as it takes"},
+		{c.Budget.Deadline > 0, "budget.deadline", "a network takes an order back that is not matched by then; a run has " +
+			"as much time as it takes"},
 	} {
 		if n.asked {
 			m := c.mark(n.path)

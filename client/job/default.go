@@ -32,13 +32,14 @@ func defaults() Spec {
 		Strategy: Strategy{
 			Method:       "diloco",
 			MomentRounds: 1,
-			Compression:  Compression{Transform: "none", FeedbackRounds: 8},
+			Compression:  Compression{Transform: "none", FeedbackRounds: bestFeedback},
 			Replicas:     Replicas{Rounds: 8, Topology: "none"},
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},
 			RoundTimeout: Duration(10 * time.Minute),
 			OnWorkerLoss: "continue",
-			Verification: Verification{Mode: "spot_check", Verifiers: 2, Fraction: 0.1, Segments: "all", Redundancy: 1, Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
+			Verification: Verification{Mode: "spot_check", Verifiers: 2, Fraction: 0.1, Segments: "all", Redundancy: 1,
+				Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
 		},
 		Budget:     Budget{MaxCost: 25_000_000, MaxPrice: 1_000_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},
@@ -71,8 +72,17 @@ const (
 	Torch   = "torch"   // PyTorch, at workers whose owners have set it up; the others use the kernels
 )
 
-// defaultSyncSteps is the round length when the file gives none and the number of steps is a multiple of it.
-const defaultSyncSteps = 50
+// What docs/strategies.md measured as best, which node.TestDefaultsAreTheBestMeasured holds these to: the length of a
+// round, where it divides the run, and through how many rounds moments of the inner optimizer last, and what error
+// feedback left out.
+const (
+	bestSyncSteps = 20
+	bestMoments   = 8
+	bestFeedback  = 32
+)
+
+// everySteps is how often checkpoints are kept and losses taken where a round is a step.
+const everySteps = 50
 
 // derive fills what follows from other keys. A key that the file gives is left alone.
 func (j *Job) derive() {
@@ -81,7 +91,8 @@ func (j *Job) derive() {
 		j.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	if j.Model.BaseModel != "" && !j.Given("model.tokenizer") {
-		j.Model.Tokenizer = Tokenizer{Kind: TokenizerFile, Path: path.Join(filepath.ToSlash(j.Model.BaseModel), "tokenizer.json")}
+		j.Model.Tokenizer = Tokenizer{Kind: TokenizerFile,
+			Path: path.Join(filepath.ToSlash(j.Model.BaseModel), "tokenizer.json")}
 	}
 	s, t := &j.Strategy, &j.Training
 	if s.Workers.Min == 0 {
@@ -94,7 +105,10 @@ func (j *Job) derive() {
 		t.GlobalBatchSize = 8 * s.Workers.Target
 	}
 	s.derive(j.Given)
-	every := divisorBelow(max(1, t.MaxSteps), defaultSyncSteps)
+	every := divisorBelow(j.marked(), recipes[s.Method].length())
+	if s.OuterOptimizer.Gradients() {
+		every = divisorBelow(j.marked(), everySteps)
+	}
 	switch {
 	case s.SyncSteps == 0 && s.OuterOptimizer.Gradients():
 		s.SyncSteps = 1
@@ -103,6 +117,10 @@ func (j *Job) derive() {
 	}
 	if !s.OuterOptimizer.Gradients() {
 		every = s.SyncSteps
+	}
+	if !j.Given("strategy.moment_rounds") && t.Numerics == Tolerant && !s.Replicas.handOn() &&
+		!s.Compression.ErrorFeedback {
+		s.MomentRounds = 1 // what such a unit hands on would be different for every worker
 	}
 	if !j.Given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
 		s.Aggregation.Trim = 0.2
@@ -118,34 +136,63 @@ func (j *Job) derive() {
 	}
 }
 
-// recipes are the methods: what else they set unless the file does.
-var recipes = map[string]struct {
+// marked is what a round has to divide: the run, and what happens every so many steps, if the file says so.
+func (j *Job) marked() int {
+	n := max(1, j.Training.MaxSteps)
+	for path, every := range map[string]int{"checkpoint.every_steps": j.Checkpoint.EverySteps,
+		"eval.every_steps": j.Eval.EverySteps} {
+		for j.Given(path) && every > 0 {
+			n, every = every, n%every
+		}
+	}
+	return n
+}
+
+// open is as many rounds, of which the units may be open together.
+func (s *Strategy) open(rounds int) int {
+	return max(1, min(rounds, mostOpen/max(1, s.Workers.Target)))
+}
+
+// recipe is what a method sets unless the file does.
+type recipe struct {
 	optimizer string
 	rate      float64
 	quantize  string
-}{
-	"diloco":  {"nesterov", 0.7, "int8"},
-	"fedavg":  {"sgd", 1, "none"},
-	"fedprox": {"sgd", 1, "none"},
-	"fedadam": {"adam", 0.01, "none"},
-	"fedyogi": {"yogi", 0.01, "none"},
+	steps     int // of a round; 0: bestSyncSteps
+}
 
-	"sparseloco": {"sgd", 1, "int2"},
+func (r recipe) length() int {
+	if r.steps > 0 {
+		return r.steps
+	}
+	return bestSyncSteps
+}
 
-	"allreduce": {"adamw", 1, "none"},
-	"demo":      {"sign", 1, "bf16"},
+// recipes are the methods.
+var recipes = map[string]recipe{
+	"diloco":  {optimizer: "nesterov", rate: 0.6, quantize: "int8"},
+	"fedavg":  {optimizer: "sgd", rate: 1, quantize: "none"},
+	"fedprox": {optimizer: "sgd", rate: 1, quantize: "none"},
+	"fedadam": {optimizer: "adam", rate: 0.01, quantize: "none"},
+	"fedyogi": {optimizer: "yogi", rate: 0.01, quantize: "none"},
 
-	"sparta":           {"sgd", 1, "int8"},
-	"sparta_diloco":    {"nesterov", 0.7, "int8"},
-	"streaming_diloco": {"nesterov", 0.7, "fp4"},
-	"gossip":           {"pairs", 0.7, "none"},
-	"async_diloco":     {"nesterov", 0.5, "int8"},
+	"sparseloco": {optimizer: "sgd", rate: 1, quantize: "int2", steps: 10},
+
+	"allreduce": {optimizer: "adamw", rate: 1, quantize: "none"},
+	"demo":      {optimizer: "sign", rate: 1, quantize: "bf16"},
+
+	"sparta":           {optimizer: "sgd", rate: 1, quantize: "int8"},
+	"sparta_diloco":    {optimizer: "nesterov", rate: 0.7, quantize: "int8"},
+	"streaming_diloco": {optimizer: "nesterov", rate: 0.7, quantize: "fp4"},
+	"gossip":           {optimizer: "pairs", rate: 0.7, quantize: "none"},
+	"async_diloco":     {optimizer: "nesterov", rate: 0.5, quantize: "int8"},
 }
 
 // lateRate is the outer rate of DiLoCo whose rounds overlap: all that is applied is late.
 const lateRate = 0.4
 
-// Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
+// Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method
+// sets.
 func Methods() []Strategy {
 	var all []Strategy
 	for _, name := range slices.Sorted(maps.Keys(recipes)) {
@@ -182,15 +229,19 @@ func (s *Strategy) derive(given func(path string) bool) {
 	}
 	switch s.Method {
 	case "sparseloco":
-		s.sparse(given, 64)
+		s.sparse(given, 96)
 	case "demo":
 		s.sparse(given, 32)
-		if c := &s.Compression; c.TopKRatio > 0 && s.Aggregation.Slices <= 1 && !given("strategy.compression.transform") { // frequencies are not sliced
+		// frequencies are not sliced
+		if c := &s.Compression; c.TopKRatio > 0 && s.Aggregation.Slices <= 1 && !given("strategy.compression.transform") {
 			c.Transform = "dct"
 		}
 	}
-	if s.MomentRounds > 1 && !given("strategy.compression.feedback_rounds") {
-		s.Compression.FeedbackRounds = s.MomentRounds
+	if !given("strategy.compression.feedback_rounds") {
+		s.Compression.FeedbackRounds = max(2, s.open(bestFeedback))
+		if s.MomentRounds > 1 {
+			s.Compression.FeedbackRounds = s.MomentRounds
+		}
 	}
 	if s.MomentRounds > 1 && !given("strategy.replicas.rounds") {
 		s.Replicas.Rounds = s.MomentRounds
@@ -218,10 +269,9 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if given("strategy.moment_rounds") || o.Gradients() || o.Name == "pairs" {
 		return
 	}
-	if group := s.Group(); group > 0 {
-		s.MomentRounds = int(group)
-	} else if s.Method == "async_diloco" {
-		s.MomentRounds = 8
+	s.MomentRounds = s.open(bestMoments)
+	if s.Replicas.handOn() || s.Compression.ErrorFeedback {
+		s.MomentRounds = int(s.Group())
 	}
 }
 

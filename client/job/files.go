@@ -14,6 +14,15 @@ import (
 // MaxFiles bounds how many files the datasets of a job may match.
 const MaxFiles = 100_000
 
+// FieldChats is the field of jsonl data that may hold conversations, which are trained on as the base model's chat
+// template writes them, or as plain text.
+const FieldChats = "messages"
+
+// Chats reports whether a job trains on conversations.
+func (j *Job) Chats() bool {
+	return slices.ContainsFunc(j.Datasets, func(d Dataset) bool { return d.Format == "jsonl" && d.Field == FieldChats })
+}
+
 // File is one file of training data.
 type File struct {
 	Dataset int    // index into Spec.Datasets
@@ -25,7 +34,8 @@ type File struct {
 //
 // In a pattern, * and ? and [a-z] match within one name, ** matches any number of folders. A wildcard never matches a
 // name that starts with a point, never follows a symbolic link, and never looks into the output folder; a path
-// written out may be any of those. A dataset without a file is an *ErrorList of CodeNoData.
+// written out may be any of those. Nor does it look into the folder of another run, or of a simulation: what a job left
+// is no data, and a job would be another one after it. A dataset without a file is an *ErrorList of CodeNoData.
 func (j *Job) Files() ([]File, error) {
 	var files []File
 	var problems []*Error
@@ -34,7 +44,8 @@ func (j *Job) Files() ([]File, error) {
 		names, err := j.expand(set.Path)
 		switch {
 		case err != nil:
-			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: cannot look for %q", at, set.Path), err.Error(),
+			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: cannot look for %q", at, set.Path),
+				err.Error(),
 				"correct the pattern or the permissions"))
 		case len(names) == 0:
 			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: no file matches %q", at, set.Path),
@@ -54,14 +65,15 @@ func (j *Job) Files() ([]File, error) {
 	return files, nil
 }
 
-// Confine refuses a job that names a file outside of the folder of the job file: for a file that somebody else wrote. The model
-// that it starts from, with its tokenizer, may also lie below another folder, if models names one. It goes by the names alone, so
-// that nobody learns from it what exists; a link inside of a folder leads where its owner wants.
+// Confine refuses a job that names a file outside of the folder of the job file: for a file that somebody else wrote.
+// The model that it starts from, with its tokenizer, may also lie below another folder, if models names one. It goes by
+// the names alone, so that nobody learns from it what exists; a link inside of a folder leads where its owner wants.
 func (j *Job) Confine(models string) error {
 	var problems []*Error
 	check := func(key, name string) {
 		if !j.below(j.Dir(), name) {
-			problems = append(problems, j.Problem(key, CodeOutside, fmt.Sprintf("%s: %q lies outside of the folder of the job file", key, clip(name)),
+			problems = append(problems, j.Problem(key, CodeOutside,
+				fmt.Sprintf("%s: %q lies outside of the folder of the job file", key, clip(name)),
 				"whoever runs the job gives it the files of one folder alone", "name a file in it, by its path from there"))
 		}
 	}
@@ -97,7 +109,8 @@ func (j *Job) CheckFiles() error {
 		if info, err := os.Stat(filepath.Join(j.BaseModelPath(), "config.json")); err != nil || info.IsDir() {
 			return list([]*Error{j.Problem("model.base_model", CodeFileNotFound,
 				fmt.Sprintf("model.base_model: there is no model in %q", clip(base)),
-				"it names a folder as Hugging Face libraries save it: config.json, the weights as safetensors, tokenizer.json; nothing is downloaded",
+				"it names a folder as Hugging Face libraries save it: config.json, the weights as safetensors, tokenizer.json; "+
+					"nothing is downloaded",
 				"correct the path (relative to the folder of the job file), or download the model into a folder first")})
 		}
 	}
@@ -157,7 +170,7 @@ func (j *Job) expand(pattern string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &glob{job: j, output: output, found: map[string]bool{}}
+	g := &glob{job: j, base: base, output: output, found: map[string]bool{}}
 	if err := g.walk(base, segments[fixed:]); err != nil {
 		return nil, err
 	}
@@ -172,6 +185,7 @@ func (j *Job) expand(pattern string) ([]string, error) {
 // glob is one search. The set makes a file that ** reaches in two ways count once.
 type glob struct {
 	job    *Job
+	base   string // what is written out of the pattern, as a folder
 	output string // absolute path of the folder never looked into
 	found  map[string]bool
 }
@@ -186,7 +200,7 @@ func (g *glob) walk(dir string, segments []string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || dir != g.base && ofARun(entries) {
 		return err
 	}
 	first, rest := segments[0], segments[1:]
@@ -220,4 +234,12 @@ func (g *glob) walk(dir string, segments []string) error {
 		}
 	}
 	return nil
+}
+
+// ofARun reports whether a folder is that of a run or of a simulation: it holds a job file, and what became of it.
+func ofARun(entries []os.DirEntry) bool {
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return slices.Contains(names, e.Name()) })
+	}
+	return has("job.yaml") && has("run.json", "simulation.json", "submitted.json")
 }

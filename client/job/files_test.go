@@ -24,8 +24,10 @@ func tree(t *testing.T, names ...string) string {
 }
 
 func TestFiles(t *testing.T) {
-	root := tree(t, "b.txt", "a.txt", "a.md", "sub/c.txt", "sub/deep/d.txt", ".git/e.txt", "sub/.hidden.txt", "out/run/f.txt",
-		"jobs/tiny.yaml", "jobs/data/g.txt")
+	root := tree(t, "b.txt", "a.txt", "a.md", "sub/c.txt", "sub/deep/d.txt", ".git/e.txt", "sub/.hidden.txt",
+		"out/run/f.txt",
+		"jobs/tiny.yaml", "jobs/data/g.txt", "runs/old/job.yaml", "runs/old/run.json", "runs/old/h.txt",
+		"runs/sim/000/job.yaml", "runs/sim/000/simulation.json", "runs/sim/000/more/i.txt")
 	if err := os.Symlink(filepath.Join(root, "sub"), filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +48,8 @@ func TestFiles(t *testing.T) {
 		"../.git/*.txt":     {"../.git/e.txt"},
 		"../sub/.*.txt":     {"../sub/.hidden.txt"},
 		root + "/sub/*.txt": {filepath.ToSlash(root) + "/sub/c.txt"},
+		"../runs/old/*.txt": {"../runs/old/h.txt"},
+		"../runs/*/*.txt":   nil,
 		"../none*.txt":      nil,
 		"../sub":            nil,
 		"../nowhere/*.txt":  nil,

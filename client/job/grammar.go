@@ -113,7 +113,8 @@ func (d *decoder) checkOne(path string, n *yaml.Node, f field, v reflect.Value) 
 		return
 	}
 	if x, ok := number(v); ok && !f.in.holds(x) {
-		d.report(d.at(n), path, CodeBadValue, fmt.Sprintf("%s is %s", path, clip(n.Value)), "it must be "+f.in.String()+unit(v),
+		d.report(d.at(n), path, CodeBadValue, fmt.Sprintf("%s is %s", path, clip(n.Value)),
+			"it must be "+f.in.String()+unit(v),
 			"choose a value in that range")
 	}
 	if v.Kind() == reflect.String && len(f.one) > 0 {
@@ -180,7 +181,8 @@ var spoken = map[string]string{
 	"output_dir": "output.dir", "model_type": "model.architecture", "tokenizer_type": "model.tokenizer",
 	"model_name_or_path": "model.base_model", "num_train_epochs": "training.num_epochs", "max_seq_len": "sequence_len",
 	"seq_len": "sequence_len", "cutoff_len": "sequence_len", "per_device_train_batch_size": "training.micro_batch_size",
-	"train_batch_size": "training.global_batch_size", "batch_size": "training.global_batch_size", "lr": "training.learning_rate",
+	"train_batch_size": "training.global_batch_size", "batch_size": "training.global_batch_size",
+	"lr":                "training.learning_rate",
 	"lr_scheduler_type": "training.lr_scheduler", "eval_steps": "eval.every_steps", "save_steps": "checkpoint.every_steps",
 	"save_total_limit": "checkpoint.keep_last", "steps": "training.max_steps", "report_to": "tracking",
 	"keep_latest_k": "checkpoint.keep_last", "dataset": "datasets",
@@ -198,7 +200,11 @@ func elsewhere(word string) []string {
 		byName[name] = append(byName[name], path)
 		names = append(names, name)
 	})
-	return byName[Nearest(word, names)]
+	near := Nearest(word, names)
+	if len(near) < 3 && near != word { // words of two letters are near to any other
+		return nil
+	}
+	return byName[near]
 }
 
 // walk visits every key of a section and of the sections in it.

@@ -97,19 +97,23 @@ func TestContract(t *testing.T) {
 		}
 		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
 	}
-	want := []string{"checkpoint.keep_best", "notify", "output.push", "secrets", "strategy.compression.error_feedback", "strategy.verification.redundancy",
+	want := []string{"checkpoint.keep_best", "notify", "output.push", "secrets", "strategy.compression.error_feedback",
+		"strategy.verification.redundancy",
 		"tracking.jsonl", "tracking.system_metrics_interval"}
 	slices.Sort(paths)
 	if !slices.Equal(paths, want) {
 		t.Errorf("unsupported: %v, want %v", paths, want)
 	}
 
-	j, err := Parse(source, "contract.yaml", "strategy.compression={quantize: int8}", "output={formats: [safetensors]}", "checkpoint.keep_best=null", "secrets=[]",
+	j, err := Parse(source, "contract.yaml", "strategy.compression={quantize: int8}", "output={formats: [safetensors]}",
+		"checkpoint.keep_best=null", "secrets=[]",
 		"strategy.verification.redundancy=1", "tracking={tensorboard: ./out/tb}", "notify=null")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Training.LearningRate != 3e-4 || !reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 2, Target: 4, Max: 16, Paces: []float64{1, 0.75, 0.5, 0.25}}) || j.Budget.MaxPricePerHour != 400_000 ||
+	if j.Training.LearningRate != 3e-4 ||
+		!reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 2, Target: 4, Max: 16, Paces: []float64{1, 0.75, 0.5, 0.25}}) ||
+		j.Budget.MaxPricePerHour != 400_000 ||
 		time.Duration(j.Budget.Deadline) != 24*time.Hour || j.Resources.AnyOf[1].CPUs != 4 || j.Resources.Disk != 20e9 ||
 		j.Model.Tokenizer != (Tokenizer{Kind: TokenizerFile, Path: "./tokenizer.json"}) || j.Eval.Prompts[0] != "ROMEO:" ||
 		j.Rounds() != 40 || j.WorkerBatch() != 64 {
@@ -130,8 +134,9 @@ func TestContract(t *testing.T) {
 // TestCompression reads which elements are sent, in how many bits, and refuses what no codec does.
 func TestCompression(t *testing.T) {
 	for set, want := range map[string][2]int{
-		"{topk_ratio: 0.02, quantize: int8}": {82, 8}, "{topk_ratio: 0.015625, quantize: int2}": {64, 2}, "{topk_ratio: 1.0e-9, quantize: none}": {1, 32},
-		"{topk_ratio: 1, quantize: bf16}": {4096, 16}, "{topk_ratio: 0.0078, quantize: sign, transform: dct}": {32, 1},
+		"{topk_ratio: 0.02, quantize: int8}": {82, 8}, "{topk_ratio: 0.015625, quantize: int2}": {64, 2},
+		"{topk_ratio: 1.0e-9, quantize: none}": {1, 32},
+		"{topk_ratio: 1, quantize: bf16}":      {4096, 16}, "{topk_ratio: 0.0078, quantize: sign, transform: dct}": {32, 1},
 	} {
 		j, err := Parse([]byte(minimal), "tiny.yaml", "strategy.compression="+set)
 		if err != nil {
@@ -141,7 +146,8 @@ func TestCompression(t *testing.T) {
 			t.Errorf("%s is %d of 4096 in %d bits, %v", set, k, bits, ok)
 		}
 	}
-	for _, set := range []string{"{topk_ratio: 0.02, quantize: fp4}", "{transform: dct}", "{topk_ratio: 0.02, quantize: int8, transform: fft}", "{quantize: int2}", "{topk_ratio: 2}"} {
+	for _, set := range []string{"{topk_ratio: 0.02, quantize: fp4}", "{transform: dct}",
+		"{topk_ratio: 0.02, quantize: int8, transform: fft}", "{quantize: int2}", "{topk_ratio: 2}"} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.compression="+set); err == nil {
 			t.Errorf("%s is taken", set)
 		}
@@ -152,11 +158,14 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 	if v := parse(t, minimal).Strategy.Verification; v.Screen != "updates" {
 		t.Errorf("exact work is looked at with %q", v.Screen)
 	}
-	j, err := Parse([]byte(minimal), "tiny.yaml", "training.numerics=tolerant", "strategy.verification.tolerance={distance: 0.2, cosine: 0.9}")
-	if err != nil || j.Strategy.Verification.Screen != "losses" || j.Strategy.Verification.Tolerance != (Tolerance{0.2, 0.9}) {
+	j, err := Parse([]byte(minimal), "tiny.yaml", "training.numerics=tolerant",
+		"strategy.verification.tolerance={distance: 0.2, cosine: 0.9}")
+	if err != nil || j.Strategy.Verification.Screen != "losses" ||
+		j.Strategy.Verification.Tolerance != (Tolerance{0.2, 0.9}) {
 		t.Errorf("%+v, %v", j, err)
 	}
-	for _, set := range []string{"strategy.verification.tolerance={distance: 0.2}", "training.numerics=exact-int", "strategy.verification.screen=some"} {
+	for _, set := range []string{"strategy.verification.tolerance={distance: 0.2}", "training.numerics=exact-int",
+		"strategy.verification.screen=some"} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", set); err == nil {
 			t.Errorf("%s is taken", set)
 		}
@@ -165,11 +174,13 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	for method, want := range map[string]Replicas{
-		"diloco": {Rounds: 8, Topology: "none"}, "sparta": {Sample: 32, Rounds: 8, Topology: "none"}, "sparta_diloco": {Sample: 32, Rounds: 8, Topology: "none"},
+		"diloco": {Rounds: 8, Topology: "none"}, "sparta": {Sample: 32, Rounds: 8, Topology: "none"},
+		"sparta_diloco":    {Sample: 32, Rounds: 8, Topology: "none"},
 		"streaming_diloco": {Fragments: 2, Rounds: 8, Topology: "none"}, "gossip": {Rounds: 8, Topology: "complete"},
 		"async_diloco": {Rounds: 8, Topology: "none"},
 	} {
-		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.Replicas != want || (s.Replicas.On() && method != "gossip" || method == "async_diloco") != (s.Group() == 8) {
+		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.Replicas != want ||
+			(method != "gossip") != (s.Group() == 8) {
 			t.Errorf("%s: %+v in groups of %d rounds", method, s.Replicas, s.Group())
 		}
 	}
@@ -177,13 +188,18 @@ func TestReplicas(t *testing.T) {
 	if s.Replicas != (Replicas{Fragments: 3, Rounds: 4, Topology: "none"}) || s.Group() != 4 {
 		t.Errorf("%+v", s.Replicas)
 	}
-	if s := parse(t, minimal, "strategy.method=streaming_diloco", "strategy.replicas.overlap=1").Strategy; s.Replicas != (Replicas{Fragments: 2, Rounds: 8, Overlap: 1, Topology: "none"}) {
+	if s := parse(t, minimal, "strategy.method=streaming_diloco",
+		"strategy.replicas.overlap=1").Strategy; s.Replicas != (Replicas{Fragments: 2, Rounds: 8, Overlap: 1,
+		Topology: "none"}) {
 		t.Errorf("%+v", s.Replicas)
 	}
 	for _, set := range []string{
-		"strategy.replicas.fragments=2", "strategy.replicas.sample=24", "strategy.replicas.sample=1", "strategy.replicas={sample: 0, fragments: 1}",
-		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=257", "strategy.compression.error_feedback=true",
-		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant", "strategy.replicas.topology=ring", "strategy.outer_optimizer.name=pairs",
+		"strategy.replicas.fragments=2", "strategy.replicas.sample=24", "strategy.replicas.sample=1",
+		"strategy.replicas={sample: 0, fragments: 1}",
+		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=257",
+		"strategy.compression.error_feedback=true",
+		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant", "strategy.replicas.topology=ring",
+		"strategy.outer_optimizer.name=pairs",
 		"strategy.replicas.overlap=1",
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=sparta", set); err == nil {
@@ -194,28 +210,35 @@ func TestReplicas(t *testing.T) {
 
 func TestMomentRounds(t *testing.T) {
 	const eight = "strategy.moment_rounds=8"
-	if s := parse(t, minimal).Strategy; s.MomentRounds != 1 || s.Group() != 0 {
+	if s := parse(t, minimal, "training.numerics=tolerant").Strategy; s.MomentRounds != 1 || s.Group() != 0 {
 		t.Errorf("%d rounds of moments in groups of %d", s.MomentRounds, s.Group())
 	}
-	for method, rounds := range map[string]int{"diloco": 1, "sparseloco": 8, "sparta": 8, "gossip": 1} { // as long as what else is handed on
+	// as long as what else is handed on
+	for method, rounds := range map[string]int{"diloco": 8, "fedavg": 8, "sparseloco": 32, "sparta": 8, "gossip": 1,
+		"allreduce": 1} {
 		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.MomentRounds != rounds {
 			t.Errorf("%s: moments last for %d rounds, want %d", method, s.MomentRounds, rounds)
 		}
 	}
-	for set, want := range map[string]float64{"{overlap: 1}": 0.4, "{overlap: 1, fragments: 2}": 0.7, "{overlap: 0}": 0.7} {
-		if lr := parse(t, minimal, "strategy.method=diloco", "strategy.replicas="+set).Strategy.OuterOptimizer.LR; lr != want {
+	for set, want := range map[string]float64{"{overlap: 1}": 0.4, "{overlap: 1, fragments: 2}": 0.6,
+		"{overlap: 0}": 0.6} {
+		if lr := parse(t, minimal, "strategy.method=diloco",
+			"strategy.replicas="+set).Strategy.OuterOptimizer.LR; lr != want {
 			t.Errorf("an outer rate of %v with replicas %s, want %v", lr, set, want)
 		}
 	}
-	for _, with := range []string{"strategy.method=diloco", "strategy.method=sparseloco", "strategy.method=sparta", "strategy.replicas.overlap=1"} {
+	for _, with := range []string{"strategy.method=diloco", "strategy.method=sparseloco", "strategy.method=sparta",
+		"strategy.replicas.overlap=1"} {
 		if s := parse(t, minimal, "strategy.moment_rounds=12", with).Strategy; s.Group() != 12 {
 			t.Errorf("%s: groups of %d rounds", with, s.Group())
 		}
 	}
 	for _, set := range [][]string{
 		{"strategy.method=gossip"}, {"strategy.method=allreduce", "strategy.sync_steps=1"}, {"training.numerics=tolerant"},
-		{"strategy.method=sparseloco", "strategy.compression.feedback_rounds=4"}, {"strategy.method=sparta", "strategy.replicas.rounds=4"},
-		{"strategy.moment_rounds=257"}, {"strategy.moment_rounds=32", "strategy.workers=1024", "training.global_batch_size=1024"},
+		{"strategy.method=sparseloco", "strategy.compression.feedback_rounds=4"},
+		{"strategy.method=sparta", "strategy.replicas.rounds=4"},
+		{"strategy.moment_rounds=257"}, {"strategy.moment_rounds=32", "strategy.workers=1024",
+			"training.global_batch_size=1024"},
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", append([]string{eight}, set...)...); err == nil {
 			t.Errorf("%s with %s is taken", eight, set)
@@ -225,28 +248,35 @@ func TestMomentRounds(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	s := parse(t, minimal, "strategy.method=gossip", "strategy.replicas.topology=small_world").Strategy
-	if o := s.OuterOptimizer; o.Name != "pairs" || o.LR != 0.7 || o.Momentum != 0.5 || s.Replicas.Topology != "small_world" || s.Group() != 0 {
+	if o := s.OuterOptimizer; o.Name != "pairs" || o.LR != 0.7 || o.Momentum != 0.5 ||
+		s.Replicas.Topology != "small_world" || s.Group() != 0 {
 		t.Errorf("%+v", s)
 	}
 	for _, set := range []string{
-		"strategy.replicas.sample=32", "strategy.replicas.topology=star", "strategy.outer_optimizer.name=sgd", "strategy.aggregation.rule=median",
+		"strategy.replicas.sample=32", "strategy.replicas.topology=star", "strategy.outer_optimizer.name=sgd",
+		"strategy.aggregation.rule=median",
 		"strategy.compression.error_feedback=true", "training.numerics=tolerant", "strategy.workers=32",
 	} {
-		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=gossip", set, "training.global_batch_size=32"); err == nil {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=gossip", set,
+			"training.global_batch_size=32"); err == nil {
 			t.Errorf("%s is taken", set)
 		}
 	}
 }
 
-// Units are made for machines of the paces that a job names, one for each; a method that is about them says so when there are none.
+// Units are made for machines of the paces that a job names, one for each; a method that is about them says so when
+// there are none.
 func TestPaces(t *testing.T) {
 	const paces = "strategy.workers={target: 4, paces: [0.5, 1, 0.5, 0.25]}"
-	if w := parse(t, minimal, paces).Strategy.Workers; !reflect.DeepEqual(w, Workers{4, 4, 4, []float64{0.5, 1, 0.5, 0.25}}) {
+	if w := parse(t, minimal, paces).Strategy.Workers; !reflect.DeepEqual(w,
+		Workers{4, 4, 4, []float64{0.5, 1, 0.5, 0.25}}) {
 		t.Errorf("%+v", w)
 	}
 	for _, set := range [][]string{
-		{"strategy.workers={target: 4, paces: [1, 0.5]}"}, {"strategy.workers={target: 4, paces: [0.5, 0.5, 0.5, 0.5]}"}, {"strategy.workers={target: 4, paces: [1, 1, 1, 2]}"},
-		{"strategy.workers={target: 4, paces: [1, 1, 1, 0]}"}, {paces, "strategy.method=gossip"}, {paces, "strategy.method=allreduce", "strategy.sync_steps=1"},
+		{"strategy.workers={target: 4, paces: [1, 0.5]}"}, {"strategy.workers={target: 4, paces: [0.5, 0.5, 0.5, 0.5]}"},
+		{"strategy.workers={target: 4, paces: [1, 1, 1, 2]}"},
+		{"strategy.workers={target: 4, paces: [1, 1, 1, 0]}"}, {paces, "strategy.method=gossip"},
+		{paces, "strategy.method=allreduce", "strategy.sync_steps=1"},
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", set...); err == nil {
 			t.Errorf("%v is taken", set)
@@ -282,9 +312,11 @@ func TestSlicesNeedTheRightRule(t *testing.T) {
 	}
 	parse(t, minimal, "strategy.aggregation.slices=1", "strategy.aggregation.rule=krum")
 	parse(t, minimal, ask, "strategy.verification.screen=off", "strategy.aggregation.rule=median")
-	for _, set := range []string{"strategy.aggregation.rule=krum", "training.numerics=tolerant", "strategy.verification.screen=losses"} {
+	for _, set := range []string{"strategy.aggregation.rule=krum", "training.numerics=tolerant",
+		"strategy.verification.screen=losses"} {
 		var list *ErrorList
-		if _, err := Parse([]byte(minimal), "tiny.yaml", ask, set); !errors.As(err, &list) || list.Errors[0].Code != CodeUnsupported {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", ask, set); !errors.As(err, &list) ||
+			list.Errors[0].Code != CodeUnsupported {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
@@ -292,42 +324,51 @@ func TestSlicesNeedTheRightRule(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	j := parse(t, minimal)
-	if j.Name != "tiny" || j.Strategy.SyncSteps != 48 || j.Rounds() != 5 || j.Training.GlobalBatchSize != 32 ||
-		j.Checkpoint.EverySteps != 48 || j.Eval.EverySteps != 48 || !reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 4, Target: 4, Max: 4}) ||
+	if j.Name != "tiny" || j.Strategy.SyncSteps != 20 || j.Rounds() != 12 || j.Training.GlobalBatchSize != 32 ||
+		j.Checkpoint.EverySteps != 20 || j.Eval.EverySteps != 20 ||
+		!reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 4, Target: 4, Max: 4}) ||
 		j.Strategy.OuterOptimizer.Momentum != 0.9 || j.Budget.MaxCost.String() != "25" || j.Datasets[0].Weight != 1 {
 		t.Errorf("defaults: %+v", j.Spec)
 	}
 	if len(j.Notes) != 0 {
 		t.Errorf("a minimal job has notes: %v", j.Notes)
 	}
-	j = parse(t, minimal, "strategy.outer_optimizer.name=sgd", "strategy.workers={min: 2, target: 6}", "training.max_steps=241")
-	if j.Strategy.OuterOptimizer.Momentum != 0 || !reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 2, Target: 6, Max: 6}) || j.Training.GlobalBatchSize != 48 ||
+	j = parse(t, minimal, "strategy.outer_optimizer.name=sgd", "strategy.workers={min: 2, target: 6}",
+		"training.max_steps=241")
+	if j.Strategy.OuterOptimizer.Momentum != 0 ||
+		!reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 2, Target: 6, Max: 6}) || j.Training.GlobalBatchSize != 48 ||
 		j.Strategy.SyncSteps != 1 {
 		t.Errorf("derived: %+v", j.Spec)
 	}
 }
 
-// Methods set what they are made of. A round of a job of gradients is a step, and what happens every so many steps keeps its distance.
+// Methods set what they are made of. A round of a job of gradients is a step, and what happens every so many steps
+// keeps its distance.
 func TestMethods(t *testing.T) {
 	j := parse(t, minimal, "strategy.method=allreduce")
-	if s := j.Strategy; s.SyncSteps != 1 || j.Rounds() != 240 || s.OuterOptimizer.Name != "adamw" || s.OuterOptimizer.LR != 1 || s.Compression.Quantize != "none" ||
+	if s := j.Strategy; s.SyncSteps != 1 || j.Rounds() != 240 || s.OuterOptimizer.Name != "adamw" ||
+		s.OuterOptimizer.LR != 1 || s.Compression.Quantize != "none" ||
 		j.Eval.EverySteps != 48 || j.Checkpoint.EverySteps != 48 {
 		t.Errorf("allreduce: %+v", j.Spec)
 	}
 	s := parse(t, minimal, "strategy.method=demo").Strategy
-	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "sign" || k != 32 || bits != 16 || !sparse || !s.Compression.ErrorFeedback ||
+	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "sign" || k != 32 || bits != 16 || !sparse ||
+		!s.Compression.ErrorFeedback ||
 		s.Compression.Transform != "dct" || s.Aggregation.Rule != "contributor_mean" || s.SyncSteps != 1 {
 		t.Errorf("demo: %+v", s)
 	}
-	for _, set := range []string{"strategy.compression.topk_ratio=0", "strategy.compression.transform=none", "strategy.aggregation.slices=2"} {
+	for _, set := range []string{"strategy.compression.topk_ratio=0", "strategy.compression.transform=none",
+		"strategy.aggregation.slices=2"} {
 		if c := parse(t, minimal, "strategy.method=demo", set).Strategy.Compression; c.Transform != "none" {
 			t.Errorf("demo with %s: %+v", set, c)
 		}
 	}
-	if c := parse(t, minimal, "strategy.method=demo", "strategy.aggregation.slices=1").Strategy.Compression; c.Transform != "dct" {
+	if c := parse(t, minimal, "strategy.method=demo",
+		"strategy.aggregation.slices=1").Strategy.Compression; c.Transform != "dct" {
 		t.Errorf("demo in one slice: %+v", c)
 	}
-	if s := parse(t, minimal, "strategy.method=fedprox").Strategy; s.ProximalMu != 0.01 || s.OuterOptimizer.Name != "sgd" || s.SyncSteps != 48 {
+	if s := parse(t, minimal, "strategy.method=fedprox").Strategy; s.ProximalMu != 0.01 ||
+		s.OuterOptimizer.Name != "sgd" || s.SyncSteps != 20 {
 		t.Errorf("fedprox: %+v", s)
 	}
 	if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=allreduce", "strategy.proximal_mu=0.1"); err == nil {
@@ -335,18 +376,57 @@ func TestMethods(t *testing.T) {
 	}
 	for _, set := range []string{"strategy.method=demo", "strategy.outer_optimizer.name=adamw"} {
 		_, err := Parse([]byte(minimal), "tiny.yaml", set, "strategy.sync_steps=2")
-		if problems := problems(t, err); len(problems) != 1 || problems[0].Code != CodeBadValue || !strings.HasPrefix(problems[0].What, "strategy.sync_steps is 2") {
+		if problems := problems(t, err); len(problems) != 1 || problems[0].Code != CodeBadValue ||
+			!strings.HasPrefix(problems[0].What, "strategy.sync_steps is 2") {
 			t.Errorf("%s in rounds of two steps: %v", set, err)
 		}
 	}
 }
 
+// The length of a round fits what the file says happens every so many steps.
+func TestRoundsFitWhatIsGiven(t *testing.T) {
+	for every, want := range map[int]int{12: 12, 24: 12, 30: 15, 60: 20, 240: 20} {
+		j := parse(t, minimal, fmt.Sprintf("eval.every_steps=%d", every))
+		if s := j.Strategy.SyncSteps; s != want || j.Eval.EverySteps != every || j.Checkpoint.EverySteps != want {
+			t.Errorf("evaluated every %d steps: rounds of %d, checkpoints every %d", every, s, j.Checkpoint.EverySteps)
+		}
+	}
+	if s := parse(t, minimal, "strategy.method=sparseloco").Strategy; s.SyncSteps != 10 ||
+		s.Compression.FeedbackRounds != 32 {
+		t.Errorf("sparseloco: %+v", s)
+	}
+	many := parse(t, minimal, "strategy.method=sparseloco", "strategy.workers=1024",
+		"training.global_batch_size=1024").Strategy
+	if n := many.Group(); n != 16 || many.MomentRounds != 16 {
+		t.Errorf("1024 workers hand on a state through %d rounds", n)
+	}
+}
+
+// An override of null takes a key out of the file, so that it is what follows from the others.
+func TestOverrideRemoves(t *testing.T) {
+	sync := "strategy={sync_steps: 24}"
+	if s := parse(t, minimal, sync, "strategy.method=allreduce", "strategy.sync_steps=null").Strategy; s.SyncSteps != 1 {
+		t.Errorf("allreduce in rounds of %d steps", s.SyncSteps)
+	}
+	if j := parse(t, minimal, sync, "strategy.sync_steps=~", "labels.team=null"); j.Strategy.SyncSteps != 20 ||
+		j.Given("strategy.sync_steps") || len(j.Labels) != 0 {
+		t.Errorf("%+v", j.Strategy)
+	}
+	if _, err := Parse([]byte(minimal), "tiny.yaml", "training.max_steps=null"); problems(t,
+		err)[0].Code != CodeMissingKey {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOverrides(t *testing.T) {
-	j := parse(t, minimal, "training.learning_rate=1e-4", "datasets.0.format=jsonl", "budget.max_cost=0.000001", "labels.team=x")
-	if j.Training.LearningRate != 1e-4 || j.Datasets[0].Format != "jsonl" || j.Budget.MaxCost != 1 || j.Labels["team"] != "x" {
+	j := parse(t, minimal, "training.learning_rate=1e-4", "datasets.0.format=jsonl", "budget.max_cost=0.000001",
+		"labels.team=x")
+	if j.Training.LearningRate != 1e-4 || j.Datasets[0].Format != "jsonl" || j.Budget.MaxCost != 1 ||
+		j.Labels["team"] != "x" {
 		t.Errorf("not applied: %+v", j.Spec)
 	}
-	if j = parse(t, minimal, "datasets.0.format=parquet"); j.Datasets[0].Format != "parquet" || j.Datasets[0].Field != "text" {
+	if j = parse(t, minimal, "datasets.0.format=parquet"); j.Datasets[0].Format != "parquet" ||
+		j.Datasets[0].Field != "text" {
 		t.Errorf("parquet: %+v", j.Datasets[0])
 	}
 	for o, code := range map[string]string{
@@ -377,7 +457,8 @@ func TestCanonicalNamesTheJobAndNotTheMachine(t *testing.T) {
 	}
 	seen := map[string]string{string(base): "no override"}
 	for _, other := range []string{"seed=43", "name=other", "training.learning_rate=0.0004", "model.config={n_layer: 2}",
-		"model.config={n_layer: 3}", "model.tokenizer={train: {type: bpe, vocab_size: 300}}", "budget.max_cost=26", "val_set_size=0",
+		"model.config={n_layer: 3}", "model.tokenizer={train: {type: bpe, vocab_size: 300}}", "budget.max_cost=26",
+		"val_set_size=0",
 		"strategy.workers={target: 4, max: 5}", "checkpoint.keep_last=2"} {
 		c := string(parse(t, minimal, other).Canonical())
 		if twin, dup := seen[c]; dup {
@@ -422,10 +503,12 @@ func TestNotes(t *testing.T) {
 	if want := []string{"resources", "strategy.aggregation"}; !slices.Equal(got, want) {
 		t.Errorf("notes of %v, want %v", got, want)
 	}
-	if n := parse(t, minimal, "strategy.aggregation.rule=krum").Notes; len(n) != 1 || !strings.Contains(n[0].Text, "2f+3") {
+	if n := parse(t, minimal, "strategy.aggregation.rule=krum").Notes; len(n) != 1 ||
+		!strings.Contains(n[0].Text, "2f+3") {
 		t.Errorf("notes about Krum among four: %v", n)
 	}
-	if n := parse(t, minimal, "strategy.aggregation.rule=krum", "strategy.workers=5", "training.global_batch_size=40").Notes; len(n) != 0 {
+	if n := parse(t, minimal, "strategy.aggregation.rule=krum", "strategy.workers=5",
+		"training.global_batch_size=40").Notes; len(n) != 0 {
 		t.Errorf("notes about Krum among five: %v", n)
 	}
 }
@@ -469,13 +552,15 @@ func FuzzParse(f *testing.F) {
 func TestMethodsAreWhatFilesGet(t *testing.T) {
 	all := Methods()
 	for _, m := range all {
-		j, err := Parse([]byte("apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2}\ndatasets: [{path: a.txt}]\ntraining: {max_steps: 10}\nstrategy: {method: "+m.Method+"}\n"), "job.yaml")
+		j, err := Parse([]byte("apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2}\ndatasets: "+
+			"[{path: a.txt}]\ntraining: {max_steps: 10}\nstrategy: {method: "+m.Method+"}\n"), "job.yaml")
 		if err != nil {
 			t.Errorf("%s: %v", m.Method, err)
 			continue
 		}
 		s := j.Strategy
-		if !reflect.DeepEqual(s.OuterOptimizer, m.OuterOptimizer) || s.Compression != m.Compression || s.Aggregation.Rule != m.Aggregation.Rule || s.ProximalMu != m.ProximalMu || s.Replicas != m.Replicas {
+		if !reflect.DeepEqual(s.OuterOptimizer, m.OuterOptimizer) || s.Compression != m.Compression ||
+			s.Aggregation.Rule != m.Aggregation.Rule || s.ProximalMu != m.ProximalMu || s.Replicas != m.Replicas {
 			t.Errorf("%s: %+v, a file gets %+v", m.Method, m, s)
 		}
 	}

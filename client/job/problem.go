@@ -18,6 +18,7 @@ const (
 	CodeBadValue     = "JOB_BAD_VALUE"    // right type; outside its range, or at odds with another key
 	CodeUnsupported  = "JOB_UNSUPPORTED"  // part of the format; this version does not run it
 	CodeNoData       = "JOB_NO_DATA"      // a dataset matches no file
+	CodeTooLarge     = "JOB_TOO_LARGE"    // more than the memory of this machine holds
 	CodeOutside      = "JOB_FILE_OUTSIDE" // a file that this job may not read
 	CodeBadOverride  = "JOB_BAD_OVERRIDE" // --set without a key
 )

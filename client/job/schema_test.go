@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -45,7 +46,10 @@ func comments(t *testing.T) map[string]string {
 }
 
 // writer writes the JSON Schema of a type from the tags of its fields.
-type writer struct{ said map[string]string }
+type writer struct {
+	t    *testing.T
+	said map[string]string
+}
 
 type object = map[string]any
 
@@ -53,9 +57,12 @@ func (w writer) section(t reflect.Type) object {
 	keys, required := object{}, []string{}
 	for _, f := range keysOf(t) {
 		s := w.of(f.kind, f)
-		if said := w.said[t.Name()+"."+t.Field(f.index).Name]; said != "" {
-			s["description"] = strings.Join(strings.Fields(said), " ")
+		name := t.Name() + "." + t.Field(f.index).Name
+		said := cmp.Or(strings.Join(strings.Fields(w.said[name]), " "), plain[name])
+		if said == "" || strings.HasPrefix(said, t.Field(f.index).Name+" ") {
+			w.t.Errorf("%s says %q: say what the key is, without the name of the field", name, said)
 		}
+		s["description"] = said
 		if f.null || f.kind.Kind() == reflect.Pointer {
 			s = nullable(s)
 		}
@@ -87,16 +94,22 @@ func (w writer) of(t reflect.Type, f field) object {
 	case reflect.TypeFor[Tokenizer]():
 		return object{"anyOf": []any{
 			object{"type": "string"},
-			object{"type": "object", "additionalProperties": false, "required": []string{"train"}, "properties": object{"train": object{
-				"type": "object", "additionalProperties": false, "required": []string{"type", "vocab_size"},
-				"properties": object{"type": object{"enum": []string{"bpe"}}, "vocab_size": object{"type": "integer", "minimum": 257, "maximum": 1 << 20}},
-			}}},
+			object{"type": "object", "additionalProperties": false, "required": []string{"train"},
+				"properties": object{"train": object{
+					"type": "object", "additionalProperties": false, "required": []string{"type", "vocab_size"},
+					"description": "learn a tokenizer from the datasets",
+					"properties": object{
+						"type":       object{"enum": []string{"bpe"}, "description": "of byte pairs"},
+						"vocab_size": object{"type": "integer", "minimum": 257, "maximum": 1 << 20, "description": "tokens that it has"},
+					},
+				}}},
 		}}
 	case reflect.TypeFor[Workers]():
 		return object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": MaxWorkers}, w.section(t)}}
 	case reflect.TypeFor[Auto]():
 		return object{"anyOf": []any{object{"const": "auto"}, object{"type": "integer", "minimum": 1, "maximum": 1 << 20}}}
-	case reflect.TypeFor[Amount](), reflect.TypeFor[AtLeast](), reflect.TypeFor[Size](), reflect.TypeFor[Bandwidth](), reflect.TypeFor[Duration]():
+	case reflect.TypeFor[Amount](), reflect.TypeFor[AtLeast](), reflect.TypeFor[Size](), reflect.TypeFor[Bandwidth](),
+		reflect.TypeFor[Duration]():
 		return object{"type": number}
 	}
 	switch t.Kind() {
@@ -139,7 +152,7 @@ func (w writer) of(t reflect.Type, f field) object {
 
 // schema.json follows the tags and comments of spec.go.
 func TestSchemaIsThatOfTheSpec(t *testing.T) {
-	s := writer{comments(t)}.section(reflect.TypeFor[Spec]())
+	s := writer{t, comments(t)}.section(reflect.TypeFor[Spec]())
 	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "urn:starling:training-job:v1"
 	s["title"] = "Starling training job"
 	s["description"] = "A job file of `starling train`, apiVersion starling/v1, kind TrainingJob."

@@ -20,7 +20,8 @@ func (d *decoder) document(source []byte) *yaml.Node {
 		return nil
 	}
 	if len(source) > MaxFileBytes {
-		return fail(1, fmt.Sprintf("the file has %d bytes", len(source)), fmt.Sprintf("a job file has at most %d", MaxFileBytes),
+		return fail(1, fmt.Sprintf("the file has %d bytes", len(source)),
+			fmt.Sprintf("a job file has at most %d", MaxFileBytes),
 			"name data by its path instead of writing it into the file")
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(source)))
@@ -43,7 +44,8 @@ func (d *decoder) document(source []byte) *yaml.Node {
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return fail(root.Line, "the file is "+describe(root), "a job file is a section of keys", "start from examples/quickstart.yaml")
+		return fail(root.Line, "the file is "+describe(root), "a job file is a section of keys",
+			"start from examples/quickstart.yaml")
 	}
 	if !d.plain(root) {
 		return nil
@@ -55,7 +57,8 @@ func (d *decoder) document(source []byte) *yaml.Node {
 func (d *decoder) plain(n *yaml.Node) bool {
 	ok := true
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		d.report(d.at(n), "", CodeBadYAML, "a YAML anchor, alias or tag", "a job file is plain: every value stands where it counts",
+		d.report(d.at(n), "", CodeBadYAML, "a YAML anchor, alias or tag",
+			"a job file is plain: every value stands where it counts",
 			"write the value out")
 		return false
 	}
@@ -65,7 +68,8 @@ func (d *decoder) plain(n *yaml.Node) bool {
 	return ok
 }
 
-// override sets one key in the tree. Sections on the way are made when they are missing.
+// override sets one key in the tree, or takes it out where the value is null. Sections on the way are made when they
+// are missing.
 func (d *decoder) override(root *yaml.Node, o string) {
 	from := "--set " + o
 	fail := func(what, why string) {
@@ -90,10 +94,16 @@ func (d *decoder) override(root *yaml.Node, o string) {
 		return
 	}
 	at, keys := root, strings.Split(key, ".")
+	gone := len(doc.Content) > 0 && isNull(leaf)
 	for i, k := range keys {
+		if gone && i == len(keys)-1 && at.Kind == yaml.MappingNode {
+			remove(at, k)
+			return
+		}
 		slot := d.slot(at, k, from)
 		if slot == nil {
-			fail(fmt.Sprintf("%s has no %q", strings.Join(keys[:i], "."), k), "the file gives it a value without keys, or a shorter list")
+			fail(fmt.Sprintf("%s has no %q", strings.Join(keys[:i], "."), k),
+				"the file gives it a value without keys, or a shorter list")
 			return
 		}
 		if i == len(keys)-1 {
@@ -103,6 +113,16 @@ func (d *decoder) override(root *yaml.Node, o string) {
 			d.origin[*slot] = from
 		}
 		at = *slot
+	}
+}
+
+// remove takes a key out of a section.
+func remove(n *yaml.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = append(n.Content[:i:i], n.Content[i+2:]...)
+			return
+		}
 	}
 }
 

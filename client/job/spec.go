@@ -24,26 +24,30 @@ type Spec struct {
 	SequenceLen   int               `job:"sequence_len" in:"[1,131072]"` // tokens of one training example
 	SamplePacking bool              `job:"sample_packing"`               // examples are windows over the joined documents
 	Training      Training          `job:"training,required"`
-	Executor      string            `job:"executor" one:"builtin torch"` // what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
-	Strategy      Strategy          `job:"strategy"`
-	Resources     Resources         `job:"resources"`
-	Budget        Budget            `job:"budget"`
-	Checkpoint    Checkpoint        `job:"checkpoint"`
-	Eval          Eval              `job:"eval"`
-	Tracking      Tracking          `job:"tracking,local"`
-	Output        Output            `job:"output"`
-	Notify        Notify            `job:"notify,null,local"`
-	Secrets       []string          `job:"secrets,local"` // names of environment variables
-	Privacy       *Privacy          `job:"privacy"`
+	// what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
+	Executor   string     `job:"executor" one:"builtin torch"`
+	Strategy   Strategy   `job:"strategy"`
+	Resources  Resources  `job:"resources"`
+	Budget     Budget     `job:"budget"`
+	Checkpoint Checkpoint `job:"checkpoint"`
+	Eval       Eval       `job:"eval"`
+	Tracking   Tracking   `job:"tracking,local"`
+	Output     Output     `job:"output"`
+	Notify     Notify     `job:"notify,null,local"`
+	Secrets    []string   `job:"secrets,local"` // names of environment variables
+	Privacy    *Privacy   `job:"privacy"`
 }
 
 // Model says what is trained.
 type Model struct {
-	BaseModel    string         `job:"base_model,null,local"`                             // folder of a model to start from; empty: from scratch
-	Architecture string         `job:"architecture" one:"gpt2 llama" later:"mlp cnn gcn"` // of a model from scratch, or to hold against the base model's
-	Config       map[string]any `job:"config"`                                            // Hugging Face config.json keys, for compute/model to check
-	Tokenizer    Tokenizer      `job:"tokenizer"`
-	Adapter      *Adapter       `job:"adapter"`
+	// folder of a model to start from; empty: from scratch
+	BaseModel string `job:"base_model,null,local"`
+	// of a model from scratch, or to hold against the base model's
+	Architecture string `job:"architecture" one:"gpt2 llama" later:"mlp cnn gcn"`
+	// Hugging Face config.json keys, for compute/model to check
+	Config    map[string]any `job:"config"`
+	Tokenizer Tokenizer      `job:"tokenizer"`
+	Adapter   *Adapter       `job:"adapter"`
 }
 
 // Adapter trains a small addition to a base model in place of the model.
@@ -59,7 +63,8 @@ type LoRA struct {
 	TargetModules []string `job:"target_modules"` // last parts of names of layers; none: every linear layer but the output
 }
 
-// Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin). Files whose names end in .gz or .zst are unpacked, but for parquet.
+// Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin). Files whose names end in .gz
+// or .zst are unpacked, but for parquet.
 type Dataset struct {
 	Path   string  `job:"path,required,local"` // glob, relative to the folder of the job file; ** spans folders
 	Format string  `job:"format" one:"text jsonl parquet llmc-bin nanogpt-bin" later:"webdataset"`
@@ -70,20 +75,22 @@ type Dataset struct {
 
 // Training is the inner loop. Steps are inner steps; batch sizes count sequences.
 type Training struct {
-	MaxSteps              int       `job:"max_steps" in:"[1,1000000000]"`
-	NumEpochs             float64   `job:"num_epochs,null" in:"(0,inf)"`
-	GlobalBatchSize       int       `job:"global_batch_size" in:"[1,1048576]"` // sequences of one step over all workers
-	MicroBatchSize        Auto      `job:"micro_batch_size"`
-	GradientAccumulation  Auto      `job:"gradient_accumulation_steps"`
-	LearningRate          float64   `job:"learning_rate" in:"(0,10]"`
-	LRScheduler           string    `job:"lr_scheduler" one:"cosine constant" later:"linear"`
-	WarmupSteps           int       `job:"warmup_steps" in:"[0,1000000000]"`
-	MinLRRatio            float64   `job:"min_lr_ratio" in:"[0,1]"`
-	Optimizer             Optimizer `job:"optimizer"`
-	MaxGradNorm           float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
-	Precision             string    `job:"precision" one:"fp32" later:"bf16 fp16"`
-	Numerics              string    `job:"numerics" one:"exact-f32 tolerant" later:"exact-int"` // what two executions of a work unit have in common: every bit, or a tolerance
-	GradientCheckpointing bool      `job:"gradient_checkpointing,local"`                        // trades memory for time, never changes a bit
+	MaxSteps             int       `job:"max_steps" in:"[1,1000000000]"`
+	NumEpochs            float64   `job:"num_epochs,null" in:"(0,inf)"`
+	GlobalBatchSize      int       `job:"global_batch_size" in:"[1,1048576]"` // sequences of one step over all workers
+	MicroBatchSize       Auto      `job:"micro_batch_size"`
+	GradientAccumulation Auto      `job:"gradient_accumulation_steps"`
+	LearningRate         float64   `job:"learning_rate" in:"(0,10]"`
+	LRScheduler          string    `job:"lr_scheduler" one:"cosine constant" later:"linear"`
+	WarmupSteps          int       `job:"warmup_steps" in:"[0,1000000000]"`
+	MinLRRatio           float64   `job:"min_lr_ratio" in:"[0,1]"`
+	Optimizer            Optimizer `job:"optimizer"`
+	MaxGradNorm          float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
+	Precision            string    `job:"precision" one:"fp32" later:"bf16 fp16"`
+	// what two executions of a work unit have in common: every bit, or a tolerance
+	Numerics string `job:"numerics" one:"exact-f32 tolerant" later:"exact-int"`
+	// trades memory for time, never changes a bit
+	GradientCheckpointing bool `job:"gradient_checkpointing,local"`
 }
 
 // Optimizer is the inner optimizer.
@@ -96,27 +103,35 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip async_diloco"` // what the keys below are if they are not given
-	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                              // inner steps of one round
-	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                              // pulls a unit back to where it began (FedProx, section 3)
-	MomentRounds   int            `job:"moment_rounds" in:"[1,256]"`                                                                                                             // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit; default: as many as what else units hand on lasts, or 8 with async_diloco
+	// what the keys below are if they are not given
+	Method string `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip async_diloco"`
+	// inner steps of one round
+	SyncSteps int `job:"sync_steps" in:"[1,65536]"`
+	// pulls a unit back to where it began (FedProx, section 3)
+	ProximalMu float64 `job:"proximal_mu" in:"[0,1000]"`
+	// in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit;
+	// default: 8, or as many as what else units hand on lasts
+	MomentRounds   int            `job:"moment_rounds" in:"[1,256]"`
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Replicas       Replicas       `job:"replicas"`
 	Aggregation    Aggregation    `job:"aggregation"`
 	Workers        Workers        `job:"workers"`
-	RoundTimeout   Duration       `job:"round_timeout" in:"[1,604800]"` // in which a worker has to commit to a unit at first; later deadlines follow the observed times
-	OnWorkerLoss   string         `job:"on_worker_loss" one:"continue" later:"wait abort"`
-	Verification   Verification   `job:"verification"`
+	// in which a worker has to commit to a unit at first; later deadlines follow the observed times
+	RoundTimeout Duration     `job:"round_timeout" in:"[1,604800]"`
+	OnWorkerLoss string       `job:"on_worker_loss" one:"continue" later:"wait abort"`
+	Verification Verification `job:"verification"`
 }
 
 // OuterOptimizer moves the checkpoint by the aggregated pseudo-gradient (DiLoCo, section 3).
 type OuterOptimizer struct {
-	Name     string    `job:"name" one:"nesterov sgd adam yogi adamw sign pairs"` // with adamw and sign, units are gradients, and these take the steps; with pairs, replicas
-	LR       float64   `job:"lr" in:"(0,10]"`                                     // of adamw and sign, what training.learning_rate is multiplied with
-	Momentum float64   `job:"momentum" in:"[0,1)"`                                // of nesterov and pairs
-	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"`                      // of adam and yogi
-	Eps      float64   `job:"eps" in:"(0,1]"`                                     // of adam and yogi, tau in their paper
+	// with adamw and sign, units are gradients, and these take the steps; with pairs, replicas
+	Name string `job:"name" one:"nesterov sgd adam yogi adamw sign pairs"`
+	// of adamw and sign, what training.learning_rate is multiplied with
+	LR       float64   `job:"lr" in:"(0,10]"`
+	Momentum float64   `job:"momentum" in:"[0,1)"`           // of nesterov and pairs
+	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"` // of adam and yogi
+	Eps      float64   `job:"eps" in:"(0,1]"`                // of adam and yogi, tau in their paper
 }
 
 // Adaptive reports whether the optimizer keeps two moments.
@@ -127,25 +142,32 @@ func (o OuterOptimizer) Gradients() bool { return o.Name == "adamw" || o.Name ==
 
 // Compression is how an update is made small before it is sent.
 type Compression struct {
-	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"`                       // fraction of every 4096 elements that is sent, the largest; 0: all
-	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4 int2 sign"` // of what is sent
-	Transform     string  `job:"transform" one:"none dct"`                         // what the elements become before that: dct is the frequencies of 64 x 64 of them
-	ErrorFeedback bool    `job:"error_feedback,null"`                              // what is left out of the update of a unit is added to its next
+	// fraction of every 4096 elements that is sent, the largest; 0: all
+	TopKRatio float64 `job:"topk_ratio,null" in:"[0,1]"`
+	Quantize  string  `job:"quantize" one:"none fp16 bf16 int8 fp4 int2 sign"` // of what is sent
+	// what the elements become before that: dct is the frequencies of 64 x 64 of them
+	Transform string `job:"transform" one:"none dct"`
+	// what is left out of the update of a unit is added to its next
+	ErrorFeedback bool `job:"error_feedback,null"`
 
-	// FeedbackRounds is in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
-	// it, and can have the state of nobody executes it for as many rounds at most.
+	// in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
+	// it, and can have the state of nobody executes it for as many rounds at most. Default: 32, or moment_rounds.
 	FeedbackRounds int `job:"feedback_rounds" in:"[2,256]"`
 }
 
-// Replicas are what units train that go on from where they came to, and not from the checkpoint alone. With sample or fragments, a
-// round but the last of so many in a row exchanges a part of the parameters; the last exchanges all, and they begin from the
-// checkpoint again. With an overlap, rounds but the last exchange while the next is trained, also fragments. With a topology, they average in pairs.
+// Replicas are what units train that go on from where they came to, and not from the checkpoint alone. With sample or
+// fragments, a round but the last of so many in a row exchanges a part of the parameters; the last exchanges all, and
+// they begin from the checkpoint again. With an overlap, rounds but the last exchange while the next is trained, also
+// fragments. With a topology, they average in pairs.
 type Replicas struct {
-	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
-	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
-	Rounds    int `job:"rounds" in:"[2,256]"`   // in a row
+	// the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
+	Sample int `job:"sample" in:"[0,4096]"`
+	// the part is one of so many fragments of the layers, in turn; 0: all of them
+	Fragments int `job:"fragments" in:"[0,64]"`
+	Rounds    int `job:"rounds" in:"[2,256]"` // in a row
 
-	// Overlap is the share of what it has sent that a unit goes on with before the others have it: 1 is all, 0: rounds do not overlap.
+	// the share of what it has sent that a unit goes on with before the others have it: 1 is all, 0: rounds
+	// do not overlap.
 	Overlap float64 `job:"overlap" in:"[0,1]"`
 
 	Topology string `job:"topology" one:"none complete ring expander small_world"` // who may be paired with whom
@@ -187,8 +209,8 @@ type Aggregation struct {
 	Rule string  `job:"rule" one:"mean trimmed_mean median krum multi_krum geometric_median centered_clip clipped_mean contributor_mean"`
 	Trim float64 `job:"trim" in:"[0,0.5)"` // fraction dropped at each end, of trimmed_mean
 
-	// Slices is in how many parts a round is reduced by members drawn for each; 1: every member combines all updates for
-	// itself. auto is 1 below SlicesFrom workers, and where a part cannot be reduced by itself.
+	// in how many parts a round is reduced by members drawn for each; 1: every member combines all updates for
+	// itself. auto is 1 below 32 workers, and where a part cannot be reduced by itself.
 	Slices Auto `job:"slices"`
 }
 
@@ -198,20 +220,25 @@ type Workers struct {
 	Target int `job:"target" in:"[1,1024]"`
 	Max    int `job:"max" in:"[1,1024]"`
 
-	// Paces are how fast the machines are that the units of a round are made for, beside the fastest: one number for each of target
-	// units, the largest 1. A unit for half the pace has half the steps. None: all units have sync_steps.
+	// how fast the machines are that the units of a round are made for, beside the fastest: one number for
+	// each of target units, the largest 1. A unit for half the pace has half the steps. None: all units have
+	// sync_steps.
 	Paces []float64 `job:"paces" in:"(0,1]" size:"[1,1024]"`
 }
 
 // Verification says how much work is done a second time by somebody else.
 type Verification struct {
-	Mode       string    `job:"mode" one:"spot_check none" later:"full"` // none: no unit is audited, and any verifier may still challenge
-	Verifiers  int       `job:"verifiers" in:"[1,64]"`                   // that a run has; each audit is drawn from all of the network
-	Fraction   float64   `job:"fraction" in:"(0,1]"`                     // probability that a work unit is audited
-	Segments   string    `job:"segments" one:"all drawn"`                // of a unit that an audit executes: all, or those up to one that is drawn
-	Redundancy int       `job:"redundancy" in:"[1,64]"`                  // verifiers of one audited unit
-	Screen     string    `job:"screen" one:"off updates losses"`         // how members look at updates before they attest; default: updates, losses where numerics is tolerant
-	Tolerance  Tolerance `job:"tolerance"`                               // where numerics is tolerant
+	// none: no unit is audited, and any verifier may still challenge
+	Mode string `job:"mode" one:"spot_check none" later:"full"`
+	// that a run has; each audit is drawn from all of the network
+	Verifiers int     `job:"verifiers" in:"[1,64]"`
+	Fraction  float64 `job:"fraction" in:"(0,1]"` // probability that a work unit is audited
+	// of a unit that an audit executes: all, or those up to one that is drawn
+	Segments   string `job:"segments" one:"all drawn"`
+	Redundancy int    `job:"redundancy" in:"[1,64]"` // verifiers of one audited unit
+	// how members look at updates before they attest; default: updates, losses where numerics is tolerant
+	Screen    string    `job:"screen" one:"off updates losses"`
+	Tolerance Tolerance `job:"tolerance"` // where numerics is tolerant
 }
 
 // Tolerance is how far an update may be from that of the exact execution of its unit.
@@ -226,9 +253,12 @@ type Resources struct {
 	Disk      Size      `job:"disk"`
 	Bandwidth Bandwidth `job:"bandwidth"`
 	Placement Placement `job:"placement"`
-	Classes   []string  `job:"classes" one:"cpu apple consumer professional datacentre"` // of measured machines; none: any machine
-	Tier      string    `job:"tier" one:"none bronze silver gold"`                       // of uptime that a worker commits to, at least
-	Attested  bool      `job:"attested"`                                                 // hardware whose attestation governance accepts
+	// of measured machines; none: any machine
+	Classes []string `job:"classes" one:"cpu apple consumer professional datacentre"`
+	// of uptime that a worker commits to, at least
+	Tier string `job:"tier" one:"none bronze silver gold"`
+	// hardware whose attestation governance accepts
+	Attested bool `job:"attested"`
 }
 
 // Machine is one acceptable kind of worker.
@@ -240,9 +270,10 @@ type Machine struct {
 
 // Placement narrows where workers may be.
 type Placement struct {
-	Regions       []string `job:"regions"`
-	MinReputation float64  `job:"min_reputation" in:"[0,1)"` // n/(n+1) of a worker that has passed n audits since its last failure
-	Exclude       []string `job:"exclude"`                   // regions
+	Regions []string `job:"regions"`
+	// n/(n+1) of a worker that has passed n audits since its last failure
+	MinReputation float64  `job:"min_reputation" in:"[0,1)"`
+	Exclude       []string `job:"exclude"` // regions
 
 	Jurisdictions        []string `job:"jurisdictions"` // ISO 3166 codes of countries; none: any
 	ExcludeJurisdictions []string `job:"exclude_jurisdictions"`
@@ -251,8 +282,9 @@ type Placement struct {
 
 // Budget bounds what the job may cost. Amounts are in ZEN.
 type Budget struct {
-	MaxCost         Amount   `job:"max_cost"`
-	MaxPrice        Amount   `job:"max_price,null"`          // for 10^15 floating-point operations: an offer above it is not taken, and nobody is paid more; default: 1000
+	MaxCost Amount `job:"max_cost"`
+	// for 10^15 floating-point operations: an offer above it is not taken, and nobody is paid more; default: 1000
+	MaxPrice        Amount   `job:"max_price,null"`
 	MaxPricePerHour Amount   `job:"max_price_per_hour,null"` // 0: any price
 	Deadline        Duration `job:"deadline,null"`           // 0: none
 	OnExceed        string   `job:"on_exceed" one:"pause cancel"`

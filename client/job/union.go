@@ -57,7 +57,8 @@ func (w *Workers) decode(d *decoder, path string, n *yaml.Node) {
 		return
 	}
 	if count < 1 || count > MaxWorkers {
-		d.report(d.at(n), path, CodeBadValue, path+" is "+clip(n.Value), fmt.Sprintf("it must be at least 1 and at most %d", MaxWorkers),
+		d.report(d.at(n), path, CodeBadValue, path+" is "+clip(n.Value),
+			fmt.Sprintf("it must be at least 1 and at most %d", MaxWorkers),
 			"choose a value in that range")
 		return
 	}

@@ -3,14 +3,16 @@ package job
 import "testing"
 
 func TestAmount(t *testing.T) {
-	for s, want := range map[string]Amount{"25": 25_000_000, "0.40": 400_000, "0.000001": 1, "0.1": 100_000, "1000000000000": MaxAmount,
-		"0": 0, "007.5": 7_500_000, ".5": 500_000, "0.1000000000": 100_000} {
+	for s, want := range map[string]Amount{"25": 25_000_000, "0.40": 400_000, "0.000001": 1, "0.1": 100_000,
+		"1000000000000": MaxAmount,
+		"0":             0, "007.5": 7_500_000, ".5": 500_000, "0.1000000000": 100_000} {
 		var a Amount
 		if err := a.parse(s); err != nil || a != want {
 			t.Errorf("%q is %d, %v, want %d", s, a, err, want)
 		}
 	}
-	for _, s := range []string{"", ".", "-1", "1e3", "0.0000001", "1000000000000.000001", "25 ZEN", "0x10", "1/2", "1.2.3", "NaN", "+1"} {
+	for _, s := range []string{"", ".", "-1", "1e3", "0.0000001", "1000000000000.000001", "25 ZEN", "0x10", "1/2",
+		"1.2.3", "NaN", "+1"} {
 		if a := Amount(0); a.parse(s) == nil {
 			t.Errorf("%q accepted as %d", s, a)
 		}
@@ -41,7 +43,8 @@ func TestSizeAndBandwidth(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	for s, want := range map[string]string{"10m": "10m0s", "1h30m": "1h30m0s", "7d": "168h0m0s", "1d12h": "36h0m0s", "90s": "1m30s"} {
+	for s, want := range map[string]string{"10m": "10m0s", "1h30m": "1h30m0s", "7d": "168h0m0s", "1d12h": "36h0m0s",
+		"90s": "1m30s"} {
 		var v Duration
 		if err := v.parse(s); err != nil || v.String() != want {
 			t.Errorf("%q is %s, %v, want %s", s, v, err, want)

@@ -52,11 +52,12 @@ func (c *Client) RemoveFile(ctx context.Context, id string) error {
 	return err
 }
 
-// SaveFile copies a file of a run to a path, whose folder it makes. A file of the same size is left as it is; any other gives
-// fs.ErrExist. A copy that breaks off leaves nothing.
+// SaveFile copies a file of a run to a path, whose folder it makes. A file of the same size is left as it is; any other
+// gives fs.ErrExist. A copy that breaks off leaves nothing.
 func (c *Client) SaveFile(ctx context.Context, job string, f api.File, path string) error {
 	if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
-		return &Error{Code: "FILE_NAME", What: fmt.Sprintf("the server names a file %q, which leads out of the folder", f.Name), Fix: "do not use this server"}
+		return &Error{Code: "FILE_NAME", What: fmt.Sprintf("the server names a file %q, which leads out of the folder",
+			f.Name), Fix: "do not use this server"}
 	}
 	if info, err := os.Stat(path); err == nil {
 		if info.Size() == f.Bytes && info.Mode().IsRegular() {
@@ -78,7 +79,8 @@ func (c *Client) SaveFile(ctx context.Context, job string, f api.File, path stri
 		return err
 	}
 	if f.Kind != "record" && written.n != f.Bytes { // a record may have grown
-		return &Error{Code: "FILE_CUT", What: fmt.Sprintf("%s came with %d bytes of %d", f.Name, written.n, f.Bytes), Fix: "try again", Temporary: true}
+		return &Error{Code: "FILE_CUT", What: fmt.Sprintf("%s came with %d bytes of %d", f.Name, written.n, f.Bytes),
+			Fix: "try again", Temporary: true}
 	}
 	return os.Rename(part.Name(), path)
 }

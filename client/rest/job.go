@@ -41,7 +41,8 @@ func (c *Client) Job(ctx context.Context, id string) (api.Job, error) {
 // beginning of one of the identifiers where no other begins so.
 func (c *Client) Find(ctx context.Context, text string) (api.Job, error) {
 	if text == "" {
-		return api.Job{}, &Error{Status: http.StatusNotFound, Code: "JOB_NOT_FOUND", What: "no job is named", Fix: "starling job list lists them"}
+		return api.Job{}, &Error{Status: http.StatusNotFound, Code: "JOB_NOT_FOUND", What: "no job is named",
+			Fix: "starling job list lists them"}
 	}
 	j, err := c.Job(ctx, text)
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusNotFound {
@@ -67,9 +68,12 @@ func (c *Client) Find(ctx context.Context, text string) (api.Job, error) {
 	case 1:
 		return c.Job(ctx, found[0])
 	case 0:
-		return j, &Error{Status: http.StatusNotFound, Code: "JOB_NOT_FOUND", What: fmt.Sprintf("there is no job %q", text), Why: fmt.Sprintf("%d jobs are known here", len(all)), Fix: "starling job list says which, and where it looks"}
+		return j, &Error{Status: http.StatusNotFound, Code: "JOB_NOT_FOUND", What: fmt.Sprintf("there is no job %q", text),
+			Why: fmt.Sprintf("%d jobs are known here", len(all)), Fix: "starling job list says which, and where it looks"}
 	}
-	return j, &Error{Status: http.StatusConflict, Code: "JOB_AMBIGUOUS", What: fmt.Sprintf("%q may be several jobs", text), Why: "there are " + strings.Join(found[:min(len(found), 5)], ", "), Fix: "give more of the identifier"}
+	return j, &Error{Status: http.StatusConflict, Code: "JOB_AMBIGUOUS",
+		What: fmt.Sprintf("%q may be several jobs", text),
+		Why:  "there are " + strings.Join(found[:min(len(found), 5)], ", "), Fix: "give more of the identifier"}
 }
 
 // Metrics are series of a run, all or those with the names, each of at most so many points.
@@ -88,13 +92,15 @@ func (c *Client) MetricsCSV(ctx context.Context, id string, to io.Writer) error 
 
 // Lineage are the attested checkpoints of a run.
 func (c *Client) Lineage(ctx context.Context, id string) ([]api.Checkpoint, error) {
-	return list(ctx, c, of(id, "lineage"), nil, func(l api.Lineage) ([]api.Checkpoint, bool, string) { return l.Checkpoints, l.HasMore, l.After })
+	return list(ctx, c, of(id, "lineage"), nil,
+		func(l api.Lineage) ([]api.Checkpoint, bool, string) { return l.Checkpoints, l.HasMore, l.After })
 }
 
 // Receipts are those of a run about an account, named by the beginning of its address, of a kind, and of zero; or all.
 func (c *Client) Receipts(ctx context.Context, id, who, kind string, zero bool) ([]api.Receipt, error) {
 	q := url.Values{"zero": {strconv.FormatBool(zero)}, "who": {who}, "kind": {kind}}
-	return list(ctx, c, of(id, "receipts"), q, func(l api.Receipts) ([]api.Receipt, bool, string) { return l.Receipts, l.HasMore, l.After })
+	return list(ctx, c, of(id, "receipts"), q,
+		func(l api.Receipts) ([]api.Receipt, bool, string) { return l.Receipts, l.HasMore, l.After })
 }
 
 // Disputes are those of a run, move by move.
@@ -158,23 +164,8 @@ func (c *Client) Submit(ctx context.Context, s api.Submission, key string) (api.
 	return ask[api.Job](ctx, c, http.MethodPost, "/v1/jobs", s, header)
 }
 
-// Cancel stops a job that was submitted to the server.
-func (c *Client) Cancel(ctx context.Context, id string) (api.Job, error) {
-	return ask[api.Job](ctx, c, http.MethodPost, of(id, "cancel"), nil, nil)
-}
-
 // Models are those that the finished runs left.
 func (c *Client) Models(ctx context.Context) ([]api.Model, error) {
 	m, err := get[api.Models](ctx, c, "/v1/models")
 	return m.Models, err
-}
-
-// Health is whether the server, and what it shows, works.
-func (c *Client) Health(ctx context.Context) (api.Health, error) {
-	return get[api.Health](ctx, c, "/v1/health")
-}
-
-// Workers are the participants of the network that the server shows.
-func (c *Client) Workers(ctx context.Context) (api.Workers, error) {
-	return get[api.Workers](ctx, c, "/v1/workers")
 }

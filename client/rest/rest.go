@@ -1,5 +1,5 @@
-// Package rest is the Go client of the REST API under /v1 (docs/api.md): of a server that listens somewhere, or of a handler in
-// the same process, which then nobody else can reach.
+// Package rest is the Go client of the REST API under /v1 (docs/api.md): of a server that listens somewhere, or of a
+// handler in the same process, which then nobody else can reach.
 //
 // It asks, and decodes what it is told. What a run comes to is reckoned by the server.
 package rest
@@ -40,11 +40,13 @@ const (
 func New(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, &Error{Code: "ADDRESS_INVALID", What: fmt.Sprintf("%q is not the address of a server", address), Fix: "give one such as http://127.0.0.1:7300, as starling web prints it"}
+		return nil, &Error{Code: "ADDRESS_INVALID", What: fmt.Sprintf("%q is not the address of a server", address),
+			Fix: "give one such as http://127.0.0.1:7300, as starling web prints it"}
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = replyPatience
-	return &Client{base: strings.TrimSuffix(address, "/"), token: token, http: &http.Client{Transport: t}, Every: time.Second}, nil
+	return &Client{base: strings.TrimSuffix(address, "/"), token: token, http: &http.Client{Transport: t},
+		Every: time.Second}, nil
 }
 
 // Of returns a client of a handler in this process.
@@ -77,7 +79,8 @@ func (e *Error) Explain() (code, place, what, why, fix string) {
 }
 
 // do asks. The caller closes the body of the answer.
-func (c *Client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader,
+	header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,8 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader, he
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &Error{Code: "SERVER_UNREACHABLE", What: "no answer from " + c.base, Why: err.Error(), Fix: "check that starling web runs there", Temporary: true}
+		return nil, &Error{Code: "SERVER_UNREACHABLE", What: "no answer from " + c.base, Why: err.Error(),
+			Fix: "check that starling web runs there", Temporary: true}
 	}
 	if answer.StatusCode < 300 {
 		return answer, nil
@@ -115,7 +119,8 @@ func refusal(answer *http.Response) error {
 		}
 		var all []error
 		for _, x := range p.Problems {
-			all = append(all, &Error{Status: answer.StatusCode, Code: x.Code, Place: x.Place, What: x.What, Why: x.Why, Fix: x.Fix})
+			all = append(all, &Error{Status: answer.StatusCode, Code: x.Code, Place: x.Place, What: x.What, Why: x.Why,
+				Fix: x.Fix})
 		}
 		return errors.Join(all...)
 	}
@@ -127,7 +132,8 @@ func refusal(answer *http.Response) error {
 		}
 		return e
 	}
-	return &Error{Status: answer.StatusCode, Code: "NOT_STARLING", What: "what answers is no server of starling", Why: answer.Status, Fix: "give the address that starling web prints"}
+	return &Error{Status: answer.StatusCode, Code: "NOT_STARLING", What: "what answers is no server of starling",
+		Why: answer.Status, Fix: "give the address that starling web prints"}
 }
 
 // ask asks and decodes the answer.
@@ -149,7 +155,9 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body any, h
 		return v, err
 	}
 	if err = json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(&v); err != nil {
-		err = &Error{Status: answer.StatusCode, Code: "ANSWER_UNREADABLE", What: "the answer of " + c.base + " cannot be read", Why: err.Error(), Fix: "check that the address is that of starling web", Temporary: true}
+		err = &Error{Status: answer.StatusCode, Code: "ANSWER_UNREADABLE",
+			What: "the answer of " + c.base + " cannot be read", Why: err.Error(),
+			Fix: "check that the address is that of starling web", Temporary: true}
 	}
 	return v, errors.Join(err, answer.Body.Close())
 }
@@ -159,7 +167,8 @@ func get[T any](ctx context.Context, c *Client, path string) (T, error) {
 }
 
 // list collects the pages of a list.
-func list[P, T any](ctx context.Context, c *Client, path string, q url.Values, part func(P) (entries []T, more bool, after string)) ([]T, error) {
+func list[P, T any](ctx context.Context, c *Client, path string, q url.Values,
+	part func(P) (entries []T, more bool, after string)) ([]T, error) {
 	all := []T{}
 	if q == nil {
 		q = url.Values{}

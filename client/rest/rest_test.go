@@ -34,7 +34,8 @@ func TestPagesAndFind(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/jobs", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("after") == "" {
-			_, _ = w.Write([]byte(`{"jobs":[{"id":"first","job":"job-1a"},{"id":"second","job":"job-1b","name":"twin"}],"has_more":true,"after":"2"}`))
+			_,
+				_ = w.Write([]byte(`{"jobs":[{"id":"first","job":"job-1a"},{"id":"second","job":"job-1b","name":"twin"}],"has_more":true,"after":"2"}`))
 			return
 		}
 		_, _ = w.Write([]byte(`{"jobs":[{"id":"third","job":"job-2","name":"twin"}]}`))
@@ -54,7 +55,8 @@ func TestPagesAndFind(t *testing.T) {
 		if err != nil || len(all) != 3 {
 			t.Errorf("%d jobs, %v", len(all), err)
 		}
-		for text, want := range map[string]string{"second": "second", "sec": "second", "job-2": "third", "a/b": "a/b", "job-1": "JOB_AMBIGUOUS", "twin": "JOB_AMBIGUOUS", "nobody": "JOB_NOT_FOUND", "": "JOB_NOT_FOUND"} {
+		for text, want := range map[string]string{"second": "second", "sec": "second", "job-2": "third", "a/b": "a/b",
+			"job-1": "JOB_AMBIGUOUS", "twin": "JOB_AMBIGUOUS", "nobody": "JOB_NOT_FOUND", "": "JOB_NOT_FOUND"} {
 			j, err := c.Find(context.Background(), text)
 			e, _ := errors.AsType[*rest.Error](err)
 			if err == nil && j.ID != want || err != nil && (e == nil || e.Code != want) {
@@ -71,11 +73,14 @@ func TestRefusals(t *testing.T) {
 		code   string
 		say    string
 	}{
-		"/v1/health":  {503, `{"code":"NETWORK_STARTING","detail":"not yet","fix":"wait","retryable":true,"request_id":"r7"}`, "NETWORK_STARTING", "not yet"},
+		"/v1/health": {503, `{"code":"NETWORK_STARTING","detail":"not ` +
+			`yet","fix":"wait","retryable":true,"request_id":"r7"}`, "NETWORK_STARTING", "not yet"},
 		"/v1/workers": {502, `<html>`, "NOT_STARLING", "no server of starling"},
 		"/v1/models":  {200, `{"models":`, "ANSWER_UNREADABLE", "unexpected EOF"},
-		"/v1/files":   {400, `{"error":{"message":"line 3 is none","type":"invalid_request_error","code":"invalid_file"}}`, "INVALID_FILE", "line 3 is none"},
-		"/v1/plans":   {422, `{"code":"JOB_INVALID","detail":"two","problems":[{"code":"A","place":"job.yaml:1:2","what":"one"},{"code":"B","what":"two"}]}`, "A", "job.yaml:1:2"},
+		"/v1/files": {400, `{"error":{"message":"line 3 is none","type":"invalid_request_error","code":"invalid_file"}}`,
+			"INVALID_FILE", "line 3 is none"},
+		"/v1/plans": {422,
+			`{"code":"JOB_INVALID","detail":"two","problems":[{"code":"A","place":"job.yaml:1:2","what":"one"},{"code":"B","what":"two"}]}`, "A", "job.yaml:1:2"},
 	}
 	both(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := answers[r.URL.Path]
@@ -84,11 +89,9 @@ func TestRefusals(t *testing.T) {
 	}), func(t *testing.T, c *rest.Client) {
 		ctx := context.Background()
 		for path, ask := range map[string]func() error{
-			"/v1/health":  func() error { _, err := c.Health(ctx); return err },
-			"/v1/workers": func() error { _, err := c.Workers(ctx); return err },
-			"/v1/models":  func() error { _, err := c.Models(ctx); return err },
-			"/v1/files":   func() error { _, err := c.KeptFiles(ctx); return err },
-			"/v1/plans":   func() error { _, err := c.Plan(ctx, api.Spec{Config: "a: 1"}); return err },
+			"/v1/models": func() error { _, err := c.Models(ctx); return err },
+			"/v1/files":  func() error { _, err := c.KeptFiles(ctx); return err },
+			"/v1/plans":  func() error { _, err := c.Plan(ctx, api.Spec{Config: "a: 1"}); return err },
 		} {
 			err := ask()
 			e, ok := errors.AsType[*rest.Error](err)
@@ -97,7 +100,8 @@ func TestRefusals(t *testing.T) {
 				continue
 			}
 			code, place, what, why, _ := e.Explain()
-			if code != answers[path].code || !strings.Contains(place+what+why, answers[path].say) || e.Temporary != (e.Status == 503 || e.Status == 200) {
+			if code != answers[path].code || !strings.Contains(place+what+why, answers[path].say) ||
+				e.Temporary != (e.Status == 503 || e.Status == 200) {
 				t.Errorf("%s: %s %q %q %q", path, code, place, what, why)
 			}
 		}
@@ -106,7 +110,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Health(context.Background()); err == nil || !strings.Contains(err.Error(), "no answer from http://127.0.0.1:1") {
+	if _, err := c.Models(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "no answer from http://127.0.0.1:1") {
 		t.Errorf("nobody there: %v", err)
 	}
 	for _, address := range []string{"", "127.0.0.1:7300", "ftp://x", "http://", "http://x?y"} {
@@ -124,9 +129,11 @@ func TestFollowResumes(t *testing.T) {
 		asked.Add(1)
 		switch last {
 		case "":
-			_, _ = w.Write([]byte("retry: 1000\n\n: alive\n\nid: 1\nevent: update\ndata: {\"job\":{\"state\":\"running\",\"round\":1}}\n\n"))
+			_, _ = w.Write([]byte("retry: 1000\n\n: alive\n\nid: 1\nevent: update\ndata: " +
+				"{\"job\":{\"state\":\"running\",\"round\":1}}\n\n"))
 		case "1":
-			_, _ = w.Write([]byte("id: 2\nevent: reset\ndata: {\"job\":\ndata: {\"state\":\"done\",\"round\":2}}\n\nid: 3\ndata: {}\n\n"))
+			_, _ = w.Write([]byte("id: 2\nevent: reset\ndata: {\"job\":\ndata: {\"state\":\"done\",\"round\":2}}\n\nid: " +
+				"3\ndata: {}\n\n"))
 		default:
 			t.Errorf("Last-Event-ID is %q", last)
 			w.WriteHeader(http.StatusTeapot)
@@ -156,28 +163,29 @@ func TestFollowResumes(t *testing.T) {
 
 // What a hostile server names cannot lead out of the folder, and what is cut off is not kept.
 func TestSaveFile(t *testing.T) {
-	both(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345")) }), func(t *testing.T, c *rest.Client) {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "adapter", "config.json")
-		save := func(name string, size int64) error {
-			return c.SaveFile(context.Background(), "x", api.File{Name: name, Kind: "model", Bytes: size}, path)
-		}
-		if err := save("../x", 5); err == nil || !strings.Contains(err.Error(), "leads out") {
-			t.Errorf("a name that leads out: %v", err)
-		}
-		if err := save("adapter/config.json", 6); err == nil || !strings.Contains(err.Error(), "5 bytes of 6") {
-			t.Errorf("cut off: %v", err)
-		}
-		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
-		}
-		for range 2 {
-			if err := save("adapter/config.json", 5); err != nil {
-				t.Error(err)
+	both(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345")) }),
+		func(t *testing.T, c *rest.Client) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "adapter", "config.json")
+			save := func(name string, size int64) error {
+				return c.SaveFile(context.Background(), "x", api.File{Name: name, Kind: "model", Bytes: size}, path)
 			}
-		}
-		if err := save("adapter/config.json", 4); !errors.Is(err, os.ErrExist) {
-			t.Errorf("another file there: %v", err)
-		}
-	})
+			if err := save("../x", 5); err == nil || !strings.Contains(err.Error(), "leads out") {
+				t.Errorf("a name that leads out: %v", err)
+			}
+			if err := save("adapter/config.json", 6); err == nil || !strings.Contains(err.Error(), "5 bytes of 6") {
+				t.Errorf("cut off: %v", err)
+			}
+			if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+			for range 2 {
+				if err := save("adapter/config.json", 5); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := save("adapter/config.json", 4); !errors.Is(err, os.ErrExist) {
+				t.Errorf("another file there: %v", err)
+			}
+		})
 }

@@ -32,8 +32,9 @@ type News struct {
 	api.Update
 }
 
-// Follow tells what is new in a run, first the run as it is, until the reader or the context ends it. after is the ID of the
-// last News that the reader has, or "". A connection that is lost is made again; an answer of the server that is none ends it.
+// Follow tells what is new in a run, first the run as it is, until the reader or the context ends it. after is the ID
+// of the last News that the reader has, or "". A connection that is lost is made again; an answer of the server that is
+// none ends it.
 func (c *Client) Follow(ctx context.Context, id, after string, each func(News) error) error {
 	for {
 		err := c.stream(ctx, of(id, "events"), after, func(event, name string, data []byte) error {
@@ -128,7 +129,8 @@ func (c *Client) stream(ctx context.Context, path, after string, each func(id, n
 // Over reports whether a run has come to an end.
 func Over(j api.Job) bool { return j.State != "running" && j.State != "queued" }
 
-// FollowLog gives the lines of a run's log from an offset on, as Log does, and those that are added, until the run is over.
+// FollowLog gives the lines of a run's log from an offset on, as Log does, and those that are added, until the run is
+// over.
 func (c *Client) FollowLog(ctx context.Context, id string, from int64, each func(lines []string) error) error {
 	for {
 		j, err := c.Job(ctx, id)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -13,12 +14,12 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/session"
 )
 
 func (c *cli) account() *cobra.Command {
-	return group("account", "See and move coins", `See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
-identity makes one. It exists on the chain once it has coins.`, c.accountShow(), c.accountSend(), c.accountHistory())
+	return group("account", "See and move coins and stakes", `See the coins of accounts on a network, and send some. An
+account is the key in a folder: starling worker identity makes one. It exists on the chain once it has coins.`, c.accountShow(), c.accountSend(), c.accountHistory(), c.stake())
 }
 
 // about is the address that a command is given, or that of its folder.
@@ -43,11 +44,12 @@ func (t *target) act(cmd *cobra.Command, whose string, do func(context.Context, 
 	if err := t.settle(cmd); err != nil {
 		return err
 	}
-	err := node.Act(cmd.Context(), t.home, t.network, do)
+	err := session.TransactHome(cmd.Context(), t.home, t.network, do)
 	switch {
-	case errors.Is(err, node.ErrNotRegistered):
+	case errors.Is(err, session.ErrNotRegistered):
 		return terminal.WithExit(&terminal.Problem{
-			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network", Fix: "register it with starling worker up, which stakes what --stake says",
+			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network",
+			Fix: "register it with starling worker up, which stakes what --stake says",
 		}, terminal.ExitNotFound)
 	case err != nil:
 		return err
@@ -104,7 +106,7 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 			if err != nil {
 				return err
 			}
-			a, err := node.ReadAccount(cmd.Context(), t.network, address)
+			a, err := session.ReadAccount(cmd.Context(), t.network, address)
 			if err != nil {
 				return err
 			}
@@ -120,7 +122,8 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 			fmt.Fprintf(w, "coins\t%s ZEN\n", terminal.Zen(a.Balance))
 			fmt.Fprintf(w, "stake\t%s ZEN, %s slashed\n", terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
 			if a.Leaving > 0 {
-				fmt.Fprintf(w, "leaving\t%s ZEN of the stake, after block %d and when it has no part in a run\n", terminal.Zen(a.Leaving), a.LeavesAt)
+				fmt.Fprintf(w, "leaving\t%s ZEN of the stake, after block %d and when it has no part in a run\n",
+					terminal.Zen(a.Leaving), a.LeavesAt)
 			}
 			if a.Jailed {
 				fmt.Fprintln(w, "state\tjailed: it is given no work")
@@ -135,15 +138,17 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 
 func (c *cli) accountSend() *cobra.Command {
 	var t target
+	var memo string
 	cmd := &cobra.Command{
 		Use:   "send ADDRESS ZEN --home DIR --network URL",
 		Short: "Send coins to another account",
 		Long: `Send coins of the account of a folder to another account, which exists on the chain from then on. It returns
-when the transfer is in a block. It costs nothing, unless validators ask for a price of gas.
+when the transfer is in a block, and shows the recipient, the amount, the fee and the memo, which everybody can read.
+It costs nothing, unless validators ask for a price of gas.
 
-With -o json: {"from","to","amount_uzen","height","hash"}.`,
+With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
 		Example: `  starling account send starling1qx... 25 --home net/consumer --network http://127.0.0.1:26601
-  starling account send starling1qx... 0.5 --home net/worker-0`,
+  starling account send starling1qx... 0.5 --home net/worker-0 --memo "invoice 17"`,
 		Args: exactly("ADDRESS", "ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantAddress(args[0]); err != nil {
@@ -155,21 +160,37 @@ With -o json: {"from","to","amount_uzen","height","hash"}.`,
 			}
 			var sent client.Result
 			err = t.act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
-				sent, err = cl.Send(ctx, args[0], amount)
+				sent, err = cl.Send(ctx, args[0], amount, memo)
 				return err
 			})
 			if err != nil {
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, sentAnswer(t.account, args[0], amount, sent))
+				return c.form.Print(os.Stdout, sentAnswer(t.account, args[0], memo, amount, sent))
 			}
-			fmt.Printf("%s ZEN went to %s in block %d\n", terminal.Zen(amount), args[0], sent.Height)
-			return nil
+			return printSent(args[0], memo, amount, sent)
 		},
 	}
 	t.flags(cmd)
+	cmd.Flags().StringVar(&memo, "memo", "", "note that everybody can read, such as the number that an exchange asks for")
 	return cmd
+}
+
+func printSent(to, memo string, amount uint64, r client.Result) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "sent\t%s ZEN\nto\t%s\nfee\t%s ZEN\n", terminal.Zen(amount), to, terminal.Zen(feeUzen(r)))
+	if memo != "" {
+		fmt.Fprintf(w, "memo\t%s\n", memo)
+	}
+	fmt.Fprintf(w, "block\t%d\ntransaction\t%s\n", r.Height, r.Hash)
+	return w.Flush()
+}
+
+// feeUzen is the fee of a transaction.
+func feeUzen(r client.Result) uint64 {
+	n, _ := strconv.ParseUint(strings.TrimSuffix(r.Fee(), "uzen"), 10, 64) // "" is none
+	return n
 }
 
 // movement is a client.Movement for programs.
@@ -188,8 +209,9 @@ func (c *cli) accountHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [ADDRESS]",
 		Short: "List the transactions of an account",
-		Long: `List the latest transactions that an account made or that moved its coins, the newest first, as the index of the
-validator that is asked has them. What the chain pays and takes by itself, for work, is in starling worker earnings.
+		Long: `List the latest transactions that an account made or that moved its coins, the newest first, as the index of
+the validator that is asked has them. What the chain pays and takes by itself, for work, is in starling worker
+earnings.
 
 With -o json: {"address","transactions":[{"hash","height","messages","refused","received_uzen","spent_uzen"}]}.`,
 		Example: `  starling account history --home net/worker-0
@@ -203,7 +225,7 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 			if err != nil {
 				return err
 			}
-			found, err := node.AccountHistory(cmd.Context(), t.network, address, limit)
+			found, err := session.AccountHistory(cmd.Context(), t.network, address, limit)
 			if err != nil {
 				return err
 			}
@@ -230,7 +252,7 @@ func printHistory(list []movement, f terminal.Form) error {
 	for _, m := range list {
 		names := make([]string, len(m.Messages))
 		for i, full := range m.Messages {
-			names[i] = full[strings.LastIndexByte(full, '.')+1:]
+			names[i] = terminal.Message(full)
 		}
 		what := strings.Join(names, ", ")
 		if m.Refused != "" {

@@ -12,18 +12,20 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/recommend"
+	"github.com/starling-network/starling/node/simulate"
 )
 
 // advise ranks strategies for a job, and plays nothing.
-func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt node.SimulateOptions) error {
+func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt simulate.Options) error {
 	if len(f.sweep)+len(f.acts)+len(f.crashes)+len(f.cuts) > 0 || f.modelled || f.dir != "" || f.events != "" {
-		return usage(cmd, errors.New("--advise plays nothing: it goes with --set, --link, --gflops, --verifiers, --block-time and --price"))
+		return usage(cmd, errors.New("--advise plays nothing: it goes with --set, --link, --gflops, --verifiers, "+
+			"--block-time and --price"))
 	}
 	if !(f.price >= 0) {
 		return usage(cmd, fmt.Errorf("--price %v: it is a share, such as 0.02", f.price))
 	}
-	a, err := node.Advise(cmd.Context(), node.AdviseOptions{
+	a, err := recommend.Recommend(cmd.Context(), recommend.Options{
 		Network: opt, MostPrice: f.price,
 		Load: func(overrides ...string) (*job.Job, error) { return job.Load(path, slices.Concat(f.set, overrides)...) },
 	})
@@ -36,10 +38,11 @@ func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt node.Simul
 	return printAdvice(a)
 }
 
-func printAdvice(a *node.Advice) error {
+func printAdvice(a *recommend.Ranking) error {
 	fmt.Printf("%s parameters, %d workers\n\n", terminal.Number(float64(a.Parameters)), a.Workers)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STRATEGY\tSTEPS\tUPDATE\tRECEIVED\tROUND\tINNER STEPS\tTOKENS/S\tTIME\tSTATE\tDISK\tZEN AT MOST\tLOSS\tWAITS")
+	fmt.Fprintln(w, "STRATEGY\tSTEPS\tUPDATE\tSENT\tRECEIVED\tROUND\tINNER STEPS\tTOKENS/S\tTIME\tSTATE\tDISK\tZEN AT "+
+		"MOST\tLOSS\tWAITS")
 	var sources []string
 	for _, x := range a.Candidates {
 		if x.RoundSeconds == 0 {
@@ -54,17 +57,22 @@ func printAdvice(a *node.Advice) error {
 			loss = fmt.Sprintf("%+.1f %% [%d]", 100*x.Price.Loss, i+1)
 		}
 		name := x.Name
+		if x.Own {
+			name += " *"
+		}
 		if x.Refused != "" {
 			name, loss = "("+name+")", ""
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.SyncSteps, terminal.Bytes(uint64(x.UpdateBytes)),
-			terminal.Bytes(uint64(x.ReceivedBytes)), span(x.RoundSeconds), 100*x.Utilisation, terminal.Number(x.TokensPerSec), span(x.Seconds),
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.SyncSteps,
+			terminal.Bytes(uint64(x.UpdateBytes)), terminal.Bytes(uint64(x.SentBytes)),
+			terminal.Bytes(uint64(x.ReceivedBytes)), span(x.RoundSeconds), 100*x.Utilisation, terminal.Number(x.TokensPerSec),
+			span(x.Seconds),
 			terminal.Bytes(uint64(x.StateBytes)), terminal.Bytes(uint64(x.DiskBytes)), terminal.Zen(x.MostUzen), loss, x.Waits)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Println()
+	fmt.Println("\n*   what the job does as it is")
 	for i, s := range sources {
 		fmt.Printf("[%d] %s\n", i+1, s)
 	}
@@ -79,13 +87,19 @@ func printAdvice(a *node.Advice) error {
 	}
 	switch {
 	case best.Price == nil:
-		fmt.Println("nobody measured what any of these costs in loss, in so few rounds of so many steps: the first is the fastest")
+		fmt.Println("Nobody measured what any of these costs in loss in so few rounds of so many steps. The first is the " +
+			"fastest; nothing is advised.")
 	case best.Price.Loss > a.MostPrice:
-		fmt.Printf("none is known to cost at most %.1f %% of loss: the first costs the least; more rounds (training.max_steps) cost less\n", 100*a.MostPrice)
+		fmt.Printf("No measured strategy is within %.1f %% of the loss of data-parallel training in so few rounds. The "+
+			"first is the closest that is measured; nothing is advised.\n", 100*a.MostPrice)
+		fmt.Println("More rounds (training.max_steps) cost less.")
 	default:
-		fmt.Printf("the first trains the most tokens a second (3 %% are no difference) of those known to cost at most %.1f %% of loss\n", 100*a.MostPrice)
+		fmt.Printf("the first trains the most tokens a second (3 %% are no difference) of those known to cost at most "+
+			"%.1f %% of loss\n", 100*a.MostPrice)
 	}
-	fmt.Println("\n" + a.Line)
+	if a.Line != "" {
+		fmt.Println("\n" + a.Line)
+	}
 	return nil
 }
 

@@ -11,14 +11,21 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/foreign"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/doctor"
+	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/recommend"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/node/validator"
+	"github.com/starling-network/starling/node/verify"
 	"github.com/starling-network/starling/protocol/market"
 )
 
-// What commands answer to programs. Each function says whether an answer is a list, and what of it a script passes on to the next
-// command: -o jsonl and -o name print that.
+// What commands answer to programs. Each function says whether an answer is a list, and what of it a script passes on
+// to the next command: -o jsonl and -o name print that.
 
 // figures marks, as its Annotations, a command whose answer has no name: numbers or text that no other command takes.
 var figures = map[string]string{answerKind: "figures"}
@@ -29,11 +36,11 @@ func figuresAnswer(whole any) terminal.Answer { return terminal.One(whole, "") }
 
 // A run, its plan and its model go by what the next command about them takes.
 
-func planAnswer(p *node.Plan) terminal.Answer { return terminal.One(p, p.ID) }
+func planAnswer(p *plan.Plan) terminal.Answer { return terminal.One(p, p.ID) }
 
-func trainAnswer(s *node.Summary, dir string) terminal.Answer { return terminal.One(s, dir) }
+func trainAnswer(s *rundir.Summary, dir string) terminal.Answer { return terminal.One(s, dir) }
 
-func verifyAnswer(v *node.Verified, dir string) terminal.Answer { return terminal.One(v, dir) }
+func verifyAnswer(v *verify.Result, dir string) terminal.Answer { return terminal.One(v, dir) }
 
 func modelAnswer(s shown, dir string) terminal.Answer { return terminal.One(s, dir) }
 
@@ -49,18 +56,18 @@ func exportAnswer(format, file string, metrics int) terminal.Answer {
 	return terminal.One(map[string]any{"format": format, "file": file, "metrics": metrics}, file)
 }
 
-// explainAnswer is about receipts of one job, which starling explain takes by their numbers.
-func explainAnswer(found []node.Explanation) terminal.Answer {
-	return terminal.Items("receipts", found, func(e node.Explanation) string { return strconv.FormatUint(e.Seq, 10) })
+// explainAnswer is about receipts of one job, which starling job explain takes by their numbers.
+func explainAnswer(found []rundir.Explanation) terminal.Answer {
+	return terminal.Items("receipts", found, func(e rundir.Explanation) string { return strconv.FormatUint(e.Seq, 10) })
 }
 
 // earningsAnswer is about receipts of many jobs: a name is a job and a number.
-func earningsAnswer(account string, received, lost uint64, found []node.Explanation) terminal.Answer {
+func earningsAnswer(account string, received, lost uint64, found []rundir.Explanation) terminal.Answer {
 	if found == nil {
-		found = []node.Explanation{}
+		found = []rundir.Explanation{}
 	}
 	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "receipts": found}
-	return terminal.List(whole, found, func(e node.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
+	return terminal.List(whole, found, func(e rundir.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
 }
 
 // simAnswer goes by its folder, or without one by the state root in which it ended.
@@ -80,8 +87,9 @@ func simName(v variant, dirs []string, i int) string {
 }
 
 // adviceAnswer is about candidates, which xargs starling train takes as settings.
-func adviceAnswer(a *node.Advice) terminal.Answer {
-	return terminal.List(a, a.Candidates, func(c node.Candidate) string { return "--set '" + strings.Join(c.Set, "' --set '") + "'" })
+func adviceAnswer(a *recommend.Ranking) terminal.Answer {
+	return terminal.List(a, a.Candidates,
+		func(c recommend.Candidate) string { return "--set '" + strings.Join(c.Set, "' --set '") + "'" })
 }
 
 // logAnswer is about lines of a log, which nothing takes; whole is the object that has them.
@@ -126,14 +134,18 @@ func (c *cli) printDocument(text []byte, name string) error {
 
 func identityAnswer(id identity) terminal.Answer { return terminal.One(id, id.Address) }
 
-func accountAnswer(a *node.Account) terminal.Answer { return terminal.One(a, a.Address) }
+func accountAnswer(a *session.Account) terminal.Answer { return terminal.One(a, a.Address) }
 
 func historyAnswer(address string, list []movement) terminal.Answer {
-	return terminal.List(map[string]any{"address": address, "transactions": list}, list, func(m movement) string { return m.Hash })
+	return terminal.List(map[string]any{"address": address, "transactions": list}, list,
+		func(m movement) string { return m.Hash })
 }
 
-func sentAnswer(from, to string, amount uint64, r client.Result) terminal.Answer {
-	return terminal.One(map[string]any{"from": from, "to": to, "amount_uzen": amount, "height": r.Height, "hash": r.Hash}, r.Hash)
+func sentAnswer(from, to, memo string, amount uint64, r client.Result) terminal.Answer {
+	return terminal.One(map[string]any{
+		"from": from, "to": to, "amount_uzen": amount, "fee_uzen": feeUzen(r), "memo": memo, "height": r.Height,
+		"hash": r.Hash,
+	}, r.Hash)
 }
 
 func proposalAnswer(p proposal) terminal.Answer { return terminal.One(p, strconv.FormatUint(p.ID, 10)) }
@@ -172,19 +184,19 @@ func replayedAnswer(r chain.Replayed, home string) terminal.Answer { return term
 
 // Networks.
 
-func networkAnswer(n *node.Network, dir string) terminal.Answer { return terminal.One(n, dir) }
+func networkAnswer(n *keystore.Network, dir string) terminal.Answer { return terminal.One(n, dir) }
 
-func joinAnswer(j *node.Joined) terminal.Answer { return terminal.One(j, j.Home) }
+func joinAnswer(j *validator.Joined) terminal.Answer { return terminal.One(j, j.Home) }
 
-func statusAnswer(s *node.NetworkStatus) terminal.Answer { return terminal.One(s, s.ChainID) }
+func statusAnswer(s *inspect.NetworkStatus) terminal.Answer { return terminal.One(s, s.ChainID) }
 
-func validatorAnswer(s *node.ValidatorStatus) terminal.Answer { return terminal.One(s, s.Home) }
+func validatorAnswer(s *inspect.ValidatorStatus) terminal.Answer { return terminal.One(s, s.Home) }
 
-func booksAnswer(b *node.Books) terminal.Answer {
+func booksAnswer(b *inspect.Books) terminal.Answer {
 	return terminal.List(b, b.Books, func(book client.Book) string { return book.Module })
 }
 
-func quoteAnswer(q *node.Quote) terminal.Answer { return terminal.One(q, q.Job) }
+func quoteAnswer(q *plan.Quote) terminal.Answer { return terminal.One(q, q.Job) }
 
 // offered is an offer as it is matched, for programs.
 type offered struct {
@@ -215,8 +227,11 @@ func offersOf(lots []market.Lot) []offered {
 	lines := make([]offered, len(lots))
 	for i, l := range lots {
 		lines[i] = offered{
-			ID: l.ID, Role: l.Role.String(), Price: l.Price, Slots: l.Slots, Since: l.At, Class: l.Class.String(), Tier: l.Tier.String(), Memory: l.Memory,
-			Upload: l.Upload, Disk: l.Disk, Cores: l.Cores, Devices: l.Devices, Model: l.Model, Passed: l.Passed, Region: l.Region, Jurisdiction: l.Jurisdiction, Domain: l.Domain, Attested: l.Attested, Rate: l.Rate, Latency: l.Latency, Cover: l.Cover,
+			ID: l.ID, Role: l.Role.String(), Price: l.Price, Slots: l.Slots, Since: l.At, Class: l.Class.String(),
+			Tier: l.Tier.String(), Memory: l.Memory,
+			Upload: l.Upload, Disk: l.Disk, Cores: l.Cores, Devices: l.Devices, Model: l.Model, Passed: l.Passed,
+			Region: l.Region, Jurisdiction: l.Jurisdiction, Domain: l.Domain, Attested: l.Attested, Rate: l.Rate,
+			Latency: l.Latency, Cover: l.Cover,
 		}
 	}
 	return lines
@@ -244,7 +259,8 @@ type ordered struct {
 func ordersOf(orders []client.Placed) []ordered {
 	lines := make([]ordered, len(orders))
 	for i, o := range orders {
-		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min, Most: o.Workers.Max, Verifiers: o.Verifiers, Since: o.At, Expires: o.Deadline, Why: o.Why}
+		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min,
+			Most: o.Workers.Max, Verifiers: o.Verifiers, Since: o.At, Expires: o.Deadline, Why: o.Why}
 	}
 	return lines
 }

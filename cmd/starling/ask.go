@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/rest"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/runs"
 )
 
@@ -27,7 +27,8 @@ type place struct {
 // server adds the flags of a server.
 func (p *place) server(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.api, "api", os.Getenv("STARLING_URL"), "address of a starling web to ask, such as http://127.0.0.1:7300 (default: $STARLING_URL)")
+	f.StringVar(&p.api, "api", os.Getenv("STARLING_URL"),
+		"address of a starling web to ask, such as http://127.0.0.1:7300 (default: $STARLING_URL)")
 	f.StringVar(&p.token, "token-file", "", "file whose first word is the token of the server (default: $STARLING_TOKEN)")
 }
 
@@ -58,7 +59,8 @@ func (p place) open(cmd *cobra.Command, data string) (*asking, error) {
 	if len(said) == 1 && said[0] != "--api" {
 		p.api = "" // what the environment says is for those who say nothing
 	}
-	where := node.Place{Network: p.network, Dir: p.dir, Data: data, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+	where := dashboard.Source{Network: p.network, Dir: p.dir, Data: data,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
 	if p.network == "" {
 		where.API, where.Token = p.api, os.Getenv("STARLING_TOKEN")
 	}
@@ -69,14 +71,16 @@ func (p place) open(cmd *cobra.Command, data string) (*asking, error) {
 			err = errors.New("it is empty")
 		}
 		if err != nil {
-			return nil, terminal.WithExit(&terminal.Problem{Code: "TOKEN_UNREADABLE", What: "cannot read the token", Why: err.Error(), Fix: "give a file that begins with it"}, terminal.ExitAuth)
+			return nil, terminal.WithExit(&terminal.Problem{Code: "TOKEN_UNREADABLE", What: "cannot read the token",
+				Why: err.Error(), Fix: "give a file that begins with it"}, terminal.ExitAuth)
 		}
 		where.Token = words[0]
 	}
 	c, done, err := where.Open()
 	switch {
 	case errors.Is(err, runs.ErrNoRuns):
-		return nil, terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "there is no folder " + p.dir, Fix: "say with --dir where runs are, or ask a server (--api) or a network (--network)"}, terminal.ExitNotFound)
+		return nil, terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "there is no folder " + p.dir,
+			Fix: "say with --dir where runs are, or ask a server (--api) or a network (--network)"}, terminal.ExitNotFound)
 	case err != nil && p.network != "":
 		return nil, err
 	case err != nil:
@@ -121,9 +125,12 @@ func absolute(path string) string {
 
 // askExits are the exit codes for what a server refuses.
 var askExits = map[int]int{
-	0: terminal.ExitUnreachable, http.StatusBadRequest: terminal.ExitUsage, http.StatusUnprocessableEntity: terminal.ExitUsage, http.StatusUnauthorized: terminal.ExitAuth,
-	http.StatusForbidden: terminal.ExitAuth, http.StatusMisdirectedRequest: terminal.ExitAuth, http.StatusNotFound: terminal.ExitNotFound,
-	http.StatusConflict: terminal.ExitConflict, http.StatusBadGateway: terminal.ExitUnreachable, http.StatusServiceUnavailable: terminal.ExitUnreachable, http.StatusGatewayTimeout: terminal.ExitTimeout,
+	0: terminal.ExitUnreachable, http.StatusBadRequest: terminal.ExitUsage,
+	http.StatusUnprocessableEntity: terminal.ExitUsage, http.StatusUnauthorized: terminal.ExitAuth,
+	http.StatusForbidden: terminal.ExitAuth, http.StatusMisdirectedRequest: terminal.ExitAuth,
+	http.StatusNotFound: terminal.ExitNotFound,
+	http.StatusConflict: terminal.ExitConflict, http.StatusBadGateway: terminal.ExitUnreachable,
+	http.StatusServiceUnavailable: terminal.ExitUnreachable, http.StatusGatewayTimeout: terminal.ExitTimeout,
 }
 
 // askError gives what a server refuses its exit code.
@@ -142,8 +149,11 @@ func askError(err error) error {
 	return terminal.WithExit(err, code)
 }
 
-// jobCommand is a command about one job: ask answers for it, whole is the answer for programs, and print shows it to people.
-func jobCommand[T any](c *cli, use, short, long, example string, ask func(cmd *cobra.Command, a *asking, j api.Job) (T, error), whole func(T) terminal.Answer, print func(T, terminal.Form) error) *cobra.Command {
+// jobCommand is a command about one job: ask answers for it, whole is the answer for programs, and print shows it to
+// people.
+func jobCommand[T any](c *cli, use, short, long, example string,
+	ask func(cmd *cobra.Command, a *asking, j api.Job) (T, error), whole func(T) terminal.Answer,
+	print func(T, terminal.Form) error) *cobra.Command {
 	var p place
 	cmd := &cobra.Command{
 		Use: use + " JOB", Short: short, Example: example,
@@ -170,9 +180,9 @@ func jobCommand[T any](c *cli, use, short, long, example string, ask func(cmd *c
 }
 
 // jobNames is what the help of commands says about their argument.
-const jobNames = `JOB is the identifier of a job at the place that is asked, its name, or the beginning of its identifier; or the
-folder of its run. The place is a folder of runs (--dir), the server of starling web (--api), or a network (--network), whose
-chain knows what was ordered, attested, disputed and paid, and neither losses nor logs.`
+const jobNames = `JOB is the identifier of a job at the place that is asked, its name, or the beginning of its
+identifier; or the folder of its run. The place is a folder of runs (--dir), the server of starling web (--api), or a
+network (--network), whose chain knows what was ordered, attested, disputed and paid, and neither losses nor logs.`
 
 // stamp is a time in seconds since 1970, for people.
 func stamp(seconds int64) string { return time.Unix(seconds, 0).Local().Format(time.DateTime) }

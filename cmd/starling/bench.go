@@ -19,9 +19,10 @@ func (c *cli) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
-		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies and the dashboard on
-this machine, or print the losses of a training run to compare them with those of another implementation. Nothing is sent
-anywhere.
+		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies, the dashboard
+and attacks on this machine, or print the losses of a training run to compare them with those of another
+implementation. Nothing is sent anywhere. Each takes less than a minute with --quick, which says less exactly what it
+says without. all runs every one.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
 processor and the system can run. The results are the same bits.`,
@@ -33,16 +34,35 @@ processor and the system can run. The results are the same bits.`,
   starling bench operations --seed 7
   starling bench strategies --quick
   starling bench web --quick
+  starling bench attack --quick
+  starling bench all --quick
+  starling bench compat
   starling bench audit --threads 1 -o json
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(), c.benchOperations(), c.benchStrategies(), c.benchWeb())
+	cmd.AddCommand(
+		c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(),
+		c.benchOperations(), c.benchStrategies(), c.benchWeb(), c.benchAttack(), c.benchCompat(),
+	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = figures
 	}
+	cmd.AddCommand(benchAll(c, cmd.Commands()))
 	return cmd
+}
+
+// quickFlag is for who wants to see that a measurement runs, and about what it gives.
+func quickFlag(cmd *cobra.Command, quick *bool) {
+	cmd.Flags().BoolVar(quick, "quick", false, "take less than a minute")
+}
+
+// few is how many of what a measurement takes when it is to be quick, unless a flag says how many.
+func few(cmd *cobra.Command, flag string, value *int, quick bool, fewer int) {
+	if quick && !cmd.Flags().Changed(flag) {
+		*value = min(*value, fewer)
+	}
 }
 
 func threadsFlag(cmd *cobra.Command, threads *int) {
@@ -68,7 +88,7 @@ func benchError(cmd *cobra.Command, err error) error {
 
 func (c *cli) benchMatmul() *cobra.Command {
 	var threads int
-	var transposed bool
+	var transposed, quick bool
 	cmd := &cobra.Command{
 		Use:   "matmul",
 		Short: "Measure matrix products",
@@ -85,6 +105,9 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 			products := benchmark.Products
 			if transposed {
 				products = append(products[:len(products):len(products)], benchmark.Transposed...)
+			}
+			if quick {
+				products = products[:min(len(products), quickProducts)]
 			}
 			r, err := benchmark.Matmul(cmd.Context(), products, threads)
 			if err != nil {
@@ -103,8 +126,12 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 	}
 	threadsFlag(cmd, &threads)
 	cmd.Flags().BoolVar(&transposed, "transposed", false, "also the products of the backward pass")
+	quickFlag(cmd, &quick)
 	return cmd
 }
+
+// quickProducts is how many products are measured where that is to be quick.
+const quickProducts = 3
 
 // shape is for people: 48 x [256, 64] x [64, 256]', with a mark on what lies in memory transposed.
 func shape(p benchmark.Product) string {
@@ -119,6 +146,7 @@ func shape(p benchmark.Product) string {
 func (c *cli) benchTrain() *cobra.Command {
 	var threads, steps int
 	var name string
+	var quick bool
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Measure training steps",
@@ -135,6 +163,7 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 			if err != nil {
 				return benchError(cmd, err)
 			}
+			few(cmd, "steps", &steps, quick, 2)
 			r, err := benchmark.Train(cmd.Context(), p, threads, steps)
 			if err != nil {
 				return benchError(cmd, err)
@@ -143,8 +172,10 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\tBUILD MS\tROOT MS\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\t%.1f\t%.1f\n",
-				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.CPUSeconds, r.PeakMiB,
+			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\tBUILD MS\tROOT "+
+				"MS\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\t%.1f\t%.1f\n",
+				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.CPUSeconds,
+				r.PeakMiB,
 				r.BuildSeconds*1e3, r.RootSeconds*1e3)
 			return w.Flush()
 		},
@@ -153,12 +184,14 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 	presetFlag(cmd, &name)
 	f.IntVar(&steps, "steps", 8, "number of steps that count")
 	threadsFlag(cmd, &threads)
+	quickFlag(cmd, &quick)
 	return cmd
 }
 
 func (c *cli) benchGenerate() *cobra.Command {
 	var o benchmark.GenerateOptions
 	var name string
+	var quick bool
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Measure the generation of text",
@@ -177,6 +210,8 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 			if o.Preset, err = benchmark.PresetNamed(name); err != nil {
 				return benchError(cmd, err)
 			}
+			few(cmd, "tokens", &o.Tokens, quick, 16)
+			few(cmd, "repeat", &o.Repeat, quick, 1)
 			r, err := benchmark.Generate(cmd.Context(), o)
 			if err != nil {
 				return benchError(cmd, err)
@@ -201,12 +236,14 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 	f.IntVar(&o.Tokens, "tokens", 128, "tokens to generate")
 	f.IntVar(&o.Repeat, "repeat", 3, "repetitions that count")
 	f.StringVar(&o.GGUF, "gguf", "", "file to write the model to")
+	quickFlag(cmd, &quick)
 	return cmd
 }
 
 func (c *cli) benchAudit() *cobra.Command {
 	var threads, steps, repeat int
 	var name string
+	var quick bool
 	var whole overheadFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -215,9 +252,8 @@ func (c *cli) benchAudit() *cobra.Command {
 (the same, compared, sealed, and the seal opened), in turn and on as many threads. Of each the cheapest
 of the repetitions counts. The bar is on processor time.
 
-With --job, also train that job on an embedded network with audits and without, in turn, and compare the
-times of the rounds after a warm-up, in which workers make themselves a history: what audits add to an
-honest run on one machine.
+With --job, also train that job on an embedded network with audits and without, in turn, and compare the times of the
+rounds after a warm-up, in which workers make themselves a history: what audits add to an honest run on one machine.
 
 With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds","train_seconds",
 "audit_seconds","bars":[{"name","value","bar","holds"}],"overhead":{"rounds","drawn","with","without"}}.`,
@@ -230,6 +266,8 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			if err != nil {
 				return benchError(cmd, err)
 			}
+			few(cmd, "steps", &steps, quick, 4)
+			few(cmd, "repeat", &repeat, quick, 1)
 			r, err := benchmark.Audit(cmd.Context(), p, threads, steps, repeat)
 			if err != nil {
 				return benchError(cmd, err)
@@ -248,7 +286,8 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 				}{r, overhead}))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "PRESET\tSTEPS\tTHREADS\tTRAIN CPU S\tAUDIT CPU S\tTRAIN S\tAUDIT S\n%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\n",
+			fmt.Fprintf(w, "PRESET\tSTEPS\tTHREADS\tTRAIN CPU S\tAUDIT CPU S\tTRAIN S\tAUDIT "+
+				"S\n%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\n",
 				r.Preset, r.Steps, r.Threads, r.TrainCPU, r.AuditCPU, r.TrainSeconds, r.AuditSeconds)
 			for _, b := range r.Bars {
 				fmt.Fprintf(w, "%s: %.3f, below %.2f: %v\n", b.Name, b.Value, b.Bar, b.Holds)
@@ -261,6 +300,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 	threadsFlag(cmd, &threads)
 	f.IntVar(&steps, "steps", 20, "inner steps of the unit")
 	f.IntVar(&repeat, "repeat", 2, "repetitions of each side")
+	quickFlag(cmd, &quick)
 	f.StringVar(&whole.job, "job", "", "job file to train with audits and without; empty: none")
 	f.StringArrayVar(&whole.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	f.IntVar(&whole.warmUp, "warm-up", 30, "rounds of the job that do not count")
@@ -271,6 +311,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 
 func (c *cli) benchLosses() *cobra.Command {
 	var o benchmark.LossesOptions
+	var quick bool
 	cmd := &cobra.Command{
 		Use:   "losses",
 		Short: "Print the losses of training steps on given batches",
@@ -287,6 +328,7 @@ With -o json: {"losses":[NUMBER]}.`,
 			if o.Model == "" || o.Batches == "" {
 				return usage(cmd, errors.New("--model and --batches are needed"))
 			}
+			few(cmd, "steps", &o.Steps, quick, 3)
 			r, err := benchmark.Losses(cmd.Context(), o)
 			if err != nil {
 				return benchError(cmd, err)
@@ -305,6 +347,7 @@ With -o json: {"losses":[NUMBER]}.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Model, "model", "", "folder of the model")
 	f.StringVar(&o.Batches, "batches", "", "file of batches")
+	quickFlag(cmd, &quick)
 	f.IntVar(&o.Steps, "steps", 100, "number of steps")
 	f.IntVar(&o.Batch, "batch", 8, "sequences of a step")
 	f.Float64Var(&o.Rate, "lr", 3e-4, "learning rate")

@@ -55,6 +55,6 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	quickFlag(cmd, &quick)
 	return cmd
 }

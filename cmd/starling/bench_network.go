@@ -59,7 +59,8 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 				if x.Virtual > 0 {
 					virtual = fmt.Sprintf("%.3f", x.Virtual)
 				}
-				fmt.Fprintf(w, "%d\t%s\t%g\t%.1f\t%.1f\t%.3f\t%s\n", x.Batch, x.Codec, x.BlockSeconds, x.InnerSeconds, x.UpdateMB, x.Formula, virtual)
+				fmt.Fprintf(w, "%d\t%s\t%g\t%.1f\t%.1f\t%.3f\t%s\n", x.Batch, x.Codec, x.BlockSeconds, x.InnerSeconds, x.UpdateMB,
+					x.Formula, virtual)
 			}
 			fmt.Fprintln(w, "\nWORKERS\tSLICES\tMB A ROUND\tWHOLE\tIN SLICES")
 			for _, x := range r.Traffic {
@@ -68,7 +69,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	quickFlag(cmd, &quick)
 	return cmd
 }
 

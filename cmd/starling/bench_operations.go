@@ -17,6 +17,7 @@ import (
 func (c *cli) benchOperations() *cobra.Command {
 	var seed int64
 	var blocks int
+	var quick bool
 	cmd := &cobra.Command{
 		Use:   "operations",
 		Short: "Play random operations on the chain",
@@ -29,6 +30,7 @@ With -o json: {"seed","blocks","executed","refused","application_hash","messages
   starling bench operations --seed 7 --blocks 500 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			few(cmd, "blocks", &blocks, quick, 20)
 			r, err := benchmark.Operations(cmd.Context(), seed, blocks)
 			if err != nil {
 				return benchError(cmd, err)
@@ -47,16 +49,19 @@ With -o json: {"seed","blocks","executed","refused","application_hash","messages
 	}
 	cmd.Flags().Int64Var(&seed, "seed", 1, "what is drawn")
 	cmd.Flags().IntVar(&blocks, "blocks", 100, "blocks to play")
+	quickFlag(cmd, &quick)
 	return cmd
 }
 
-// playElsewhere plays a seed in another process of this program, on one processor, and returns the application hash that it ends in.
+// playElsewhere plays a seed in another process of this program, on one processor, and returns the application hash
+// that it ends in.
 func playElsewhere(ctx context.Context, seed int64, blocks int) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, self, "bench", "operations", "--seed", strconv.FormatInt(seed, 10), "--blocks", strconv.Itoa(blocks), "-o", "json")
+	cmd := exec.CommandContext(ctx, self, "bench", "operations", "--seed", strconv.FormatInt(seed, 10), "--blocks",
+		strconv.Itoa(blocks), "-o", "json")
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOMAXPROCS=1"), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

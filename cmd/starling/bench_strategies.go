@@ -22,18 +22,20 @@ func (c *cli) benchStrategies() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "strategies",
 		Short: "Compare strategies on one small model",
-		Long: `Hold sizes of payloads, published utilisations and published speeds against what the formulas say; train a small GPT-2 under
-attack by two of eight workers, by five rules of aggregation; and compare the losses of strategies with that of data-parallel
-training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some six hours of
-processor time: three seeds of 4,000 steps. As many training runs are under way as there are --threads, each on one of them. With
---keep every run that is over becomes a line of a file, and none that is there is done again; --for ends the command early, with a
-report of what there is. With --quick the losses are of so few steps that no bar is claimed for them.
+		Long: `Hold sizes of payloads, published utilisations and published speeds against what the formulas say; train a
+small GPT-2 under attack by two of eight workers, by five rules of aggregation; and compare the losses of strategies
+with that of data-parallel training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without
+--quick that takes some six hours of processor time: three seeds of 4,000 steps. As many training runs are under way as
+there are --threads, each on one of them. With --keep every run that is over becomes a line of a file, and none that is
+there is done again; --for ends the command early, with a report of what there is. With --quick the losses are of so
+few steps that no bar is claimed for them.
 
-It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24, and
-not at all with --for.
+It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24,
+and not at all with --for.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less","received","utilisation"}],
-"sieges":[{"attack","rules":{RULE:{"loss":[NUMBER],"mean","spread","gap"} or null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or null,"note","seconds"}.`,
+"sieges":[{"attack","rules":{RULE:{"loss":[NUMBER],"mean","spread","gap"} or
+null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or null,"note","seconds"}.`,
 		Example: `  starling bench strategies --quick
   starling bench strategies --data shakespeare.txt --keep runs.jsonl --for 2h
   starling bench strategies --data shakespeare.txt --keep runs.jsonl -o json`,
@@ -58,7 +60,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&quick, "quick", false, "take less than a minute")
+	quickFlag(cmd, &quick)
 	f.StringVar(&text, "data", "", "file of text to train on; empty: sentences that are made")
 	f.StringVar(&keep, "keep", "", "file of training runs that are over, one a line: they are not done again; empty: none")
 	f.DurationVar(&limit, "for", 0, "begin no training run later than this; 0: all are done")
@@ -80,11 +82,13 @@ func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
 	printBars(w, r.Bars)
 	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tSENT MB\tRECEIVED MB\tFEWER BYTES\tBUSY")
 	for _, l := range r.Losses {
-		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\t%.1f\t%.1f\t%.1f %%\n", l.Name, l.Mean, l.Spread, 100*l.Gap, float64(l.Bytes)/1e6, float64(l.Received)/1e6, l.Less, 100*l.Utilisation)
+		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\t%.1f\t%.1f\t%.1f %%\n", l.Name, l.Mean, l.Spread, 100*l.Gap,
+			float64(l.Bytes)/1e6, float64(l.Received)/1e6, l.Less, 100*l.Utilisation)
 	}
 	fmt.Fprintln(w, r.Note)
 	if c := r.Crowd; c != nil {
-		fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a round, %.2f GiB\n", c.Workers, c.Runs, c.Rounds, c.Seconds, c.Processor, c.GiB)
+		fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a "+
+			"round, %.2f GiB\n", c.Workers, c.Runs, c.Rounds, c.Seconds, c.Processor, c.GiB)
 	}
 	if len(r.Sieges) == 0 {
 		return w.Flush()

@@ -49,6 +49,6 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	quickFlag(cmd, &quick)
 	return cmd
 }

@@ -14,18 +14,22 @@ import (
 
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/simulate"
 )
 
-// cause explains an error that a command returns as a package below gave it: its code, what to do, and the exit code. It is the
-// one place for what can happen to every command, such as a network that does not answer. An error that explains itself, or that
-// nothing is known of, stays as it is.
+// cause explains an error that a command returns as a package below gave it: its code, what to do, and the exit code.
+// It is the one place for what can happen to every command, such as a network that does not answer. An error that
+// explains itself, or that nothing is known of, stays as it is.
 func cause(err error) error {
 	if err == nil || terminal.Explained(err) {
 		return err
 	}
-	for _, known := range []func(error) error{keyError, networkError, homeError, trainError, networkCause, machineCause} {
+	for _, known := range []func(error) error{passphrase.Explain, networkError, homeError, trainError,
+		networkCause, machineCause} {
 		if explained := known(err); terminal.Explained(explained) {
 			return explained
 		}
@@ -42,24 +46,31 @@ func networkCause(err error) error {
 	gone, unreachable := errors.AsType[*client.Unreachable](err)
 	lost, asked := errors.AsType[*url.Error](err)
 	switch {
-	case errors.Is(err, node.ErrNoBlock):
-		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "the network makes no blocks", "see validator.log and out.log in the folders of the validators", terminal.ExitTimeout
+	case errors.Is(err, keystore.ErrNoBlock):
+		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "the network makes no blocks",
+			"see validator.log and out.log in the folders of the validators", terminal.ExitTimeout
 	case unreachable:
-		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+gone.Network, "check that a validator runs there: starling doctor --network "+gone.Network
+		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+gone.Network,
+			"check that a validator runs there: starling doctor --network "+gone.Network
 		p.Why = gone.Err.Error()
 	case errors.Is(err, client.ErrAddress):
-		p.Code, p.What, p.Fix, exit = "USAGE", "a network is named wrong", "give --network the HTTP interface of a validator, such as http://127.0.0.1:26601", terminal.ExitUsage
+		p.Code, p.What, p.Fix, exit = "USAGE", "a network is named wrong",
+			"give --network the HTTP interface of a validator, such as http://127.0.0.1:26601", terminal.ExitUsage
 	case errors.Is(err, client.ErrNoAccount):
 		p.Code, p.What, p.Why, exit = "ACCOUNT_NOT_FOUND", err.Error(), "", terminal.ExitNotFound
 		p.Fix = "send it coins with starling account send; a validator that is behind the others may not know of them yet"
 	case errors.Is(err, client.ErrNotFound):
-		p.Code, p.What, p.Fix, exit = "NOT_FOUND", "the network does not have it", "check the name; starling status shows what there is", terminal.ExitNotFound
+		p.Code, p.What, p.Fix, exit = "NOT_FOUND", "the network does not have it",
+			"check the name; starling network status shows what there is", terminal.ExitNotFound
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, client.ErrLost):
-		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "waiting took too long", "try again; starling status shows whether the network makes blocks", terminal.ExitTimeout
+		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "waiting took too long",
+			"try again; starling network status shows whether the network makes blocks", terminal.ExitTimeout
 	case asked:
-		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+lost.URL, "check that it runs and that this machine reaches it, and try again"
+		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+lost.URL,
+			"check that it runs and that this machine reaches it, and try again"
 	case errors.Is(err, client.ErrClosed):
-		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "the connection to the validator ended", "check that it runs: starling doctor --network URL"
+		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "the connection to the validator ended",
+			"check that it runs: starling doctor --network URL"
 	default:
 		return err
 	}
@@ -74,7 +85,8 @@ var refusals = map[error]int{
 
 // refusal explains a transaction that the chain refused. Its code is that of the chain, such as MARKET_5.
 func refusal(e *client.Error) error {
-	p := &terminal.Problem{Code: fmt.Sprintf("%s_%d", strings.ToUpper(e.Space), e.Code), What: "the chain refused it", Why: e.Text, Fix: e.Fix}
+	p := &terminal.Problem{Code: fmt.Sprintf("%s_%d", strings.ToUpper(e.Space), e.Code), What: "the chain refused it",
+		Why: e.Text, Fix: terminal.Clause(e.Fix)}
 	exit, ok := refusals[e.Rule]
 	if !ok {
 		exit = terminal.ExitFailure
@@ -99,20 +111,20 @@ func machineCause(err error) error {
 	port, onPort := errors.AsType[*net.OpError](err)
 	program, onProgram := errors.AsType[*exec.Error](err)
 	switch {
-	case errors.Is(err, node.ErrNoParty):
-		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job", terminal.ExitUsage
-	case errors.Is(err, node.ErrStandIn):
-		p.Code, p.What, p.Fix, exit = "JOB_TOO_LARGE", "the job cannot be played with --modelled", "lower strategy.sync_steps or training.global_batch_size", terminal.ExitUsage
-	case onFile && errors.Is(err, fs.ErrNotExist):
-		p.Code, p.What, p.Fix, exit = "FILE_NOT_FOUND", "there is no "+file.Path, "give a path that exists", terminal.ExitNotFound
-	case onFile && errors.Is(err, fs.ErrExist):
-		p.Code, p.What, p.Fix, exit = "FILE_EXISTS", "there is a "+file.Path+" already", "give another path, or remove it", terminal.ExitConflict
+	case errors.Is(err, simulate.ErrNoParty):
+		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job",
+			terminal.ExitUsage
+	case errors.Is(err, prepare.ErrSurrogate):
+		p.Code, p.What, p.Fix, exit = "JOB_TOO_LARGE", "the job cannot be played with --modelled",
+			"lower strategy.sync_steps or training.global_batch_size", terminal.ExitUsage
 	case onFile:
-		p.Code, p.What, p.Fix = "FILE_UNUSABLE", "cannot "+file.Op+" "+file.Path, "see whether this user may do it, and whether the disk has room"
+		return terminal.FileProblem(file)
 	case onPort && port.Op == "listen":
-		p.Code, p.What, p.Fix = "LISTEN_FAILED", "cannot listen on "+port.Addr.String(), "give another address, or end the process that has it"
+		p.Code, p.What, p.Fix = "LISTEN_FAILED", "cannot listen on "+port.Addr.String(),
+			"give another address, or end the process that has it"
 	case onProgram:
-		p.Code, p.What, p.Fix = "PROGRAM_FAILED", "cannot start "+program.Name, "see whether it is installed and this user may run it"
+		p.Code, p.What, p.Fix = "PROGRAM_FAILED", "cannot start "+program.Name,
+			"see whether it is installed and this user may run it"
 	default:
 		return err
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/prepare"
 )
 
 // Every command that talks to a network says in the same way that nobody answers there.
@@ -29,21 +31,24 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 	address := h.Account().Address()
 	for _, args := range [][]string{
-		{"status"}, {"net", "check"}, {"validator", "join", filepath.Join(dir, "validator")}, {"web", dir},
+		{"network", "status"}, {"network", "check"}, {"validator", "join", "--home", filepath.Join(dir, "validator")},
+		{"web", dir},
 		{"worker", "up", "--home", party}, {"worker", "status", "--home", party}, {"worker", "explain", "--home", party},
 		{"worker", "earnings", "--account", address}, {"worker", "drain", "--home", party},
 		{"account", "show", address}, {"account", "history", address}, {"account", "send", address, "1", "--home", party},
-		{"stake", "add", "1", "--home", party}, {"stake", "remove", "all", "--home", party},
+		{"account", "stake", "add", "1", "--home", party}, {"account", "stake", "remove", "all", "--home", party},
 		{"job", "pause", "job-1", "--home", party}, {"job", "top-up", "job-1", "1", "--home", party},
 		{"market", "offers"}, {"market", "orders"}, {"market", "quote", job}, {"explain", "--job", "job-1"},
 		{"train", job, "--dry-run"}, {"train", job, "--home", party, "--dir", filepath.Join(dir, "out"), "-q", "-y"},
 	} {
 		err := new(cli).execute(t.Context(), append(args, "--network", gone))
 		p := &terminal.Problem{}
-		if !errors.As(err, &p) || terminal.ExitCode(err) != terminal.ExitUnreachable || p.Code != "NETWORK_UNREACHABLE" || p.What != "no answer from "+gone || p.Why == "" || p.Fix == "" {
+		if !errors.As(err, &p) || terminal.ExitCode(err) != terminal.ExitUnreachable || p.Code != "NETWORK_UNREACHABLE" ||
+			p.What != "no answer from "+gone || p.Why == "" || p.Fix == "" {
 			t.Errorf("%v: exit %d: %+v", args, terminal.ExitCode(err), err)
 		}
-		if err := new(cli).execute(t.Context(), append(args, "--network", "somewhere")); terminal.ExitCode(err) != terminal.ExitUsage {
+		if err := new(cli).execute(t.Context(),
+			append(args, "--network", "somewhere")); terminal.ExitCode(err) != terminal.ExitUsage {
 			t.Errorf("%v at no address: exit %d: %v", args, terminal.ExitCode(err), err)
 		}
 	}
@@ -70,22 +75,26 @@ func TestCauses(t *testing.T) {
 		"closed":         {client.ErrClosed, 8, "NETWORK_UNREACHABLE"},
 		"stopped":        {stopped, 1, "DISK_FULL"},
 		"too slow":       {&url.Error{Op: "Post", URL: "http://a", Err: context.DeadlineExceeded}, 9, "TIMED_OUT"},
-		"no block":       {fmt.Errorf("%w from x: %w", node.ErrNoBlock, noPort), 9, "TIMED_OUT"},
+		"no block":       {fmt.Errorf("%w from x: %w", keystore.ErrNoBlock, noPort), 9, "TIMED_OUT"},
 		"never included": {client.ErrLost, 9, "TIMED_OUT"},
 		"unknown":        {client.ErrNotFound, 3, "NOT_FOUND"},
 		"no account":     {client.ErrNoAccount, 3, "ACCOUNT_NOT_FOUND"},
-		"no funds":       {&client.Error{Refusal: adapter.Refusal{Code: 10, Rule: market.ErrFunds}, Space: "market"}, 6, "MARKET_10"},
-		"no coins":       {&client.Error{Refusal: adapter.Refusal{Code: 5, Rule: client.ErrRejected}, Space: "sdk"}, 6, "SDK_5"},
-		"refused":        {&client.Error{Refusal: adapter.Refusal{Code: 2, Rule: market.ErrJob}, Space: "market"}, 1, "MARKET_2"},
-		"no file":        {noFile, 3, "FILE_NOT_FOUND"},
-		"no port":        {noPort, 1, "LISTEN_FAILED"},
-		"a plan":         {node.ErrPlanStale, 5, "PLAN_STALE"},
-		"too large":      {fmt.Errorf("%w: x", node.ErrStandIn), 2, "JOB_TOO_LARGE"},
-		"explained":      {terminal.WithExit(&terminal.Problem{Code: "X"}, 11), 11, "X"},
-		"unexplained":    {errors.New("x"), 1, "FAILURE"},
+		"no funds": {&client.Error{Refusal: adapter.Refusal{Code: 10, Rule: market.ErrFunds}, Space: "market"}, 6,
+			"MARKET_10"},
+		"no coins": {&client.Error{Refusal: adapter.Refusal{Code: 5, Rule: client.ErrRejected}, Space: "sdk"}, 6,
+			"SDK_5"},
+		"refused": {&client.Error{Refusal: adapter.Refusal{Code: 2, Rule: market.ErrJob}, Space: "market"}, 1,
+			"MARKET_2"},
+		"no file":     {noFile, 3, "FILE_NOT_FOUND"},
+		"no port":     {noPort, 1, "LISTEN_FAILED"},
+		"a plan":      {plan.ErrPlanStale, 5, "PLAN_STALE"},
+		"too large":   {fmt.Errorf("%w: x", prepare.ErrSurrogate), 2, "JOB_TOO_LARGE"},
+		"explained":   {terminal.WithExit(&terminal.Problem{Code: "X"}, 11), 11, "X"},
+		"unexplained": {errors.New("x"), 1, "FAILURE"},
 	} {
 		err := cause(fmt.Errorf("while at it: %w", c.err))
-		if p := terminal.Problems(err)[0]; terminal.ExitCode(err) != c.exit || p.Code != c.code || p.What == "" && c.code != "X" {
+		if p := terminal.Problems(err)[0]; terminal.ExitCode(err) != c.exit || p.Code != c.code || p.What == "" &&
+			c.code != "X" {
 			t.Errorf("%s: exit %d, %+v", name, terminal.ExitCode(err), p)
 		}
 	}
@@ -94,9 +103,23 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// TestWrongAddresses: an address that nothing can have is refused before anything begins.
+func TestWrongAddresses(t *testing.T) {
+	job := writeJob(t, "")
+	for _, args := range [][]string{
+		{"train", job, "--dir", filepath.Join(t.TempDir(), "out"), "--web", "127.0.0.1:99999", "-q"},
+		{"web", t.TempDir(), "--listen", "127.0.0.1"},
+		{"worker", "earnings", "--account", "starling1qqqqqq", "--network", "http://127.0.0.1:1"},
+	} {
+		if err := new(cli).execute(t.Context(), args); terminal.ExitCode(err) != terminal.ExitUsage {
+			t.Errorf("%v: exit %d: %v", args, terminal.ExitCode(err), err)
+		}
+	}
+}
+
 // A job that nobody would train now is no success.
 func TestQuoteWithoutPlacement(t *testing.T) {
-	for q, want := range map[*node.Quote]int{
+	for q, want := range map[*plan.Quote]int{
 		nil: 0, {Matched: true}: 0, {Why: "conditions_unmet"}: 7, {Why: "too_few_workers"}: 7, {Why: "budget_below_round"}: 6,
 	} {
 		if err := placed(q); terminal.ExitCode(err) != want || want != 0 && terminal.Problems(err)[0].Why == "" {

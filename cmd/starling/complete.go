@@ -13,15 +13,16 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/adversary"
 )
 
 // completion says what may stand where the cursor is. word is what stands there.
 type completion = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// complete lets shells complete a command and all below it: arguments by what the usage calls them, flags by their names.
+// complete lets shells complete a command and all below it: arguments by what the usage calls them, flags by their
+// names.
 func complete(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		complete(c)
@@ -51,10 +52,7 @@ func arguments(cmd *cobra.Command) completion {
 		kinds = append(kinds, name)
 	}
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		kind, kinds := "", kinds
-		if len(kinds) > 0 && kinds[0] == "HOME" && cmd.Flags().Changed("home") {
-			kinds = kinds[1:]
-		}
+		kind := ""
 		switch last := len(kinds) - 1; {
 		case len(args) <= last:
 			kind = kinds[len(args)]
@@ -73,14 +71,16 @@ const repeated = "..."
 
 // argumentCompletions are by the names that usages give to arguments.
 var argumentCompletions = map[string]completion{
-	"OUT": runFolders, "MODEL": runFolders, "HOME": folders, "DIR": folders, "FILE": files(), "SOURCE": files(), "GENESIS": files("json"), "JOB.yaml": files("yaml", "yml"),
+	"OUT": runFolders, "MODEL": runFolders, "DIR": folders, "FILE": files(), "SOURCE": files(),
+	"GENESIS": files("json"), "JOB.yaml": files("yaml", "yml"),
 	"TEMPLATE": among(templateNames), "JOB": jobs,
 }
 
 // flagCompletions are by the names of flags, which mean the same wherever they are.
 var flagCompletions = map[string]completion{
-	"output": among(formNames), "home": folders, "dir": folders, "out": runFolders, "job": files("yaml", "yml"), "config": files("yaml", "yml"),
-	"set": settings, "format": among(func() []string { return exportFormats }), "preset": among(presetNames),
+	"output": among(formNames), "home": folders, "dir": folders, "out": runFolders, "job": files("yaml", "yml"),
+	"config": files("yaml", "yml"),
+	"set":    settings, "format": among(func() []string { return exportFormats }), "preset": among(presetNames),
 	"link": among(linkNames), "act": acts,
 }
 
@@ -123,7 +123,7 @@ func runFolders(_ *cobra.Command, _ []string, word string) (found []cobra.Comple
 func runsIn(dir string) (names []string) {
 	entries, _ := os.ReadDir(dir) // none: no suggestions
 	for _, e := range entries {
-		if node.Probe(filepath.Join(dir, e.Name())) != nil {
+		if rundir.Probe(filepath.Join(dir, e.Name())) != nil {
 			names = append(names, e.Name())
 		}
 	}
@@ -159,7 +159,8 @@ func jobs(cmd *cobra.Command, _ []string, word string) (found []cobra.Completion
 func acts(_ *cobra.Command, _ []string, word string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
 	party, _, ok := strings.Cut(word, "=")
 	if !ok {
-		return []cobra.Completion{"worker-0=", "verifier-0="}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return []cobra.Completion{"worker-0=", "verifier-0="},
+			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	for _, act := range adversary.Names() {
 		found = append(found, party+"="+act)

@@ -29,13 +29,14 @@ func TestComplete(t *testing.T) {
 		want []string
 		only bool
 	}{
-		{[]string{"status", "-o", ""}, []string{"table", "wide", "json", "jsonl", "yaml", "name"}, true},
-		{[]string{"status", "-o", "js"}, []string{"json", "jsonl"}, true},
-		{[]string{"init", ""}, templateNames(), true},
-		{[]string{"init", "pretrain", ""}, nil, true},
-		{[]string{"export", "out", "--format", "t"}, []string{"trainer-state", "tensorboard"}, true},
+		{[]string{"network", "status", "-o", ""}, []string{"table", "wide", "json", "jsonl", "yaml", "name"}, true},
+		{[]string{"network", "status", "-o", "js"}, []string{"json", "jsonl"}, true},
+		{[]string{"job", "init", ""}, templateNames(), true},
+		{[]string{"job", "init", "pretrain", ""}, nil, true},
+		{[]string{"job", "export-metrics", "out", "--format", "t"}, []string{"trainer-state", "tensorboard"}, true},
 		{[]string{"train", ""}, []string{"yaml", "yml"}, true},
-		{[]string{"train", "job.yaml", "--set", "strategy.method="}, []string{"strategy.method=diloco", "strategy.method=allreduce"}, false},
+		{[]string{"train", "job.yaml", "--set", "strategy.method="},
+			[]string{"strategy.method=diloco", "strategy.method=allreduce"}, false},
 		{[]string{"train", "job.yaml", "--set", "strat"}, []string{"strategy."}, true},
 		{[]string{"train", "job.yaml", "--set", "training.max"}, []string{"training.max_steps="}, false},
 		{[]string{"train", "job.yaml", "--set", "nothing.at.all="}, nil, true},
@@ -43,7 +44,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"worker", "up", "--role", ""}, []string{"worker", "verifier"}, true},
 		{[]string{"bench", "train", "--preset", "gpt2-10"}, []string{"gpt2-10m"}, true},
 		{[]string{"job", "pause", ""}, nil, true},
-		{[]string{"validator", "import", "net/validator-0", ""}, []string{"json"}, true},
+		{[]string{"validator", "import", "--home", "net/validator-0", ""}, []string{"json"}, true},
 		{[]string{"validator", "import", "--home", "net/validator-0", ""}, []string{"json"}, true},
 	} {
 		got := completed(t, c.line...)

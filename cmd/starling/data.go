@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -19,9 +18,10 @@ import (
 )
 
 func (c *cli) data() *cobra.Command {
-	return group("data", "See, check and tokenize training data, and keep files of examples", `See what is in the data that jobs are trained on, find everything that is wrong with it before a job does, and
-tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, parquet, llmc-bin, nanogpt-bin, packed by gzip
-or zstd), or a job file (.yaml), which stands for the files that its datasets name.
+	return group("data", "Inspect, check and tokenize training data", `See what is in the data that jobs are trained on,
+find everything that is wrong with it before a job does, and tokenize it once for many jobs. SOURCE is a file of data
+(text, jsonl, parquet, llmc-bin, nanogpt-bin, packed by gzip or zstd), or a job file (.yaml), which stands for the
+files that its datasets name.
 
 Jobs name their data by its path, so that there is nothing to register. add, list and rm are about the files of
 examples that models are tuned with over OpenAI's interface (docs/api.md).`,
@@ -36,8 +36,10 @@ type material struct {
 
 func (m *material) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&m.format, "format", "", "text, jsonl, parquet, llmc-bin or nanogpt-bin (default: what the name of the file tells)")
-	f.StringVar(&m.field, "field", "", "field of a jsonl object, or column of a parquet file, that is the document (default: text)")
+	f.StringVar(&m.format, "format", "", "text, jsonl, parquet, llmc-bin or nanogpt-bin (default: what the name of the "+
+		"file tells)")
+	f.StringVar(&m.field, "field", "", "field of a jsonl object, or column of a parquet file, that is the document "+
+		"(default: text)")
 	f.StringArrayVar(&m.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 }
 
@@ -77,21 +79,26 @@ func loadJob(path string, set []string) (*job.Job, error) {
 
 // dataError gives the errors of data their codes.
 func dataError(err error) error {
-	problem := &terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the data", Why: err.Error(), Fix: "check the path and the permissions of the file"}
+	problem := &terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the data", Why: err.Error(),
+		Fix: "check the path and the permissions of the file"}
 	code := terminal.ExitNotFound
 	list, refused := errors.AsType[*job.ErrorList](err)
 	switch {
 	case refused:
 		return terminal.WithExit(list, terminal.ExitUsage)
 	case errors.Is(err, dataset.ErrFormat):
-		problem.What, problem.Fix, code = err.Error(), "say --format text, jsonl, parquet, llmc-bin or nanogpt-bin", terminal.ExitUsage
+		problem.What, problem.Fix, code = err.Error(), "say --format text, jsonl, parquet, llmc-bin or nanogpt-bin",
+			terminal.ExitUsage
 		problem.Why = ""
 	case errors.Is(err, dataset.ErrExists):
-		problem.Code, problem.What, problem.Why, problem.Fix, code = "FILE_EXISTS", err.Error(), "nothing is overwritten", "give another --dir", terminal.ExitConflict
+		problem.Code, problem.What, problem.Why, problem.Fix, code = "FILE_EXISTS", err.Error(), "nothing is overwritten",
+			"give another --dir", terminal.ExitConflict
 	case errors.Is(err, dataset.ErrTokenizer):
-		problem.Code, problem.What, problem.Fix, code = "TOKENIZER_UNUSABLE", "the text cannot be tokenized so", "give the tokenizer.json of a byte-level BPE, a smaller --vocab-size, or more text", terminal.ExitUsage
+		problem.Code, problem.What, problem.Fix, code = "TOKENIZER_UNUSABLE", "the text cannot be tokenized so",
+			"give the tokenizer.json of a byte-level BPE, a smaller --vocab-size, or more text", terminal.ExitUsage
 	case errors.Is(err, dataset.ErrData):
-		problem.Code, problem.What, problem.Fix, code = "DATA_INVALID", "the data cannot be used", "starling data validate says everything that is wrong with it", terminal.ExitUsage
+		problem.Code, problem.What, problem.Fix, code = "DATA_INVALID", "the data cannot be used",
+			"starling data validate says everything that is wrong with it", terminal.ExitUsage
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
 		return err
 	}
@@ -103,9 +110,9 @@ func (c *cli) dataInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect SOURCE...",
 		Short: "Show what is in files of data",
-		Long: `Read files of data to their ends and say what is in each: documents and their sizes, those that are empty, repeated
-or no valid UTF-8, the fields of jsonl objects and the text columns of parquet, the beginning of the first document, and
-how many faults there are, which starling data validate lists.
+		Long: `Read files of data to their ends and say what is in each: documents and their sizes, those that are empty,
+repeated or no valid UTF-8, the fields of jsonl objects and the text columns of parquet, the beginning of the first
+document, and how many faults there are, which starling data validate lists.
 
 With -o json: {"files":[{"name","format","field","bytes","sha256","unpacked_bytes","documents","empty","text_bytes",
 "longest_bytes","repeated","not_utf8","tokens","largest_token","beginning","fields":[{"name","texts","objects"}],
@@ -133,7 +140,8 @@ With -o json: {"files":[{"name","format","field","bytes","sha256","unpacked_byte
 }
 
 func printReports(reports []dataset.Report, f terminal.Form) error {
-	w := terminal.NewColumns(os.Stdout, f, "FILE", "FORMAT", "BYTES", "DOCUMENTS", "LONGEST", "EMPTY", "REPEATED", "NOT UTF-8", "FAULTS", "+UNPACKED", "+FIELDS", "+SHA256", "+BEGINNING")
+	w := terminal.NewColumns(os.Stdout, f, "FILE", "FORMAT", "BYTES", "DOCUMENTS", "LONGEST", "EMPTY", "REPEATED",
+		"NOT UTF-8", "FAULTS", "+UNPACKED", "+FIELDS", "+SHA256", "+BEGINNING")
 	for _, r := range reports {
 		documents, longest := fmt.Sprint(r.Documents), terminal.Bytes(uint64(r.Longest))
 		if r.Tokens > 0 {
@@ -143,7 +151,8 @@ func printReports(reports []dataset.Report, f terminal.Form) error {
 		for i, field := range r.Fields {
 			names[i] = field.Name
 		}
-		w.Row(r.Name, r.Format, terminal.Bytes(uint64(r.Bytes)), documents, longest, r.Empty, r.Repeated, r.NotUTF8, len(r.Faults)+r.MoreFaults,
+		w.Row(r.Name, r.Format, terminal.Bytes(uint64(r.Bytes)), documents, longest, r.Empty, r.Repeated, r.NotUTF8,
+			len(r.Faults)+r.MoreFaults,
 			terminal.Bytes(uint64(r.Unpacked)), strings.Join(names, " "), r.SHA256, r.Beginning)
 	}
 	return w.Flush()
@@ -155,9 +164,9 @@ func (c *cli) dataValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate SOURCE...",
 		Short: "Find everything that is wrong with data, line by line",
-		Long: `Read files of data to their ends and list everything for which a job would refuse them, with its file and line: lines
-that are no JSON object, objects without the field, files that cannot be unpacked or read. A job stops at the first.
-Faults give exit code 12.
+		Long: `Read files of data to their ends and list everything for which a job would refuse them, with its file and line:
+lines that are no JSON object, objects without the field, files that cannot be unpacked or read. A job stops at the
+first. Faults give exit code 12.
 
 With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"more_faults"}.`,
 		Example: `  starling data validate corpus.jsonl
@@ -177,13 +186,15 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 			}
 			v := dataset.Judge(reports)
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, terminal.List(v, v.Faults, func(f dataset.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
+				err = c.form.Print(os.Stdout, terminal.List(v, v.Faults,
+					func(f dataset.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
 			} else {
 				err = printVerdict(v, c.form)
 			}
 			if !v.Valid {
 				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
-					Code: "DATA_INVALID", What: fmt.Sprintf("the data has %d faults", len(v.Faults)+v.MoreFaults), Fix: "mend or remove these lines; --field says which field of an object is the document",
+					Code: "DATA_INVALID", What: "the data has " + terminal.Counted(len(v.Faults)+v.MoreFaults, "fault"),
+					Fix: "fix or delete these lines, or name the text field with --field",
 				}, terminal.ExitFindings))
 			}
 			return err
@@ -197,19 +208,21 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 func printVerdict(v dataset.Verdict, f terminal.Form) error {
 	if len(v.Faults) > 0 {
 		w := terminal.NewColumns(os.Stdout, f, "FILE", "LINE", "WHY")
-		for _, fault := range v.Faults {
-			line := "" // the file as a whole
-			if fault.Line > 0 {
-				line = strconv.Itoa(fault.Line)
-			}
-			w.Row(fault.File, line, fault.Why)
+		for _, g := range dataset.Grouped(v.Faults) {
+			w.Row(g.File, g.Lines(), g.Why)
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
 		fmt.Println()
 	}
-	_, err := fmt.Printf("%d files with %d documents, %d faults\n", v.Files, v.Documents, len(v.Faults)+v.MoreFaults)
+	notListed := ""
+	if v.MoreFaults > 0 {
+		notListed = fmt.Sprintf(", of which --limit leaves out %d", v.MoreFaults)
+	}
+	_, err := fmt.Printf("%s with %s, %s%s\n", terminal.Counted(v.Files, "file"),
+		terminal.Counted(v.Documents, "document"),
+		terminal.Counted(len(v.Faults)+v.MoreFaults, "fault"), notListed)
 	return err
 }
 
@@ -217,10 +230,10 @@ func (c *cli) dataStats() *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "stats JOB.yaml",
-		Short: "Say what the data of a job comes to in tokens, sequences and steps",
-		Long: `Tokenize the data of a job as the job would, and say what it comes to: tokens to train on and held out, sequences,
-the inner steps of one pass and how many passes the job makes, the shards in which it is published, and the digest
-that names it in the job's work specification.
+		Short: "Count the tokens, sequences and steps of the data of a job",
+		Long: `Tokenize the data of a job as the job would, and print the numbers of training tokens, held-out tokens,
+sequences, inner steps of one epoch, epochs of the job and published shards, and the digest of the data in the work
+specification.
 
 With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","train_tokens","val_tokens",
 "bytes_per_token","sequences","sequences_per_step","steps_per_epoch","steps","epochs","shards","shard_bytes","digest",
@@ -249,7 +262,8 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
 
 func printStats(s *dataset.Stats) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "data\t%d files, %s; %d documents, %s of text\n", s.Files, terminal.Bytes(uint64(s.Bytes)), s.Documents, terminal.Bytes(uint64(s.Text)))
+	fmt.Fprintf(w, "data\t%d files, %s; %d documents, %s of text\n", s.Files, terminal.Bytes(uint64(s.Bytes)),
+		s.Documents, terminal.Bytes(uint64(s.Text)))
 	fmt.Fprintf(w, "tokens\t%d to train on, %d held out", s.TrainTokens, s.ValTokens)
 	if s.BytesPerToken > 0 {
 		fmt.Fprintf(w, "; %.2f bytes each", s.BytesPerToken)
@@ -273,9 +287,10 @@ func (c *cli) dataTokenize() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokenize SOURCE... --dir DIR",
 		Short: "Tokenize data once, for jobs to name",
-		Long: `Write the tokens of data into DIR/tokens.bin, in the form of llm.c, and, with --vocab-size, the byte-level BPE trained on
-it into DIR/tokenizer.json. A job that names both has the same corpus, and so the same identifier of its data, as one
-that names the text; it begins without tokenizing. Nothing is overwritten. Paths of a job file start from its folder.
+		Long: `Write the tokens of data into DIR/tokens.bin, in the form of llm.c, and, with --vocab-size, the byte-level BPE
+trained on it into DIR/tokenizer.json. A job that names both has the same corpus, and so the same identifier of its
+data, as one that names the text; it begins without tokenizing. Nothing is overwritten. Paths of a job file start from
+its folder.
 
 With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest","job"}.`,
 		Example: `  starling data tokenize corpus.jsonl --vocab-size 8192 --dir tokens
@@ -296,7 +311,8 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, terminal.One(made, made.Path))
 			}
-			_, err = fmt.Printf("%s: %d tokens of %d, %s\n\nin a job file:\n%s", made.Path, made.Tokens, made.Vocab, terminal.Bytes(uint64(made.Bytes)), made.Job)
+			_, err = fmt.Printf("%s: %d tokens of %d, %s\n\nin a job file:\n%s", made.Path, made.Tokens, made.Vocab,
+				terminal.Bytes(uint64(made.Bytes)), made.Job)
 			return err
 		},
 	}
@@ -329,9 +345,9 @@ func (c *cli) dataAdd() *cobra.Command {
 	return keeping(&cobra.Command{
 		Use:   "add FILE",
 		Short: "Keep a file of examples, for models to be tuned with",
-		Long: `Keep a file of examples, of one conversation or prompt and completion a line, where jobs that tune models find it: at a
-server, with --api, or in the folder of data of one. It is read to its end first, and refused with the line of its first
-fault. The same bytes have the same identifier.
+		Long: `Keep a file of examples, of one conversation or prompt and completion a line, where jobs that tune models find
+it: at a server, with --api, or in the folder of data of one. It is read to its end first, and refused with the line of
+its first fault. The same bytes have the same identifier.
 
 With -o json: {"id","object","bytes","created_at","filename","purpose","status"}.`,
 		Example: `  starling data add chats.jsonl
@@ -385,7 +401,8 @@ func (c *cli) dataRemove() *cobra.Command {
 	return keeping(&cobra.Command{
 		Use:   "rm FILE",
 		Short: "Remove a file of examples that is kept",
-		Long: `Remove a file of examples, by its identifier, with what was made of it for jobs. Jobs that begin later do not find it.
+		Long: `Remove a file of examples, by its identifier, with what was made of it for jobs. Jobs that begin later do
+not find it.
 
 With -o json: {"id","object","deleted"}.`,
 		Example: `  starling data rm file-0123456789abcdef01234567

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,34 +17,36 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/validator"
 )
 
-func (c *cli) dev() *cobra.Command {
-	return group("dev", "Run a whole network on this machine", `Run a whole network on this machine, every part of it a process of its own: to try things, and to develop
-against.`, c.devUp(), c.devDown(), c.devAdversary())
+func (c *cli) dev(root *cobra.Command) *cobra.Command {
+	return group("dev", "Run a whole network on this machine", `Run a whole network on this machine, every part of it a
+process of its own: to try things, and to develop against.`, c.devUp(), c.devDown(), c.devAdversary(), c.devDeviant(), man(root), exitCodes(c))
 }
 
 // filePID holds the process that keeps a development network up.
 const filePID = "dev.pid"
 
 func (c *cli) devUp() *cobra.Command {
-	var o node.NetworkOptions
+	var o validator.NetworkOptions
 	cmd := &cobra.Command{
 		Use:   "up DIR",
 		Short: "Run validators, workers and verifiers as processes of this machine",
 		Long: `Run a network on this machine until Ctrl-C or starling dev down: every validator, worker and verifier is a
-process of its own, over the network of DIR. It is made first if there is none; the flags then say what
-it has.`,
+process of its own, with its files below DIR. If DIR holds no network, the command makes one first, with as many
+processes as the flags say; for a network that exists these flags have no effect.`,
 		Example: `  starling dev up net
   starling dev up net --validators 4 --workers 3 --block-time 200ms
   starling train job.yaml --network http://127.0.0.1:26601 --home net/consumer`,
 		Args: exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			n, err := node.ReadNetwork(args[0])
-			if errors.Is(err, node.ErrNoNetwork) {
-				n, err = node.InitNetwork(args[0], o)
+			n, err := keystore.ReadNetwork(args[0])
+			if errors.Is(err, keystore.ErrNoNetwork) {
+				n, err = validator.InitNetwork(args[0], o)
 			}
 			if err != nil {
 				return networkError(err)
@@ -61,13 +65,18 @@ type child struct {
 	done chan struct{} // closed when it has ended
 }
 
-// supervise keeps the processes of a network until the context ends. One that ends by itself is told, not started again.
-func (c *cli) supervise(ctx context.Context, dir string, n *node.Network) error {
+// supervise keeps the processes of a network until the context ends. One that ends by itself is told, not started
+// again.
+func (c *cli) supervise(ctx context.Context, dir string, n *keystore.Network) error {
 	pid := filepath.Join(dir, filePID)
 	if other, err := running(pid); err == nil {
 		return terminal.WithExit(&terminal.Problem{
-			Code: "NETWORK_RUNNING", What: fmt.Sprintf("process %d keeps the network of %s up", other.Pid, dir), Fix: "stop it with starling dev down " + dir,
+			Code: "NETWORK_RUNNING", What: fmt.Sprintf("process %d keeps the network of %s up", other.Pid, dir),
+			Fix: "stop it with starling dev down " + dir,
 		}, terminal.ExitConflict)
+	}
+	if err := portsFree(n.RPC); err != nil {
+		return err
 	}
 	if err := os.WriteFile(pid, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
 		return err
@@ -87,27 +96,50 @@ func (c *cli) supervise(ctx context.Context, dir string, n *node.Network) error 
 		return err
 	}
 	for _, v := range n.Validators {
-		if err := start(v, "validator", "up", filepath.Join(dir, v)); err != nil {
+		if err := start(v, "validator", "up", "--home", filepath.Join(dir, v)); err != nil {
 			return err
 		}
 	}
-	if err := node.AwaitNetwork(ctx, n.RPC[0]); err != nil {
+	if err := validator.AwaitNetwork(ctx, n.RPC[0]); err != nil {
 		return err
 	}
-	share := disk.Share{Percent: max(1, node.DefaultDisk.Percent/max(1, len(n.Workers)+len(n.Verifiers)))}
+	share := disk.Share{Percent: max(1, member.DefaultDisk.Percent/max(1, len(n.Workers)+len(n.Verifiers)))}
 	for _, kind := range []struct {
 		role  string
 		names []string
 	}{{"worker", n.Workers}, {"verifier", n.Verifiers}} {
 		for i, w := range kind.names {
-			err := start(w, "worker", "up", "--home", filepath.Join(dir, w), "--network", n.RPC[i%len(n.RPC)], "--role", kind.role, "--threads", "1", "--disk", share.String())
+			err := start(w, "worker", "up", "--home", filepath.Join(dir, w), "--network", n.RPC[i%len(n.RPC)], "--role",
+				kind.role, "--threads", "1", "--disk", share.String())
 			if err != nil {
 				return err
 			}
 		}
 	}
-	c.say(fmt.Sprintf("%d processes; train with --network %s --home %s", len(children), n.RPC[0], filepath.Join(dir, n.Consumer)))
+	c.say(fmt.Sprintf("%d processes; train with --network %s --home %s", len(children), n.RPC[0],
+		filepath.Join(dir, n.Consumer)))
 	<-ctx.Done()
+	return nil
+}
+
+// portsFree refuses a network whose validators would not get their ports: who answers there is another network.
+func portsFree(rpc []string) error {
+	for _, address := range rpc {
+		u, err := url.Parse(address)
+		if err != nil {
+			return err
+		}
+		l, err := net.Listen("tcp", u.Host)
+		if err != nil {
+			return terminal.WithExit(&terminal.Problem{Code: "PORT_TAKEN",
+				What: "a validator of the network cannot answer at " + u.Host, Why: err.Error(),
+				Fix: "stop who answers there, such as another network (starling dev down DIR), or make a network with other " +
+					"ports: --port"}, terminal.ExitConflict)
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -127,7 +159,11 @@ func (c *cli) launch(self, dir, name string, args ...string) (*child, error) {
 	go func() {
 		err := cmd.Wait()
 		_ = log.Close()
-		c.say(fmt.Sprintf("%s ended: %v", name, errors.Join(err)))
+		if err == nil {
+			c.say(name + " ended")
+		} else {
+			c.say(fmt.Sprintf("%s ended: %v; %s says why", name, err, filepath.Join(dir, name, "out.log")))
+		}
 		close(k.done)
 	}()
 	c.say(fmt.Sprintf("%s is process %d", name, cmd.Process.Pid))
@@ -156,9 +192,10 @@ func stopAll(children []*child) {
 
 func (c *cli) devDown() *cobra.Command {
 	return &cobra.Command{
-		Use:     "down DIR",
-		Short:   "Stop the network of a folder",
-		Long:    "Stop the processes that starling dev up started over a folder. What they have stays; dev up goes on with it.",
+		Use:   "down DIR",
+		Short: "Stop the network of a folder",
+		Long: "Stop the processes that starling dev up started over a folder. What they have stays; dev up goes on " +
+			"with it.",
 		Example: "  starling dev down net",
 		Args:    exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -166,11 +203,13 @@ func (c *cli) devDown() *cobra.Command {
 			p, err := running(pid)
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
-					Code: "NETWORK_NOT_RUNNING", What: "no network is up in " + args[0], Why: err.Error(), Fix: "start it with starling dev up " + args[0],
+					Code: "NETWORK_NOT_RUNNING", What: "no network is up in " + args[0], Why: err.Error(),
+					Fix: "start it with starling dev up " + args[0],
 				}, terminal.ExitNotFound)
 			}
 			if err := p.Signal(syscall.SIGTERM); err != nil {
-				return &terminal.Problem{Code: "NETWORK_NOT_STOPPED", What: fmt.Sprintf("cannot stop process %d", p.Pid), Why: err.Error(), Fix: "stop it as the user who started it"}
+				return &terminal.Problem{Code: "NETWORK_NOT_STOPPED", What: fmt.Sprintf("cannot stop process %d", p.Pid),
+					Why: err.Error(), Fix: "stop it as the user who started it"}
 			}
 			for { // its last act is to remove the file
 				if _, err := running(pid); err != nil {

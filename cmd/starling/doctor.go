@@ -16,13 +16,12 @@ func (c *cli) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine this machine",
-		Long: `Examine whether Starling can work on this machine and how well: version, processor and kernels, memory,
-disk, clock, loopback ports, and whether the kernels compute the bits that everybody else's do. With
---network, whether the validator answers, is of the right chain and up to date, and how far this clock is
-from its blocks; with --home, the key, who may read it, and whether a process runs there; with --listen,
-whether the addresses can be bound and dialled, and who can reach them: with --network, some of those who take
-part dial them.
-A finding is ok, warn or fail, and says what to do. A fail gives exit code 12.
+		Long: `Examine whether Starling can work on this machine and how well: version, processor and kernels, memory, disk,
+clock, loopback ports, and whether the kernels compute the bits that everybody else's do. With --network, whether the
+validator answers, is of the right chain and up to date, and how far this clock is from its blocks; with --home, the
+key, who may read it, and whether a process runs there; with --listen, whether the addresses can be bound and dialled,
+and who can reach them: with --network, some of those who take part dial them. A finding is ok, warn or fail, and says
+what to do. A fail gives exit code 12.
 
 With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 		Example: `  starling doctor
@@ -39,7 +38,8 @@ With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 				return err
 			}
 			if r.Level == doctor.Fail {
-				return terminal.WithExit(&terminal.Problem{Code: "DOCTOR_FAILED", What: "this machine is not ready", Fix: "see the findings above"}, terminal.ExitFindings)
+				return terminal.WithExit(&terminal.Problem{Code: "DOCTOR_FAILED", What: "this machine is not ready",
+					Fix: "see the findings above"}, terminal.ExitFindings)
 			}
 			return nil
 		},

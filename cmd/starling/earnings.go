@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -17,10 +17,10 @@ func (c *cli) workerEarnings() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
 		Short: "Explain every amount that an account earned or lost",
-		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: the rewards of
-epochs, the latest first, then the receipts of every job.
+		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: the rewards
+of epochs, the latest first, then the receipts of every job.
 
-With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling explain]}.`,
+With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling job explain]}.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: exactly(),
@@ -34,7 +34,10 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 			if t.account == "" {
 				return usage(cmd, fmt.Errorf("--home or --account is needed"))
 			}
-			found, err := node.Earnings(cmd.Context(), t.network, t.account)
+			if err := wantAddress(t.account); err != nil {
+				return err
+			}
+			found, err := inspect.Earnings(cmd.Context(), t.network, t.account)
 			if err != nil {
 				return err
 			}
@@ -49,7 +52,8 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, earningsAnswer(t.account, received, lost, found))
 			}
-			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.account, terminal.Zen(received), terminal.Zen(lost))
+			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.account, terminal.Zen(received),
+				terminal.Zen(lost))
 			for _, e := range found {
 				fmt.Println()
 				fmt.Println(e.Job)

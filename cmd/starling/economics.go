@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -50,7 +51,7 @@ func (d *decimal) Set(text string) error {
 	return nil
 }
 
-// economics is what `starling economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
+// economics is what `starling network economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
 type economics struct {
 	Stake                float64  `json:"stake"`
 	Reward               float64  `json:"reward"`
@@ -65,6 +66,7 @@ type economics struct {
 	StakeNeeded          *float64 `json:"stake_needed"`
 	StakeToPost          *float64 `json:"stake_to_post"`
 	SeatStake            *float64 `json:"seat_stake"`
+	TolerantDeposit      *float64 `json:"tolerant_deposit"`
 	NetworkOverhead      float64  `json:"network_overhead"`
 	AuditCost            float64  `json:"audit_cost"`
 }
@@ -88,6 +90,8 @@ that was not done always finds it, because re-execution is exact to the bit.
   seat stake              what the market asks to stand behind such a step, by the parameters that a network
                           begins with: reward / (3/4 p) x 4, as a quarter of the auditors and the accuser may
                           be the cheat's own, and a conviction takes half; history does not lower it
+  tolerant deposit        what a step of tolerant work loses that all who look find outside the tolerance:
+                          reward / (27/64 p), p being 50 % at least, as three look; its seat stake is 4 of them
   network overhead        p: the part of all work that is done again
   audit cost              p x cost
 
@@ -96,10 +100,10 @@ decimals or percentages. See docs/security.md for what the numbers mean.
 
 With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","faked_steps",
 "detection_probability","expected_gain","cheating_pays","stake_needed","stake_to_post",
-"seat_stake","network_overhead","audit_cost"}; the stakes are null when none is large enough.`,
-		Example: `  starling economics --stake 20 --reward 1.3 --cost 1 --audit-rate 5% --steps 1
-  starling economics --stake 1 --reward 1.3 --cost 1 --audit-rate 0.01 --steps 100 -o json
-  starling economics --stake 1 --reward 130 --cost 100 --audit-rate 0.05 --steps 1000 --cheat-fraction 0.001`,
+"seat_stake","tolerant_deposit","network_overhead","audit_cost"}; the stakes are null when none is large enough.`,
+		Example: `  starling network economics --stake 20 --reward 1.3 --cost 1 --audit-rate 5% --steps 1
+  starling network economics --stake 1 --reward 1.3 --cost 1 --audit-rate 0.01 --steps 100 -o json
+  starling network economics --stake 1 --reward 130 --cost 100 --audit-rate 0.05 --steps 1000 --cheat-fraction 0.001`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"stake", "reward", "cost", "audit-rate"} {
@@ -144,11 +148,13 @@ func reckoned(w reward.Wager, o reward.Odds) economics {
 		return &amount
 	}
 	return economics{
-		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost), AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps, CheatFraction: zen(uint64(w.CheatPPM)),
-		FakedSteps: o.Faked, DetectionProbability: float64(o.Detection) / reward.Certainty,
+		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost), AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps,
+		CheatFraction: zen(uint64(w.CheatPPM)),
+		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / reward.Certainty,
 		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
 		StakeNeeded: stake(o.Needed), StakeToPost: stake(reward.ToPost(o.Needed, reward.DefaultSlashPPM)),
 		SeatStake:       stake(reward.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
+		TolerantDeposit: stake(audit.Deposit(w.Reward/uint64(w.Steps), max(w.AuditPPM, audit.TolerantPPM))),
 		NetworkOverhead: zen(uint64(w.AuditPPM)), AuditCost: zen(o.Audits),
 	}
 }
@@ -167,11 +173,13 @@ func (e economics) print() error {
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
-		{"detection probability", fmt.Sprintf("%.4g %%, with %d of %d steps left undone", 100*e.DetectionProbability, e.FakedSteps, e.Steps)},
+		{"detection probability", fmt.Sprintf("%.4g %%, with %d of %d steps left undone", 100*e.DetectionProbability,
+			e.FakedSteps, e.Steps)},
 		{"expected gain", amount(e.ExpectedGain) + ": " + verdict},
 		{"stake needed", stake(e.StakeNeeded)},
 		{"stake to post", stake(e.StakeToPost)},
 		{"seat stake", stake(e.SeatStake)},
+		{"tolerant deposit", stake(e.TolerantDeposit)},
 		{"network overhead", fmt.Sprintf("%.4g %% of all work is done again", 100*e.NetworkOverhead)},
 		{"audit cost", amount(e.AuditCost)},
 	} {

@@ -19,13 +19,14 @@ func TestEconomics(t *testing.T) {
 		{"5%", "1", "1", 0.05, true},
 		{"0", "10", "1", 0, true},
 	} {
-		code, stdout, stderr := starling(t, "economics", "--stake", "2.5", "--reward", "1.3", "--cost", "1",
+		code, stdout, stderr := starling(t, "network", "economics", "--stake", "2.5", "--reward", "1.3", "--cost", "1",
 			"--audit-rate", c.rate, "--steps", c.steps, "--cheat-fraction", c.cheat, "-o", "json")
 		var e economics
 		if err := json.Unmarshal([]byte(stdout), &e); code != 0 || err != nil {
 			t.Fatalf("exit %d: %v\n%s%s", code, err, stdout, stderr)
 		}
-		if math.Abs(e.DetectionProbability-c.detection) > 0.0005 || e.CheatingPays != c.pays || e.CheatingPays != (e.ExpectedGain > 0) {
+		if math.Abs(e.DetectionProbability-c.detection) > 0.0005 || e.CheatingPays != c.pays ||
+			e.CheatingPays != (e.ExpectedGain > 0) {
 			t.Errorf("rate %s, %s steps: %s", c.rate, c.steps, stdout)
 		}
 		if (e.StakeNeeded == nil) != (c.rate == "0") {
@@ -49,14 +50,16 @@ func TestEconomicsRefusesNonsense(t *testing.T) {
 		"--stake 1 --reward 1 --cost 1 --audit-rate 0.1 --steps 0",
 		"--stake 99999999999999 --reward 1 --cost 1 --audit-rate 0.1",
 	} {
-		if code, stdout, stderr := starling(t, append([]string{"economics"}, strings.Fields(args)...)...); code != 2 || stdout != "" || !strings.Contains(stderr, "USAGE") {
+		if code, stdout, stderr := starling(t, append([]string{"network", "economics"},
+			strings.Fields(args)...)...); code != 2 || stdout != "" || !strings.Contains(stderr, "USAGE") {
 			t.Errorf("%s: exit %d, %q, %s", args, code, stdout, stderr)
 		}
 	}
 }
 
 func TestDecimal(t *testing.T) {
-	for text, want := range map[string]string{"1": "1", "0.05": "0.05", "5%": "0.05", "0.0001%": "0.000001", "12.500000": "12.5", ".5": "0.5", "7.": "7", "0": "0"} {
+	for text, want := range map[string]string{"1": "1", "0.05": "0.05", "5%": "0.05", "0.0001%": "0.000001",
+		"12.500000": "12.5", ".5": "0.5", "7.": "7", "0": "0"} {
 		var d decimal
 		if err := d.Set(text); err != nil || d.String() != want {
 			t.Errorf("%s: %s, want %s (%v)", text, d.String(), want, err)

@@ -18,23 +18,28 @@ import (
 func executorFlags(cmd *cobra.Command, o *torch.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Python, "executor-python", torch.DefaultPython, "with executor: torch, the Python that has torch")
-	f.StringVar(&o.Module, "executor-module", "", "with executor: torch, a Python file of yours with a function step(task, state, batch), in place of the job's operators")
-	f.StringVar(&o.Device, "executor-device", torch.DefaultDevice, "with executor: torch, what it computes on: cpu, cuda, cuda:1, or auto")
+	f.StringVar(&o.Module, "executor-module", "", "with executor: torch, a Python file of yours with a function "+
+		"step(task, state, batch), in place of the job's operators")
+	f.StringVar(&o.Device, "executor-device", torch.DefaultDevice,
+		"with executor: torch, what it computes on: cpu, cuda, cuda:1, or auto")
 	f.Uint64Var(&o.MiB, "executor-memory", torch.DefaultMiB, "with executor: torch, MiB that it may allocate")
 	f.DurationVar(&o.Timeout, "executor-timeout", torch.DefaultTimeout, "with executor: torch, how long one step may take")
-	f.Var(flagfile.OneOf((*string)(&o.Box), string(confine.Full), string(confine.Reduced)), flagIsolation, "with executor: torch, full, or reduced where the system allows no namespaces: no network and no processes still, but it can read your files")
+	f.Var(flagfile.OneOf((*string)(&o.Box), string(confine.Full), string(confine.Reduced)), flagIsolation,
+		"with executor: torch, full, or reduced where the system allows no namespaces: no network and no processes still, "+
+			"but it can read your files")
 }
 
 // flagIsolation is the flag that says how much of a box the child of PyTorch has.
 const flagIsolation = "executor-isolation"
 
-// confirmReduced reports why PyTorch may not run in a reduced box in this start: whoever starts it has to say so, on the command line, which
-// typed says, or when it is asked. A file of flags that somebody wrote once is not enough.
+// confirmReduced reports why PyTorch may not run in a reduced box in this start: whoever starts it has to say so, on
+// the command line, which typed says, or when it is asked. A file of flags that somebody wrote once is not enough.
 func (c *cli) confirmReduced(o *torch.Options, typed bool) error {
 	if o == nil || o.Box != confine.Reduced {
 		return nil
 	}
-	const what = "PyTorch runs in a reduced box: what strangers wrote is read by a process that can read your files, keys included"
+	const what = "PyTorch runs in a reduced box: what strangers wrote is read by a process that can read your files, " +
+		"keys included"
 	if typed {
 		c.say("EXECUTOR_REDUCED: " + what)
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/rundir"
 )
 
 func (c *cli) explain() *cobra.Command {
@@ -27,11 +28,11 @@ starling worker earnings lists those of one account.
 With -o json: {"receipts":[{the receipt,"explanation","why","arithmetic":[TEXT],"dispute"}]}, with rounds
 counted from 1, amounts in uzen, and the dispute only where there was one:
 {"worker","challenger","round","unit","verdict","reason","moves","log":[{"height","by","what"}],...}.`,
-		Example: `  starling explain 12 --out out/quickstart
-  starling explain starling1qx --out out/quickstart
-  starling explain --out out/quickstart -o json
-  starling explain 12 --job job-7f3a --network http://127.0.0.1:26601
-  starling explain starling1qx --job epoch/3 --network http://127.0.0.1:26601`,
+		Example: `  starling job explain 12 --out out/quickstart
+  starling job explain starling1qx --out out/quickstart
+  starling job explain --out out/quickstart -o json
+  starling job explain 12 --job job-7f3a --network http://127.0.0.1:26601
+  starling job explain starling1qx --job epoch/3 --network http://127.0.0.1:26601`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
@@ -43,12 +44,12 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			subject := strings.Join(args, "")
-			var found []node.Explanation
+			var found []rundir.Explanation
 			var err error
 			if network == "" {
-				found, err = node.Explain(dir, subject)
+				found, err = rundir.Explain(dir, subject)
 			} else {
-				found, err = node.JobReceipts(cmd.Context(), network, name, subject)
+				found, err = inspect.JobReceipts(cmd.Context(), network, name, subject)
 			}
 			if err != nil {
 				return explainError(err)
@@ -74,19 +75,20 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 func explainError(err error) error {
 	problem := &terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`"}
 	switch {
-	case errors.Is(err, node.ErrDamaged):
-		problem.Code, problem.Fix = "RUN_DAMAGED", "take the file from a backup; `starling verify` says whether the model is what was attested"
-	case errors.Is(err, node.ErrNoReceipts):
+	case errors.Is(err, rundir.ErrDamaged):
+		problem.Code, problem.Fix = "RUN_DAMAGED", "take the file from a backup; `starling job verify` says whether the "+
+			"model is what was attested"
+	case errors.Is(err, rundir.ErrNoReceipts):
 		problem.Code, problem.Fix = "NO_RECEIPTS", "finish the run with `starling train --resume`"
-	case errors.Is(err, node.ErrNoReceipt):
+	case errors.Is(err, rundir.ErrNoReceipt):
 		problem.Code, problem.Fix = "NO_SUCH_RECEIPT", "leave the receipt out to see all of them"
-	case !errors.Is(err, node.ErrNotARun):
+	case !errors.Is(err, rundir.ErrNotARun):
 		return err
 	}
 	return terminal.WithExit(problem, terminal.ExitNotFound)
 }
 
-func printExplanation(e node.Explanation) {
+func printExplanation(e rundir.Explanation) {
 	at := e.Job
 	if e.OfRun() {
 		at = fmt.Sprintf("round %d, unit %d", e.Round, e.Unit)

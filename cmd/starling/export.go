@@ -22,30 +22,33 @@ var exportFormats = []string{"csv", "prometheus", "trainer-state", "tensorboard"
 func (c *cli) export() *cobra.Command {
 	var format, file string
 	cmd := &cobra.Command{
-		Use:   "export OUT",
+		Use:   "export-metrics OUT",
 		Short: "Write the metrics of a run for other tools",
-		Long: `Write the metrics in the output folder of a run in the form of another tool: csv, prometheus (its text format, the
-latest numbers), trainer-state (the trainer_state.json of Hugging Face's Trainer) or tensorboard (a folder of event
+		Long: `Write the metrics in the output folder of a run in the form of another tool: csv, prometheus (its text format,
+the latest numbers), trainer-state (the trainer_state.json of Hugging Face's Trainer) or tensorboard (a folder of event
 files). Standard output takes all but tensorboard. A job writes a folder of TensorBoard while it runs with
 tracking.tensorboard.
 
 With -o json, which needs --file: {"format","file","metrics"}.`,
-		Example: `  starling export out/quickstart --format csv > metrics.csv
-  starling export out/quickstart --format tensorboard --file tb
-  starling export out/quickstart --format prometheus`,
+		Example: `  starling job export-metrics out/quickstart --format csv > metrics.csv
+  starling job export-metrics out/quickstart --format tensorboard --file tb
+  starling job export-metrics out/quickstart --format prometheus`,
 		Args: exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.form.Machine() && file == "" {
-				return usage(cmd, fmt.Errorf("-o %s needs --file: without it, standard output carries the metrics in their own form", c.form))
+				return usage(cmd, fmt.Errorf("-o %s needs --file: without it, standard output carries the metrics in their own "+
+					"form", c.form))
 			}
 			path := filepath.Join(args[0], "metrics.jsonl")
 			raw, err := os.ReadFile(path)
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "there are no metrics in " + args[0], Why: err.Error(), Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
+				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "there are no metrics in " + args[0],
+					Why: err.Error(), Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
 			}
 			metrics, err := tracking.Read(bytes.NewReader(raw))
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + path, Why: err.Error(), Fix: "see whether another program wrote to it"}, terminal.ExitNotFound)
+				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + path, Why: err.Error(),
+					Fix: "see whether another program wrote to it"}, terminal.ExitNotFound)
 			}
 			if format == "tensorboard" {
 				err = exportBoard(cmd, file, path, metrics)
@@ -86,8 +89,8 @@ func exportText(cmd *cobra.Command, format, file, run string, metrics []api.Metr
 	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
-// exportBoard writes an event file. When a metric was measured follows from when the file was written last and how long the
-// rounds took.
+// exportBoard writes an event file. When a metric was measured follows from when the file was written last and how long
+// the rounds took.
 func exportBoard(cmd *cobra.Command, dir, path string, metrics []api.Metric) error {
 	if dir == "" {
 		return usage(cmd, errors.New("--format tensorboard needs --file, a folder"))

@@ -17,12 +17,13 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
 )
 
 func (c *cli) gov() *cobra.Command {
-	return group("gov", "See, make and vote on proposals", `Govern a network: its parameters, the coins of the community pool and its versions change by proposals, on which
-stake votes. The validators vote with all that is delegated to them, unless who delegated it votes itself.`,
+	return group("gov", "See, make and vote on proposals", `Govern a network: its parameters, the coins of the community
+pool and its versions change by proposals, on which stake votes. The validators vote with all that is delegated to
+them, unless who delegated it votes itself.`,
 		c.govList(), c.govShow(), c.govParams(), c.govPropose(), c.govDeposit(), c.govVote())
 }
 
@@ -41,7 +42,8 @@ type proposal struct {
 }
 
 func proposalOf(p client.Proposal) proposal {
-	out := proposal{ID: p.ID, Title: p.Title, Summary: p.Summary, Status: p.Status, Failed: p.Failed, Proposer: p.Proposer, Deposit: p.Deposit, Messages: p.Messages, Votes: p.Votes}
+	out := proposal{ID: p.ID, Title: p.Title, Summary: p.Summary, Status: p.Status, Failed: p.Failed,
+		Proposer: p.Proposer, Deposit: p.Deposit, Messages: p.Messages, Votes: p.Votes}
 	if !p.Ends.IsZero() {
 		out.Ends = p.Ends.UTC().Format(time.RFC3339)
 	}
@@ -56,16 +58,17 @@ func (c *cli) govList() *cobra.Command {
 		Short: "List proposals",
 		Long: `List the proposals of a network, the latest first.
 
-With -o json: {"proposals":[as of starling gov show]}.`,
-		Example: `  starling gov list --network http://127.0.0.1:26601`,
+With -o json: {"proposals":[as of starling network gov show]}.`,
+		Example: `  starling network gov list --network http://127.0.0.1:26601`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := wantNetwork(cmd, network); err != nil {
 				return err
 			}
-			found, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) ([]client.Proposal, error) {
-				return cl.Proposals(ctx, max(1, limit))
-			})
+			found, err := inspect.Query(cmd.Context(), network,
+				func(ctx context.Context, cl *client.Client) ([]client.Proposal, error) {
+					return cl.Proposals(ctx, max(1, limit))
+				})
 			if err != nil {
 				return err
 			}
@@ -92,7 +95,7 @@ With -o json: {"proposals":[as of starling gov show]}.`,
 func wantProposal(cmd *cobra.Command, text string) (uint64, error) {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, usage(cmd, fmt.Errorf("%q is not the number of a proposal; starling gov list has them", text))
+		return 0, usage(cmd, fmt.Errorf("%q is not the number of a proposal; starling network gov list has them", text))
 	}
 	return id, nil
 }
@@ -106,7 +109,7 @@ func (c *cli) govShow() *cobra.Command {
 
 With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen","ends","messages":[{"@type",...}],
 "votes":{"yes","no","abstain","veto"}}, status deposit, voting, passed, rejected or failed, votes in uzen of stake.`,
-		Example: `  starling gov show 3 --network http://127.0.0.1:26601`,
+		Example: `  starling network gov show 3 --network http://127.0.0.1:26601`,
 		Args:    exactly("PROPOSAL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantNetwork(cmd, network); err != nil {
@@ -116,7 +119,8 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 			if err != nil {
 				return err
 			}
-			found, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) (client.Proposal, error) { return cl.Proposal(ctx, id) })
+			found, err := inspect.Query(cmd.Context(), network,
+				func(ctx context.Context, cl *client.Client) (client.Proposal, error) { return cl.Proposal(ctx, id) })
 			if err != nil {
 				return err
 			}
@@ -125,7 +129,8 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 				return c.form.Print(os.Stdout, proposalAnswer(p))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "proposal\t%d, %s\ntitle\t%s\nsummary\t%s\nby\t%s\ndeposit\t%s ZEN\n", p.ID, p.Status, p.Title, p.Summary, p.Proposer, terminal.Zen(p.Deposit))
+			fmt.Fprintf(w, "proposal\t%d, %s\ntitle\t%s\nsummary\t%s\nby\t%s\ndeposit\t%s ZEN\n", p.ID, p.Status, p.Title,
+				p.Summary, p.Proposer, terminal.Zen(p.Deposit))
 			if p.Ends != "" {
 				fmt.Fprintf(w, "until\t%s\n", when(found.Ends))
 			}
@@ -150,19 +155,22 @@ func (c *cli) govParams() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "params MODULE --network URL",
 		Short: "Show the parameters of a module, as a proposal to change",
-		Long: `Write the parameters of a module as the file of a proposal that would leave them as they are: change in it what is to
-be another, the title and the summary, and give it to starling gov propose. MODULE is one of
+		Long: `Write the parameters of a module as the file of a proposal that would leave them as they are: change in it
+what is to
+be another, the title and the summary, and give it to starling network gov propose. MODULE is one of
 ` + strings.Join(client.Governed(), ", ") + `.`,
-		Example: `  starling gov params market --network http://127.0.0.1:26601 > fee.json`,
+		Example: `  starling network gov params market --network http://127.0.0.1:26601 > fee.json`,
 		Args:    exactly("MODULE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantNetwork(cmd, network); err != nil {
 				return err
 			}
 			if !slices.Contains(client.Governed(), args[0]) {
-				return usage(cmd, fmt.Errorf("there is no module %q with parameters; wanted one of %s", args[0], strings.Join(client.Governed(), ", ")))
+				return usage(cmd, fmt.Errorf("there is no module %q with parameters; wanted one of %s", args[0],
+					strings.Join(client.Governed(), ", ")))
 			}
-			text, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) ([]byte, error) { return cl.Draft(ctx, args[0]) })
+			text, err := inspect.Query(cmd.Context(), network,
+				func(ctx context.Context, cl *client.Client) ([]byte, error) { return cl.Draft(ctx, args[0]) })
 			if err != nil {
 				return err
 			}
@@ -189,11 +197,12 @@ func (v *citizen) dryRunFlag(cmd *cobra.Command) {
 }
 
 // act lets the account act, or try to: either gives what came of it, the second the gas that it would take.
-func (v *citizen) act(cmd *cobra.Command, act func(context.Context, *client.Client) error, try func(context.Context, *client.Client) (uint64, error)) (gas uint64, err error) {
+func (v *citizen) act(cmd *cobra.Command, act func(context.Context, *client.Client) error,
+	try func(context.Context, *client.Client) (uint64, error)) (gas uint64, err error) {
 	if v.home == "" {
 		return 0, usage(cmd, errors.New("--home is needed: the folder of a party or of a validator"))
 	}
-	err = node.ActOf(cmd.Context(), v.home, v.network, func(ctx context.Context, cl *client.Client) (err error) {
+	err = inspect.TransactAs(cmd.Context(), v.home, v.network, func(ctx context.Context, cl *client.Client) (err error) {
 		if v.dry {
 			gas, err = try(ctx, cl)
 			return err
@@ -209,13 +218,13 @@ func (c *cli) govPropose() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "propose FILE --home DIR",
 		Short: "Make a proposal of a file",
-		Long: `Make a proposal: {"title","summary","messages":[{"@type",...}]}, as starling gov params writes it and as other programs of
-the ecosystem take it. Every message acts in the name of governance. It is voted on once its deposit is large enough; the
-deposit comes back unless it is vetoed. FILE - is standard input.
+		Long: `Make a proposal: {"title","summary","messages":[{"@type",...}]}, as starling network gov params writes it and
+as other programs of the ecosystem take it. Every message acts in the name of governance. It is voted on once its
+deposit is large enough; the deposit comes back unless it is vetoed. FILE - is standard input.
 
 With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
-		Example: `  starling gov propose fee.json --home net/consumer --dry-run
-  starling gov propose fee.json --home net/consumer --deposit 10`,
+		Example: `  starling network gov propose fee.json --home net/consumer --dry-run
+  starling network gov propose fee.json --home net/consumer --deposit 10`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			amount, err := wantAmount(cmd, deposit)
@@ -229,7 +238,8 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 			p, err := client.ParseProposal(text)
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
-					Code: "PROPOSAL_INVALID", What: args[0] + " holds no proposal", Why: err.Error(), Fix: "start with what `starling gov params MODULE` writes",
+					Code: "PROPOSAL_INVALID", What: args[0] + " holds no proposal", Why: err.Error(),
+					Fix: "start with what `starling network gov params MODULE` writes",
 				}, terminal.ExitUsage)
 			}
 			var id uint64
@@ -281,7 +291,7 @@ func (c *cli) govDeposit() *cobra.Command {
 		Long: `Add to the deposit of a proposal that is not voted on yet, because it is too small.
 
 With -o json: {"height","hash"}.`,
-		Example: `  starling gov deposit 3 5 --home net/consumer`,
+		Example: `  starling network gov deposit 3 5 --home net/consumer`,
 		Args:    exactly("PROPOSAL", "ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := wantProposal(cmd, args[0])
@@ -321,12 +331,12 @@ func (c *cli) govVote() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vote PROPOSAL yes|no|abstain|veto --home DIR",
 		Short: "Vote on a proposal",
-		Long: `Vote on a proposal with the stake that the account of a folder has delegated to validators, or, if the folder is that of
-a validator, with all that is delegated to it. The last vote of an account counts.
+		Long: `Vote on a proposal with the stake that the account of a folder has delegated to validators, or, if the folder
+is that of a validator, with all that is delegated to it. The last vote of an account counts.
 
 With -o json: {"height","hash"}, or with --dry-run {"gas"}.`,
-		Example: `  starling gov vote 3 yes --home net/validator-0
-  starling gov vote 3 no --home net/consumer --dry-run`,
+		Example: `  starling network gov vote 3 yes --home net/validator-0
+  starling network gov vote 3 no --home net/consumer --dry-run`,
 		Args: exactly("PROPOSAL", strings.Join(client.VoteOptions(), "|")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := wantProposal(cmd, args[0])

@@ -12,10 +12,12 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/internal/keyfile"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/validator"
 )
 
 // identity is what there is to know about the keys of a folder. The phrase is the secret itself.
@@ -25,7 +27,8 @@ type identity struct {
 	PeerID  string `json:"peer_id"`
 	Made    bool   `json:"made"` // just now
 	Phrase  string `json:"phrase,omitempty"`
-	Key     string `json:"private_key,omitempty"` // with the phrase of an older folder: of the account, as wallets import it
+	// with the phrase of an older folder: of the account, as wallets import it
+	Key string `json:"private_key,omitempty"`
 
 	Encrypted bool `json:"encrypted"`
 }
@@ -33,7 +36,7 @@ type identity struct {
 func (c *cli) workerIdentity() *cobra.Command {
 	var dir string
 	var phrase, restore, older bool
-	var rest atRest
+	var rest passphrase.AtRest
 	cmd := &cobra.Command{
 		Use:   "identity --home DIR",
 		Short: "Show, back up or restore the keys of a folder",
@@ -41,8 +44,9 @@ func (c *cli) workerIdentity() *cobra.Command {
 its backup phrase is shown: 24 words of BIP-39 that the key is made of. Write them down, and keep them
 from everybody else. --phrase shows the phrase of a key that is there.
 
---encrypt encrypts the file of the key under a passphrase, or changes it; --decrypt leaves it as it is. Commands that need the
-key take the passphrase from --passphrase-file or STARLING_PASSPHRASE_FILE, or ask for it. The backup phrase needs none.
+--encrypt encrypts the file of the key under a passphrase, or changes it; --decrypt leaves it as it is. Commands that
+need the key take the passphrase from --passphrase-file or STARLING_PASSPHRASE_FILE, or ask for it. The backup phrase
+needs none.
 
 Wallets of the Cosmos ecosystem open the same account with the words (path m/44'/118'/0'/0/0, prefix starling).
 They do not with those of folders that older versions made, whose file "key" has 32 bytes and not 33: with these
@@ -51,8 +55,8 @@ They do not with those of folders that older versions made, whose file "key" has
 --restore reads a phrase from standard input and makes the folder of its key; with --older, that of a folder of
 an older version. A key that is there is never overwritten.
 
-With -o json: {"home","address","peer_id","made","phrase","private_key","encrypted"}, the phrase only when it is asked for or
-the key is new, the private key only with the phrase of an older folder.`,
+With -o json: {"home","address","peer_id","made","phrase","private_key","encrypted"}, the phrase only when it is asked
+for or the key is new, the private key only with the phrase of an older folder.`,
 		Example: `  starling worker identity --home ~/.starling
   starling worker identity --home ~/.starling --phrase
   starling worker identity --home ~/.starling --encrypt
@@ -72,7 +76,7 @@ the key is new, the private key only with the phrase of an older folder.`,
 			}
 			file := filepath.Join(dir, home.FileKey)
 			if err == nil {
-				err = rest.change(file)
+				err = rest.Change(file)
 			}
 			if err != nil {
 				return homeError(err)
@@ -90,7 +94,7 @@ the key is new, the private key only with the phrase of an older folder.`,
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, identityAnswer(id))
 			}
-			fmt.Printf("account  %s\npeer     %s\nkey      %s\n", id.Address, id.PeerID, secrecy(id.Encrypted))
+			fmt.Printf("account  %s\npeer     %s\nkey      %s\n", id.Address, id.PeerID, passphrase.Secrecy(id.Encrypted))
 			printPhrase(id.Phrase, id.Key, "starling worker identity --home DIR --restore")
 			return nil
 		},
@@ -100,7 +104,7 @@ the key is new, the private key only with the phrase of an older folder.`,
 	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
 	f.BoolVar(&restore, "restore", false, "make the folder from a phrase on standard input")
 	olderFlag(f, &older)
-	rest.flags(cmd)
+	rest.Flags(cmd)
 	return cmd
 }
 
@@ -109,16 +113,18 @@ func olderFlag(f *pflag.FlagSet, older *bool) {
 	f.BoolVar(older, "older", false, "with --restore: the phrase is of a folder whose account wallets do not open with it")
 }
 
-// printPhrase shows a backup phrase, unless it is empty, what reads it, and what wallets do with it. The key is that of the
-// account, if they make another one of the words.
+// printPhrase shows a backup phrase, unless it is empty, what reads it, and what wallets do with it. The key is that of
+// the account, if they make another one of the words.
 func printPhrase(phrase, key, restore string) {
 	switch {
 	case phrase == "":
 	case key == "":
-		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\nwallets open the same account with it (path %s)\n", phrase, restore, wire.Path)
+		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\nwallets open the same "+
+			"account with it (path %s)\n", phrase, restore, wire.Path)
 	default:
 		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s --older\n"+
-			"wallets open another, empty account with it; this is the key of the account, which they import:\n\n  %s\n", phrase, restore, key)
+			"wallets open another, empty account with it; this is the key of the account, which they import:\n\n  %s\n", phrase,
+			restore, key)
 	}
 }
 
@@ -143,40 +149,42 @@ type validatorIdentity struct {
 	Operator string `json:"operator"`
 	Node     string `json:"node"`
 	Phrase   string `json:"phrase,omitempty"`
-	Key      string `json:"private_key,omitempty"` // with the phrase of an older folder: of the operator, as wallets import it
+	// with the phrase of an older folder: of the operator, as wallets import it
+	Key string `json:"private_key,omitempty"`
 
 	Encrypted bool `json:"encrypted"`
 }
 
 func (c *cli) validatorIdentity() *cobra.Command {
 	var phrase, restore, older bool
-	var rest atRest
+	var rest passphrase.AtRest
 	cmd := &cobra.Command{
-		Use:   "identity HOME",
+		Use:   "identity --home DIR",
 		Short: "Show, back up or restore the keys of a validator",
 		Long: `Show the account of the operator and the node that the keys of a validator's folder stand for. With --phrase,
 its backup: 24 words of BIP-39 that all of its keys come from. Write them down, and keep them from everybody else.
 Wallets of the Cosmos ecosystem open the operator's account with them (path m/44'/118'/0'/0/0, prefix starling); of a
 folder that an older version made they do not, and --phrase shows the operator's key as well.
 
---encrypt encrypts the file of the keys under a passphrase, or changes it; --decrypt leaves it as it is. The validator takes the passphrase
-from --passphrase-file or STARLING_PASSPHRASE_FILE when it starts, or asks for it.
+--encrypt encrypts the file of the keys under a passphrase, or changes it; --decrypt leaves it as it is. The validator
+takes the passphrase from --passphrase-file or STARLING_PASSPHRASE_FILE when it starts, or asks for it.
 
 --restore reads a phrase from standard input and puts its keys in the folder; starling validator join then makes a
 validator of it. Keys that are there are never overwritten. The words do not remember what the validator has
 signed: make sure that the lost one does not run any more, and wait until the chain has passed its last block, for
-whoever signs two votes for one step loses a part of the stake and never votes again. With --older the phrase is that of an older folder.
+whoever signs two votes for one step loses a part of the stake and never votes again. With --older the phrase is that
+of an older folder.
 
-With -o json: {"home","operator","node","phrase","private_key","encrypted"}, the phrase only when it is asked for, the key only with
-that of an older folder.`,
-		Example: `  starling validator identity net/validator-0
-  starling validator identity net/validator-0 --phrase
-  starling validator identity restored --restore < phrase.txt`,
-		Args: exactly("HOME"),
+With -o json: {"home","operator","node","phrase","private_key","encrypted"}, the phrase only when it is asked for, the
+key only with that of an older folder.`,
+		Example: `  starling validator identity --home net/validator-0
+  starling validator identity --home net/validator-0 --phrase
+  starling validator identity --home restored --restore < phrase.txt`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keys, err := validatorKeys(args[0], restore, older, cmd.InOrStdin())
 			if err == nil {
-				err = rest.change(chain.SecretFile(args[0]))
+				err = rest.Change(chain.SecretFile(args[0]))
 			}
 			if err != nil {
 				return homeError(err)
@@ -191,8 +199,8 @@ that of an older folder.`,
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, terminal.One(id, id.Operator))
 			}
-			fmt.Printf("operator  %s\nnode      %s\nkeys      %s\n", id.Operator, id.Node, secrecy(id.Encrypted))
-			printPhrase(id.Phrase, id.Key, "starling validator identity HOME --restore")
+			fmt.Printf("operator  %s\nnode      %s\nkeys      %s\n", id.Operator, id.Node, passphrase.Secrecy(id.Encrypted))
+			printPhrase(id.Phrase, id.Key, "starling validator identity --home HOME --restore")
 			return nil
 		},
 	}
@@ -200,20 +208,20 @@ that of an older folder.`,
 	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
 	f.BoolVar(&restore, "restore", false, "put the keys of a phrase on standard input in the folder")
 	olderFlag(f, &older)
-	rest.flags(cmd)
+	rest.Flags(cmd)
 	return cmd
 }
 
 // validatorKeys reads the keys of a folder, or restores them from a phrase.
-func validatorKeys(dir string, restore, older bool, r io.Reader) (node.ValidatorKeys, error) {
+func validatorKeys(dir string, restore, older bool, r io.Reader) (keystore.ValidatorKeys, error) {
 	if !restore {
-		return node.ReadValidatorKeys(dir)
+		return keystore.ReadValidatorKeys(dir)
 	}
 	text, err := readPhrase(r)
 	if err != nil {
-		return node.ValidatorKeys{}, err
+		return keystore.ValidatorKeys{}, err
 	}
-	return node.RestoreValidatorKeys(dir, text, older)
+	return validator.RestoreValidatorKeys(dir, text, older)
 }
 
 // homeError gives the errors of a party's folder their codes.
@@ -221,17 +229,22 @@ func homeError(err error) error {
 	problem, code := &terminal.Problem{What: err.Error()}, terminal.ExitAuth
 	switch {
 	case errors.Is(err, home.ErrPhrase):
-		problem.Code, problem.Fix = "PHRASE_INVALID", "give the 24 words in their order; a word missing or wrong shows in the check"
+		problem.Code, problem.Fix = "PHRASE_INVALID", "give the 24 words in their order; a word missing or wrong shows in "+
+			"the check"
 	case errors.Is(err, home.ErrBadKey):
 		problem.Code, problem.Fix = "KEY_UNREADABLE", "restore the folder from its backup phrase in another place"
 	case errors.Is(err, home.ErrNoKey):
-		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a worker or verifier, or make one with starling worker identity --home DIR", terminal.ExitNotFound
+		problem.Code, problem.Fix, code = "KEY_NOT_FOUND",
+			"give the folder of a worker or verifier, or make one with starling worker identity --home DIR",
+			terminal.ExitNotFound
 	case errors.Is(err, chain.ErrNoSecret):
 		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a validator", terminal.ExitNotFound
 	case errors.Is(err, home.ErrKeyExists), errors.Is(err, chain.ErrSecretExists):
-		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder", terminal.ExitConflict
+		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder",
+			terminal.ExitConflict
 	case errors.Is(err, home.ErrInUse):
-		problem.Code, problem.Why, problem.Fix, code = "HOME_IN_USE", "one identity works in one process", "stop the process that runs over it, or give another folder", terminal.ExitConflict
+		problem.Code, problem.Why, problem.Fix, code = "HOME_IN_USE", "one identity works in one process",
+			"stop the process that runs over it, or give another folder", terminal.ExitConflict
 	default:
 		return err
 	}

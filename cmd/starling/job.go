@@ -11,19 +11,24 @@ import (
 )
 
 func (c *cli) job() *cobra.Command {
-	return group("job", "Make job files, see jobs, and steer them", `Make and check job files; see the jobs of a folder of runs, of a server (--api) or of a network (--network); and steer
-a job that was ordered on a network, by its name there, as starling job list and starling market orders show it.`,
-		c.jobList(), c.jobGet(), c.jobWatch(), c.jobLogs(), c.jobEvents(), c.jobMetrics(), c.jobReceipts(), c.jobDisputes(), c.jobLineage(), c.jobWorkers(), c.jobCost(), c.jobCompare(),
+	return group("job", "Make job files, see jobs, steer and verify them", `Make and check job files; see the jobs of a
+folder of runs, of a server (--api) or of a network (--network); and steer a job that was ordered on a network, by its
+name there, as starling job list and starling market orders show it.`,
+		c.init(), c.verify(), c.explain(), c.export(),
+		c.jobList(), c.jobGet(), c.jobWatch(), c.jobLogs(), c.jobEvents(), c.jobMetrics(), c.jobReceipts(), c.jobDisputes(),
+		c.jobLineage(), c.jobWorkers(), c.jobCost(), c.jobCompare(),
 		c.jobExport(), c.jobValidate(), c.jobPlan(), c.jobSubmit(), c.jobImport(), c.jobSchema(),
-		c.jobStep("pause", "Let no further round begin", `Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A pause
-that takes longer than the network allows ends the job.`, (*client.Client).PauseJob),
+		c.jobStep("pause", "Let no further round begin", `Let no further round of a run begin until it is resumed. Rounds
+under way are finished, checked and paid. A pause that takes longer than the network allows ends the job.`, (*client.Client).PauseJob),
 		c.jobStep("resume", "End a pause", "Let the rounds of a paused run begin again.", (*client.Client).ResumeJob),
-		c.jobStep("cancel", "Take an order back, or end its run", `Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further round
-begins; those under way are finished, checked and paid, and what is not spent returns then.`, (*client.Client).CancelOrder),
+		c.jobStep("cancel", "Take an order back, or end its run", `Take an order back: at once, with the whole budget, if it
+is not matched yet. Of one that runs no further round begins; those under way are finished, checked and paid, and what
+is not spent returns then.`, (*client.Client).CancelOrder),
 		c.jobTopUp())
 }
 
-func (c *cli) jobStep(verb, short, long string, step func(*client.Client, context.Context, string) error) *cobra.Command {
+func (c *cli) jobStep(verb, short, long string,
+	step func(*client.Client, context.Context, string) error) *cobra.Command {
 	var home, network string
 	cmd := &cobra.Command{
 		Use: verb + " JOB --home DIR --network URL", Short: short,
@@ -31,7 +36,8 @@ func (c *cli) jobStep(verb, short, long string, step func(*client.Client, contex
 		Example: fmt.Sprintf("  starling job %s job-7f3a --home net/consumer --network http://127.0.0.1:26601", verb),
 		Args:    exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.steer(cmd, home, network, args[0], verb, func(ctx context.Context, cl *client.Client) error { return step(cl, ctx, args[0]) })
+			return c.steer(cmd, home, network, args[0], verb,
+				func(ctx context.Context, cl *client.Client) error { return step(cl, ctx, args[0]) })
 		},
 	}
 	homeFlag(cmd, &home)
@@ -68,7 +74,8 @@ func homeFlag(cmd *cobra.Command, home *string) {
 	cmd.Flags().StringVar(home, "home", "", "folder of the account that ordered the job")
 }
 
-func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step func(context.Context, *client.Client) error) error {
+func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string,
+	step func(context.Context, *client.Client) error) error {
 	if home != "" { // else act says that it is needed
 		if err := wantNetwork(cmd, network); err != nil {
 			return err
@@ -81,6 +88,6 @@ func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step fu
 	if c.form.Machine() {
 		return c.form.Print(os.Stdout, stepAnswer(job, verb))
 	}
-	fmt.Printf("%s: %s is in a block\n", job, verb)
+	fmt.Printf("%s: the network has taken the %s\n", job, verb)
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
+// jobStates are the states of jobs.
+var jobStates = []string{"queued", "running", "stopped", "done", "halted", "failed"}
+
 func (c *cli) jobList() *cobra.Command {
 	var p place
 	var state, kind string
@@ -22,8 +25,8 @@ func (c *cli) jobList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List jobs: of a folder, a server or a network",
-		Long: `List the jobs in a folder of runs, of a server, or of a network, the latest first; of a network those that wait and
-run before those that are over.
+		Long: `List the jobs in a folder of runs, of a server, or of a network, the latest first; of a network those that wait
+and run before those that are over.
 
 With -o json: {"jobs":[JOB]}, each as starling job get prints it, without facts and parties.`,
 		Example: `  starling job list
@@ -34,6 +37,9 @@ With -o json: {"jobs":[JOB]}, each as starling job get prints it, without facts 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return usage(cmd, errors.New("--limit must not be negative"))
+			}
+			if state != "" && !slices.Contains(jobStates, state) {
+				return usage(cmd, fmt.Errorf("--state %s: states are %s", state, strings.Join(jobStates, ", ")))
 			}
 			a, err := p.open(cmd, "")
 			if err != nil {
@@ -55,31 +61,35 @@ With -o json: {"jobs":[JOB]}, each as starling job get prints it, without facts 
 	}
 	p.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&state, "state", "", "only those in a state: queued, running, stopped, done, halted or failed")
+	f.StringVar(&state, "state", "", "only those in a state: "+strings.Join(jobStates, ", "))
 	f.StringVar(&kind, "kind", "", "only those of a kind: run, simulation or network")
 	f.IntVar(&limit, "limit", 0, "only so many, the first; 0: all")
 	return cmd
 }
 
 func printJobs(jobs []api.Job, f terminal.Form) error {
-	w := terminal.NewColumns(os.Stdout, f, "ID", "STATE", "ROUND", "LOSS", "EVAL LOSS", "WORKERS", "PAID", "STARTED", "+KIND", "+STEP", "+TOKENS", "+BUDGET", "+DISPUTES", "+JOB", "+STATE ROOT", "+WHY")
+	w := terminal.NewColumns(os.Stdout, f, "ID", "STATE", "ROUND", "LOSS", "EVAL LOSS", "WORKERS", "PAID", "STARTED",
+		"+KIND", "+STEP", "+TOKENS", "+BUDGET", "+DISPUTES", "+JOB", "+STATE ROOT", "+WHY")
 	for _, j := range jobs {
 		why := ""
 		if j.Reason != nil {
 			why = j.Reason.Text
 		}
-		w.Row(j.ID, j.State, part(j.Round, j.Rounds), number(j.Loss), number(j.EvalLoss), j.Workers, terminal.Zen(j.PaidUzen), when(j.Started),
+		w.Row(j.ID, j.State, part(j.Round, j.Rounds), number(j.Loss), number(j.EvalLoss), j.Workers,
+			terminal.Zen(j.PaidUzen), when(j.Started),
 			j.Kind, steps(j), whole(j.Tokens), terminal.Zen(j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
 	}
 	return w.Flush()
 }
 
 func (c *cli) jobGet() *cobra.Command {
-	return jobCommand(c, "get", "Show a job and its totals so far", `Show where a job stands, what it trained, what it cost, and why it is as it is.
+	return jobCommand(c, "get", "Show a job and its totals so far", `Show where a job stands, what it trained, what it
+cost, and why it is as it is.
 
 With -o json: {"id","job","name","kind","state","reason":{"code","text","next"},"phase","step","steps","round","rounds",
 "workers","tokens","tokens_per_second","loss","eval_loss","first_eval_loss","paid_uzen","fee_uzen","refunded_uzen",
-"budget_uzen","slashed_uzen","audits":{"drawn","passed","failed"},"disputes","bytes_up","bytes_down","seconds",
+"budget_uzen","slashed_uzen","audits":{"drawn","passed","failed",
+"moot","missed"},"disputes","bytes_up","bytes_down","seconds",
 "seconds_left","state_root","started","updated","facts":[{"name","value"}],...}.`, `  starling job get quickstart
   starling job get out/quickstart -o json
   starling job get job-7f3a --network http://127.0.0.1:26601`,
@@ -128,12 +138,13 @@ var quantities = []struct {
 	{"time left", func(j api.Job) string { return positive(j.SecondsLeft, seconds) }},
 	{"workers", func(j api.Job) string { return positive(float64(j.Workers), terminal.Number) }},
 	{"paid", func(j api.Job) string {
-		return fmt.Sprintf("%s ZEN and %s fee of a budget of %s", terminal.Zen(j.PaidUzen), terminal.Zen(j.FeeUzen), terminal.Zen(j.BudgetUzen))
+		return fmt.Sprintf("%s ZEN and %s fee of a budget of %s", terminal.Zen(j.PaidUzen), terminal.Zen(j.FeeUzen),
+			terminal.Zen(j.BudgetUzen))
 	}},
 	{"refunded", func(j api.Job) string { return amount(j.RefundedUzen) }},
 	{"slashed", func(j api.Job) string { return amount(j.SlashedUzen) }},
 	{"audits", func(j api.Job) string {
-		return fmt.Sprintf("%d drawn, %d passed, %d found a fault", j.Audits.Drawn, j.Audits.Passed, j.Audits.Failed)
+		return j.Audits.String()
 	}},
 	{"disputes", func(j api.Job) string { return fmt.Sprint(j.Disputes) }},
 	{"sent", func(j api.Job) string {
@@ -182,7 +193,7 @@ func (c *cli) jobCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare JOB JOB...",
 		Short: "Put jobs side by side",
-		Long: `Put jobs side by side: what they are, how far they came, their losses, cost and traffic. A line that begins with *
+		Long: `Put jobs side by side: their settings, progress, losses, cost and traffic. A line that begins with *
 differs. -o wide shows all lines, the others those that differ.
 
 ` + jobNames + `

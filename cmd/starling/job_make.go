@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/torch"
 )
 
@@ -25,9 +25,9 @@ func (c *cli) jobValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate JOB.yaml",
 		Short: "Find everything that is wrong with a job file",
-		Long: `Check a job file: every key and value, what keys mean for each other, and that the files it names exist. Everything
-wrong is listed at once with its line and column, the reason and the fix, and gives exit code 2. With --build its data
-is tokenized and its programs are made, too. Settings that have no effect are told.
+		Long: `Check a job file: every key and value, what keys mean for each other, and that the files it names exist.
+Everything wrong is listed at once with its line and column, the reason and the fix, and gives exit code 2. With
+--build its data is tokenized and its programs are made, too. Settings that have no effect are told.
 
 With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of the job only with --build.`,
 		Example: `  starling job validate examples/quickstart.yaml
@@ -43,7 +43,7 @@ With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of th
 				v.Notes = append(v.Notes, n.Place+": "+n.Text)
 			}
 			if build {
-				b, err := node.NewBlueprint(j)
+				b, err := prepare.New(j)
 				if err != nil {
 					return trainError(err)
 				}
@@ -55,7 +55,7 @@ With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of th
 			for _, n := range v.Notes {
 				fmt.Println("note: " + n)
 			}
-			_, err = fmt.Println(strings.TrimSpace(args[0] + " is right  " + v.Job))
+			_, err = fmt.Println(strings.TrimSpace(args[0] + " is valid  " + v.Job))
 			return err
 		},
 	}
@@ -80,8 +80,8 @@ func (c *cli) jobPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan JOB.yaml",
 		Short: "Say what a job will take and cost, and start nothing",
-		Long: `Say what a job will take and cost, as starling train --dry-run does: on this machine, or, with --network, on a network;
-or, with --api, at a server, whose folder of data the file's paths are in.
+		Long: `Say what a job will take and cost, as starling train --dry-run does: on this machine, or, with --network, on a
+network; or, with --api, at a server, whose folder of data the file's paths are in.
 
 With -o json: what starling train --dry-run prints, or, with --api, {"id","name","steps","rounds","workers","tokens",
 "flops","parameters","disk_bytes","round_bytes","cost_uzen","budget_uzen","facts":[{"name","value"}],"notes":[TEXT],
@@ -100,7 +100,8 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 				if err != nil {
 					return err
 				}
-				return c.plan(cmd.Context(), j, args[0], network, torch.Options{})
+				flags := trainFlags{set: set, network: network}
+				return c.plan(cmd.Context(), j, args[0], network, flags.again(), torch.Options{})
 			}
 			a, spec, err := p.submission(cmd, args[0], set)
 			if err != nil {
@@ -134,19 +135,24 @@ func (p place) submission(cmd *cobra.Command, path string, set []string) (*askin
 		spec.Config = string(text)
 	}
 	if err != nil {
-		return nil, spec, terminal.WithExit(&terminal.Problem{Code: job.CodeFileNotFound, What: "cannot read the job file " + path, Why: err.Error(), Fix: "check the path; examples/quickstart.yaml is a job file to start from"}, terminal.ExitUsage)
+		return nil, spec, terminal.WithExit(&terminal.Problem{Code: job.CodeFileNotFound,
+			What: "cannot read the job file " + path, Why: err.Error(),
+			Fix: "check the path; examples/quickstart.yaml is a job file to start from"}, terminal.ExitUsage)
 	}
 	a, err := p.open(cmd, "")
 	return a, spec, err
 }
 
 func printServerPlan(p api.Plan, path, server string) error {
-	w := terminal.NewColumns(os.Stdout, terminal.Table, "JOB", "PARAMETERS", "STEPS", "ROUNDS", "WORKERS", "TOKENS", "COST AT MOST", "BUDGET", "DISK")
-	w.Row(p.ID, terminal.Number(float64(p.Parameters)), p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Zen(p.CostUzen), terminal.Zen(p.BudgetUzen), terminal.Bytes(uint64(p.DiskBytes)))
+	w := terminal.NewColumns(os.Stdout, terminal.Table, "JOB", "PARAMETERS", "STEPS", "ROUNDS", "WORKERS", "TOKENS",
+		"COST AT MOST", "BUDGET", "DISK")
+	w.Row(p.ID, terminal.Number(float64(p.Parameters)), p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)),
+		terminal.Zen(p.CostUzen), terminal.Zen(p.BudgetUzen), terminal.Bytes(uint64(p.DiskBytes)))
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Printf("\nabout %s on the server; memory %s for each worker%s\n", span(p.Seconds), terminal.Bytes(p.MemoryBytes), room(&p.Placement))
+	fmt.Printf("\nabout %s on the server; memory %s for each worker%s\n", span(p.Seconds), terminal.Bytes(p.MemoryBytes),
+		room(&p.Placement))
 	for _, r := range p.Rejections {
 		fmt.Printf("not taken: %s: %s\n", r.ID, r.Text)
 	}
@@ -166,9 +172,9 @@ func (c *cli) jobSubmit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit JOB.yaml --api URL",
 		Short: "Have a server train a job",
-		Long: `Have the server of starling web train a job: its paths are in the server's folder of data. With --key, the same key gives
-the same job, and has one that stopped go on. With --plan it fails if the job is another than the one that was planned.
-On this machine, and on a network, starling train trains a job.
+		Long: `Have the server of starling web train a job: its paths are in the server's folder of data. With --key, the same
+key gives the same job, and has one that stopped go on. With --plan it fails if the job is another than the one that
+was planned. On this machine, and on a network, starling train trains a job.
 
 With -o json: the job as starling job get prints it.`,
 		Example: `  starling job submit job.yaml --api http://127.0.0.1:7300
@@ -219,9 +225,9 @@ func (c *cli) jobExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export JOB --to DIR",
 		Short: "Copy the files of a job: its model, its records, its blobs",
-		Long: `Copy the files of a job into a folder: its model, its records (job.yaml, metrics, lineage, receipts, disputes, log,
-report.html) and, with --files blob, what checkpoints and updates are made of. starling verify checks a copy that has
-records and blobs. A file that is there with the same size is left; nothing else is overwritten.
+		Long: `Copy the files of a job into a folder: its model, its records (job.yaml, metrics, lineage, receipts, disputes,
+log, report.html) and, with --files blob, what checkpoints and updates are made of. starling job verify checks a copy
+that has records and blobs. A file that is there with the same size is left; nothing else is overwritten.
 
 ` + jobNames + `
 
@@ -265,12 +271,15 @@ func (a *asking) fetch(ctx context.Context, id, to string, kinds []string) ([]ap
 	}
 	files = slices.DeleteFunc(files, func(f api.File) bool { return !slices.Contains(kinds, f.Kind) })
 	if len(files) == 0 {
-		return nil, terminal.WithExit(&terminal.Problem{Code: "NO_FILES", What: fmt.Sprintf("the job %s has no files of the kind %s", id, strings.Join(kinds, " or ")), Fix: "wait until it is over; starling job get says where it stands"}, terminal.ExitNotFound)
+		return nil, terminal.WithExit(&terminal.Problem{Code: "NO_FILES",
+			What: fmt.Sprintf("the job %s has no files of the kind %s", id, strings.Join(kinds, " or ")),
+			Fix:  "wait until it is over; starling job get says where it stands"}, terminal.ExitNotFound)
 	}
 	for _, f := range files {
 		if err := a.SaveFile(ctx, id, f, filepath.Join(to, filepath.FromSlash(f.Name))); err != nil {
 			if errors.Is(err, os.ErrExist) {
-				err = terminal.WithExit(&terminal.Problem{Code: "FILE_EXISTS", What: "cannot write " + f.Name, Why: err.Error(), Fix: "give another --to; nothing is overwritten"}, terminal.ExitConflict)
+				err = terminal.WithExit(&terminal.Problem{Code: "FILE_EXISTS", What: "cannot write " + f.Name, Why: err.Error(),
+					Fix: "give another --to; nothing is overwritten"}, terminal.ExitConflict)
 			}
 			return nil, askError(err)
 		}
@@ -280,7 +289,8 @@ func (a *asking) fetch(ctx context.Context, id, to string, kinds []string) ([]ap
 
 func (c *cli) printFetched(to string, files []api.File) error {
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.List(map[string]any{"to": to, "files": files}, files, func(f api.File) string { return filepath.Join(to, filepath.FromSlash(f.Name)) }))
+		return c.form.Print(os.Stdout, terminal.List(map[string]any{"to": to, "files": files}, files,
+			func(f api.File) string { return filepath.Join(to, filepath.FromSlash(f.Name)) }))
 	}
 	var bytes int64
 	for _, f := range files {

@@ -22,9 +22,9 @@ func (c *cli) jobMetrics() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metrics JOB",
 		Short: "Show the series of a job: losses, rates, throughput, traffic, cost",
-		Long: `Show the series of a job over its inner steps: of each the first and the latest value, the least and the largest, and a
-sketch of its course. --csv prints every record as comma-separated values. starling export writes the forms of other
-tools.
+		Long: `Show the series of a job over its inner steps: of each the first and the latest value, the least and the
+largest, and a sketch of its course. --csv prints every record as comma-separated values. starling job export-metrics
+writes the forms of other tools.
 
 ` + jobNames + `
 
@@ -65,21 +65,24 @@ With -o json: {"steps","axis":{"step","tokens","seconds","uzen"},"series":[{"nam
 }
 
 func printSeries(m api.Metrics, f terminal.Form) error {
-	w := terminal.NewColumns(os.Stdout, f, "SERIES", "UNIT", "COUNT", "FIRST", "LATEST", "LEAST", "LARGEST", "COURSE", "+LABEL")
+	w := terminal.NewColumns(os.Stdout, f, "SERIES", "UNIT", "COUNT", "FIRST", "LATEST", "LEAST", "LARGEST", "COURSE",
+		"+LABEL")
 	for _, s := range m.Series {
 		least, largest := math.Inf(1), math.Inf(-1)
 		for _, v := range s.Value {
 			least, largest = min(least, v), max(largest, v)
 		}
 		figure := func(x float64) string { return fmt.Sprintf("%.4g", x) }
-		w.Row(s.Name, s.Unit, s.Count, figure(s.Value[0]), figure(s.Value[len(s.Value)-1]), figure(least), figure(largest), terminal.Sketch(s.Value, 24), s.Label)
+		w.Row(s.Name, s.Unit, s.Count, figure(s.Value[0]), figure(s.Value[len(s.Value)-1]), figure(least), figure(largest),
+			terminal.Sketch(s.Value, 24), s.Label)
 	}
 	return w.Flush()
 }
 
 func (c *cli) jobEvents() *cobra.Command {
-	return jobCommand(c, "events", "List what happened to a job", `List what happened to a job, in order of rounds: the checkpoints that a quorum signed, challenges and verdicts, what was
-slashed, paid as a bounty or given back, and where it stands. starling job watch shows it while it goes on.
+	return jobCommand(c, "events", "List what happened to a job", `List what happened to a job, in order of rounds: the
+checkpoints that a quorum signed, challenges and verdicts, what was slashed, paid as a bounty or given back, and where
+it stands. starling job watch shows it while it goes on.
 
 With -o json: {"events":[{"round","height","kind","who","text"}]}.`, `  starling job events quickstart
   starling job events job-7f3a --network http://127.0.0.1:26601 -o jsonl`,
@@ -101,7 +104,8 @@ With -o json: {"events":[{"round","height","kind","who","text"}]}.`, `  starling
 func (c *cli) jobReceipts() *cobra.Command {
 	var who, kind string
 	var zero bool
-	cmd := jobCommand(c, "receipts", "List why each was paid, was not, or was slashed", `List the receipts of a job, each with its amount and its reason. starling explain says all that can be said about one.
+	cmd := jobCommand(c, "receipts", "List why each was paid, was not, or was slashed", `List the receipts of a job, each
+with its amount and its reason. starling job explain says all that can be said about one.
 
 With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","flops","price","amount","fee","reason","fix",
 "explanation","why","arithmetic":[TEXT],"dispute"}],"total"}.`, `  starling job receipts quickstart
@@ -115,22 +119,24 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 			return terminal.List(r, r.Receipts, func(x api.Receipt) string { return strconv.FormatUint(x.Seq, 10) })
 		},
 		func(r api.Receipts, f terminal.Form) error {
-			w := terminal.NewColumns(os.Stdout, f, "SEQ", "ROUND", "UNIT", "KIND", "WHO", "AMOUNT", "WHY", "+FEE", "+FLOPS", "+PRICE", "+HEIGHT", "+TO DO")
+			w := terminal.NewColumns(os.Stdout, f, "SEQ", "ROUND", "UNIT", "KIND", "WHO", "AMOUNT", "WHY", "+FEE", "+FLOPS",
+				"+PRICE", "+HEIGHT", "+TO DO")
 			for _, x := range r.Receipts {
-				w.Row(x.Seq, x.Round, x.Unit, x.Kind, x.Who, terminal.Zen(x.Amount), x.Why, terminal.Zen(x.Fee), x.Flops, x.Price, x.Height, x.Fix)
+				w.Row(x.Seq, x.Round, x.Unit, x.Kind, x.Who, terminal.Zen(x.Amount), x.Why, terminal.Zen(x.Fee), x.Flops, x.Price,
+					x.Height, x.Fix)
 			}
 			return w.Flush()
 		})
 	f := cmd.Flags()
 	f.StringVar(&who, "who", "", "only those about an account, by the beginning of its address")
-	f.StringVar(&kind, "kind", "", "only those of a kind: work, audit, slash, bounty, fee or refund")
+	f.StringVar(&kind, "kind", "", "only those of a kind: work, audit, slash, bounty, fee, deposit or refund")
 	f.BoolVar(&zero, "zero", false, "only those of nothing")
 	return cmd
 }
 
 func (c *cli) jobDisputes() *cobra.Command {
-	return jobCommand(c, "disputes", "List the disputes of a job, move by move", `List the disputes of a job: who challenged whom about which unit, what the parties said move by move, what the referee
-recomputed, and the verdict.
+	return jobCommand(c, "disputes", "List the disputes of a job, move by move", `List the disputes of a job: who
+challenged whom about which unit, what the parties said move by move, what the referee recomputed, and the verdict.
 
 With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reason","moves","hash_bytes","leaf","leaf_bytes",
 "leaf_ms","height","log":[{"height","by","what"}]}]}.`, `  starling job disputes quickstart
@@ -145,7 +151,8 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 		func(d api.Disputes, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "ROUND", "UNIT", "HEIGHT", "BY", "WHAT")
 			for _, x := range d.Disputes {
-				w.Row(x.Round, x.Unit, x.Height, "verdict", fmt.Sprintf("%s, worker %s, verifier %s", verdict(x.Verdict, x.Reason), x.Worker, x.Challenger))
+				w.Row(x.Round, x.Unit, x.Height, "verdict",
+					fmt.Sprintf("%s, worker %s, verifier %s", verdict(x.Verdict, x.Reason), x.Worker, x.Challenger))
 				for _, m := range x.Log {
 					w.Row(x.Round, x.Unit, m.Height, m.By, m.What)
 				}
@@ -155,8 +162,9 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 }
 
 func (c *cli) jobLineage() *cobra.Command {
-	return jobCommand(c, "lineage", "List the attested checkpoints of a job, with who signed them", `List the checkpoints of a job that a quorum attested: the root of each state, where its bytes are, and who signed it.
-starling verify computes them again.
+	return jobCommand(c, "lineage", "List the attested checkpoints of a job, with who signed them", `List the checkpoints
+of a job that a quorum attested: the root of each state, where its bytes are, and who signed it. starling job verify
+computes them again.
 
 With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID],"signers":[{"id","public_key",
 "signature"}]}],"total"}.`, `  starling job lineage quickstart
@@ -182,7 +190,8 @@ With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID]
 }
 
 func (c *cli) jobWorkers() *cobra.Command {
-	return jobCommand(c, "workers", "List who took part in a job, and what it came to", `List who took part in a job, as its receipts and signatures tell: what each did, was paid and lost.
+	return jobCommand(c, "workers", "List who took part in a job, and what it came to", `List who took part in a job, as
+its receipts and signatures tell: what each did, was paid and lost.
 
 With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","uzen","slashed_uzen","signed","audits",
 "zeros":[TEXT]}],"rounds","audited":[{"verifier","worker","audits","failed"}]}.`, `  starling job workers quickstart
@@ -194,16 +203,19 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 			return terminal.List(m, m.Members, func(x api.Member) string { return x.ID })
 		},
 		func(m api.Members, f terminal.Form) error {
-			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "RECEIVED", "SLASHED", "ZEROS", "+WHY ZERO")
+			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "RECEIVED", "SLASHED",
+				"ZEROS", "+WHY ZERO")
 			for _, x := range m.Members {
-				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, part(x.Signed, m.Rounds), terminal.Zen(x.Uzen), terminal.Zen(x.SlashedUzen), x.Zero, strings.Join(x.Zeros, "; "))
+				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, part(x.Signed, m.Rounds), terminal.Zen(x.Uzen),
+					terminal.Zen(x.SlashedUzen), x.Zero, strings.Join(x.Zeros, "; "))
 			}
 			return w.Flush()
 		})
 }
 
 func (c *cli) jobCost() *cobra.Command {
-	return jobCommand(c, "cost", "Show what a job has cost", `Show what became of the budget of a job: budget = paid + fee + refunded + remaining. What was slashed came from stakes.
+	return jobCommand(c, "cost", "Show what a job has cost", `Show what became of the budget of a job: budget = paid + fee
++ refunded + remaining. What was slashed came from stakes.
 
 With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_uzen","slashed_uzen","job_id"}.`, `  starling job cost quickstart
   starling job cost job-7f3a --network http://127.0.0.1:26601 -o json`,
@@ -214,7 +226,8 @@ With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_u
 		func(x cost) terminal.Answer { return terminal.One(x, x.Job) },
 		func(x cost, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "BUDGET", "PAID", "FEE", "REFUNDED", "REMAINING", "SLASHED")
-			w.Row(terminal.Zen(x.BudgetUzen), terminal.Zen(x.PaidUzen), terminal.Zen(x.FeeUzen), terminal.Zen(x.RefundedUzen), terminal.Zen(x.RemainingUzen), terminal.Zen(x.SlashedUzen))
+			w.Row(terminal.Zen(x.BudgetUzen), terminal.Zen(x.PaidUzen), terminal.Zen(x.FeeUzen), terminal.Zen(x.RefundedUzen),
+				terminal.Zen(x.RemainingUzen), terminal.Zen(x.SlashedUzen))
 			return w.Flush()
 		})
 }

@@ -46,12 +46,14 @@ func answer(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func folderOfRuns(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, r := range []synthetic.Run{{Name: "whole", Steps: 40, Every: 10, Finished: true}, {Name: "half", Steps: 20, Every: 10}} {
+	for _, r := range []synthetic.Run{{Name: "whole", Steps: 40, Every: 10, Finished: true},
+		{Name: "half", Steps: 20, Every: 10}} {
 		if err := r.Write(filepath.Join(dir, r.Name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"whole/starling.log": "first\nlast\n", "whole/model.safetensors": "weights", "whole/config.json": "{}", "text.txt": "a"} {
+	for name, text := range map[string]string{"whole/starling.log": "first\nlast\n", "whole/model.safetensors": "weights",
+		"whole/config.json": "{}", "text.txt": "a"} {
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +132,7 @@ func TestJobsAreFound(t *testing.T) {
 		{"job logs whole --follow --dir " + dir, 0, "last"},
 		{"job metrics whole --csv --dir " + dir, 0, "kind,round,step"},
 		{"job validate " + filepath.Join(dir, "whole", "job.yaml"), 2, "text.txt"},
-		{"job validate " + filepath.Join(dir, "whole", "job.yaml") + " --set datasets.0.path=../text.txt", 0, "is right"},
+		{"job validate " + filepath.Join(dir, "whole", "job.yaml") + " --set datasets.0.path=../text.txt", 0, "is valid"},
 		{"job plan job.yaml --api http://127.0.0.1:1 --network http://127.0.0.1:1", 2, "one of them"},
 		{"job plan " + filepath.Join(dir, "whole", "job.yaml") + " --api http://127.0.0.1:1", 8, "SERVER_UNREACHABLE"},
 		{"job submit " + filepath.Join(dir, "whole", "job.yaml"), 2, "--api"},
@@ -162,9 +164,11 @@ func TestJobsAreFound(t *testing.T) {
 func TestDataCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
-		"good.jsonl": "{\"text\":\"one two three four\"}\n{\"text\":\"five six seven eight\"}\n", "bad.jsonl": "{\"text\":\"one\"}\nno\n{}\n", "dump": "x",
+		"good.jsonl": "{\"text\":\"one two three four\"}\n{\"text\":\"five six seven eight\"}\n",
+		"bad.jsonl":  "{\"text\":\"one\"}\nno\n{}\n", "dump": "x",
 		"chats.jsonl": "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]}\n",
-		"job.yaml": "apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2, tokenizer: byte-level}\ndatasets: [{path: good.jsonl, format: jsonl}]\nsequence_len: 8\n" +
+		"job.yaml": "apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2, tokenizer: " +
+			"byte-level}\ndatasets: [{path: good.jsonl, format: jsonl}]\nsequence_len: 8\n" +
 			"training: {max_steps: 4, global_batch_size: 2}\nstrategy: {workers: 2, sync_steps: 2}\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -205,7 +209,8 @@ func TestDataCommands(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.says, out, stderr)
 		}
 	}
-	if _, err := job.Load("job.yaml", "datasets.0={path: tokens/tokens.bin, format: llmc-bin}", "model.tokenizer=tokens/tokenizer.json"); err != nil {
+	if _, err := job.Load("job.yaml", "datasets.0={path: tokens/tokens.bin, format: llmc-bin}",
+		"model.tokenizer=tokens/tokenizer.json"); err != nil {
 		t.Errorf("a job that names the tokens: %v", err)
 	}
 	_, id, _ := answer(t, "data", "list", "-o", "name")
@@ -214,7 +219,8 @@ func TestDataCommands(t *testing.T) {
 	}
 	server := httptest.NewServer(web.New(web.Config{Files: tuning.NewShelf("shelf")}))
 	defer server.Close()
-	if code, kept, stderr := answer(t, "data", "add", "chats.jsonl", "--api", server.URL, "-o", "name"); code != 0 || kept != id {
+	if code, kept, stderr := answer(t, "data", "add", "chats.jsonl", "--api", server.URL, "-o", "name"); code != 0 ||
+		kept != id {
 		t.Errorf("the same file at a server: exit %d, %q, want %q\n%s", code, kept, id, stderr)
 	}
 }
@@ -234,7 +240,8 @@ func TestSimLists(t *testing.T) {
 			case "networks":
 				f.links = []string{name}
 			case "strategies":
-				if _, err := job.Parse([]byte(strings.Replace(jobText, "workers: 3", "workers: 3, method: "+name, 1)), "job.yaml", "strategy.sync_steps=1"); err != nil {
+				if _, err := job.Parse([]byte(strings.Replace(jobText, "workers: 3", "workers: 3, method: "+name, 1)), "job.yaml",
+					"strategy.sync_steps=1"); err != nil {
 					t.Error(err)
 				}
 			}

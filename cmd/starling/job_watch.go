@@ -20,10 +20,10 @@ func (c *cli) jobWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch JOB",
 		Short: "Follow a job until it is over",
-		Long: `Follow a job until it is over: a line on a terminal that is drawn again and again, else a line of key=value now and
-then, on standard error; at the end the job as starling job get prints it, on standard output. Ctrl-C detaches: the job
-goes on. A connection that is lost is made again, and nothing is missed. A job that ends otherwise than done gives exit
-code 11.
+		Long: `Follow a job until it is over: a line on a terminal that is drawn again and again, else a line of key=value now
+and then, on standard error; at the end the job as starling job get prints it, on standard output. Ctrl-C detaches: the
+job goes on. A connection that is lost is made again, and nothing is missed. A job that ends otherwise than done gives
+exit code 11.
 
 ` + jobNames + `
 
@@ -42,7 +42,9 @@ With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[
 			j, err = c.watch(cmd, a, j.ID)
 			switch {
 			case cmd.Context().Err() != nil:
-				return terminal.WithExit(&terminal.Problem{Code: "DETACHED", What: "detached", Why: "you asked for it; the job goes on", Fix: "come back with " + cmd.CommandPath() + " " + args[0]}, terminal.ExitInterrupted)
+				return terminal.WithExit(&terminal.Problem{Code: "DETACHED", What: "detached",
+					Why: "you asked for it; the job goes on", Fix: "come back with " + cmd.CommandPath() + " " + args[0]},
+					terminal.ExitInterrupted)
 			case err != nil:
 				return askError(err)
 			}
@@ -52,7 +54,8 @@ With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[
 				}
 			}
 			if j.State != "done" {
-				e := &terminal.Problem{Code: "JOB_" + strings.ToUpper(j.State), What: fmt.Sprintf("the job %s is %s", j.ID, j.State)}
+				e := &terminal.Problem{Code: "JOB_" + strings.ToUpper(j.State),
+					What: fmt.Sprintf("the job %s is %s", j.ID, j.State)}
 				if j.Reason != nil {
 					e.Why, e.Fix = j.Reason.Text, j.Reason.Next
 				}
@@ -67,7 +70,8 @@ With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[
 
 // watch shows a job until it is over, and returns it as it is then.
 func (c *cli) watch(cmd *cobra.Command, a *asking, id string) (last api.Job, err error) {
-	show := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()), terminal.Width(os.Stderr))
+	show := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()),
+		terminal.Width(os.Stderr))
 	defer show.Done()
 	rate := math.NaN()
 	err = a.Follow(cmd.Context(), id, "", func(n rest.News) error {
@@ -102,9 +106,11 @@ func progressOf(j api.Job) terminal.Update {
 		return *x
 	}
 	u := terminal.Update{
-		Job: j.ID, Step: j.Step, MaxSteps: j.Steps, Round: j.Round, Rounds: j.Rounds, Loss: known(j.Loss), EvalLoss: known(j.EvalLoss), LearningRate: math.NaN(), GradNorm: math.NaN(),
-		TokensPerSecond: j.TokensPerSecond, Workers: j.Workers, WorkersTarget: j.Workers, CostUzen: j.PaidUzen + j.FeeUzen, BudgetUzen: j.BudgetUzen,
-		Left: time.Duration(j.SecondsLeft * float64(time.Second)), HasLeft: j.SecondsLeft > 0, Phase: j.Phase,
+		Job: j.ID, Step: j.Step, MaxSteps: j.Steps, Round: j.Round, Rounds: j.Rounds, Loss: known(j.Loss),
+		EvalLoss: known(j.EvalLoss), LearningRate: math.NaN(), GradNorm: math.NaN(),
+		TokensPerSecond: j.TokensPerSecond, Workers: j.Workers, WorkersTarget: j.Workers, CostUzen: j.PaidUzen + j.FeeUzen,
+		BudgetUzen: j.BudgetUzen,
+		Left:       time.Duration(j.SecondsLeft * float64(time.Second)), HasLeft: j.SecondsLeft > 0, Phase: j.Phase,
 	}
 	if j.Steps == 0 { // the chain counts rounds only
 		u.Step, u.MaxSteps = j.Round, j.Rounds

@@ -21,7 +21,8 @@ import (
 	protocol "github.com/starling-network/starling/protocol/run"
 )
 
-// ledger is a chain of one validator in this process, whose governance decides within seconds, and folders of its accounts.
+// ledger is a chain of one validator in this process, whose governance decides within seconds, and folders of its
+// accounts.
 type ledger struct {
 	t       *testing.T
 	dir     string
@@ -44,14 +45,17 @@ func startLedger(t *testing.T, names ...string) *ledger {
 	}
 	doc, err := chain.Genesis("ledger", time.Now(), []chain.Keys{keys}, accounts)
 	l.must(err)
-	for before, after := range map[string]string{`"voting_period":"172800s"`: `"voting_period":"2s"`, `"expedited_voting_period":"86400s"`: `"expedited_voting_period":"1s"`} {
+	for before, after := range map[string]string{`"voting_period":"172800s"`: `"voting_period":"2s"`,
+		`"expedited_voting_period":"86400s"`: `"expedited_voting_period":"1s"`} {
 		if !bytes.Contains(doc.AppState, []byte(before)) {
 			t.Fatalf("the genesis has no %s", before)
 		}
 		doc.AppState = bytes.Replace(doc.AppState, []byte(before), []byte(after), 1)
 	}
 	rpc := fmt.Sprintf("127.0.0.1:%d", freePorts(t))
-	v, err := chain.Start(t.Context(), chain.Config{Home: l.home("validator"), Referee: nowork.Open, ChainID: "ledger", BlockTime: 50 * time.Millisecond, Genesis: doc, RPC: rpc, Log: t.Output()})
+	v, err := chain.Start(t.Context(),
+		chain.Config{Home: l.home("validator"), Referee: nowork.Open, ChainID: "ledger", BlockTime: 50 * time.Millisecond,
+			Genesis: doc, RPC: rpc, Log: t.Output()})
 	l.must(err)
 	t.Cleanup(func() { v.Stop() })
 	l.network = "http://" + rpc
@@ -110,8 +114,8 @@ func (l *ledger) as(name string, args ...string) []string {
 	return append(args, "--home", l.home(name), "--network", l.network)
 }
 
-// What the chain can do people can ask for: they change its parameters, offer by the hour and for others, own models, and see why
-// each of them got what.
+// What the chain can do people can ask for: they change its parameters, offer by the hour and for others, own models,
+// and see why each of them got what.
 func TestLedgerCommands(t *testing.T) {
 	l := startLedger(t, "consumer", "worker", "pool")
 	l.governs()
@@ -124,45 +128,48 @@ func TestLedgerCommands(t *testing.T) {
 // governs makes epochs of ten blocks, by a proposal from a file.
 func (l *ledger) governs() {
 	on := []string{"--network", l.network}
-	draft := l.says(`"epoch_blocks": "3600"`, append(on, "gov", "params", "registry")...)
+	draft := l.says(`"epoch_blocks": "3600"`, append(on, "network", "gov", "params", "registry")...)
 	for _, module := range client.Governed() {
-		l.says("MsgUpdateParams", append(on, "gov", "params", module)...)
+		l.says("MsgUpdateParams", append(on, "network", "gov", "params", module)...)
 	}
-	l.refuses(2, "there is no module", append(on, "gov", "params", "weather")...)
+	l.refuses(2, "there is no module", append(on, "network", "gov", "params", "weather")...)
 	file := filepath.Join(l.dir, "epochs.json")
-	draft = strings.NewReplacer(`"epoch_blocks": "3600"`, `"epoch_blocks": "10"`, `"beat_blocks": "15"`, `"beat_blocks": "5"`).Replace(draft)
+	draft = strings.NewReplacer(`"epoch_blocks": "3600"`, `"epoch_blocks": "10"`, `"beat_blocks": "15"`,
+		`"beat_blocks": "5"`).Replace(draft)
 	l.must(os.WriteFile(file, []byte(draft), 0o600))
-	l.says("gas", l.as("consumer", "gov", "propose", file, "--dry-run")...)
-	l.refuses(3, "NOT_FOUND", append(on, "gov", "show", "1")...) // nothing was proposed
-	l.says("1\n", l.as("consumer", "gov", "propose", file, "--deposit", "4", "-o", "name")...)
-	l.says("deposit", append(on, "gov", "list")...)
-	l.refuses(2, "unknown flag: --dry-run", l.as("worker", "gov", "deposit", "1", "6", "--dry-run")...)
-	l.says("are deposited", l.as("worker", "gov", "deposit", "1", "6")...)
-	l.says("the network would take it", l.as("validator", "gov", "vote", "1", "yes", "--dry-run")...)
-	l.says("voted yes", l.as("validator", "gov", "vote", "1", "yes")...)
-	l.says(`"yes":"100000000"`, append(on, "gov", "show", "1", "-o", "json")...)
-	l.refuses(2, "no vote", l.as("validator", "gov", "vote", "1", "perhaps")...)
+	l.says("gas", l.as("consumer", "network", "gov", "propose", file, "--dry-run")...)
+	l.refuses(3, "NOT_FOUND", append(on, "network", "gov", "show", "1")...) // nothing was proposed
+	l.says("1\n", l.as("consumer", "network", "gov", "propose", file, "--deposit", "4", "-o", "name")...)
+	l.says("deposit", append(on, "network", "gov", "list")...)
+	l.refuses(2, "unknown flag: --dry-run", l.as("worker", "network", "gov", "deposit", "1", "6", "--dry-run")...)
+	l.says("are deposited", l.as("worker", "network", "gov", "deposit", "1", "6")...)
+	l.says("the network would take it", l.as("validator", "network", "gov", "vote", "1", "yes", "--dry-run")...)
+	l.says("voted yes", l.as("validator", "network", "gov", "vote", "1", "yes")...)
+	l.says(`"yes":"100000000"`, append(on, "network", "gov", "show", "1", "-o", "json")...)
+	l.refuses(2, "no vote", l.as("validator", "network", "gov", "vote", "1", "perhaps")...)
 	l.must(os.WriteFile(file, []byte(strings.ReplaceAll(draft, client.Governance(), l.clients["pool"].Address())), 0o600))
-	l.refuses(2, "PROPOSAL_INVALID", l.as("consumer", "gov", "propose", file)...)
+	l.refuses(2, "PROPOSAL_INVALID", l.as("consumer", "network", "gov", "propose", file)...)
 	l.blocks(func(ctx context.Context) bool {
 		p, err := l.clients["consumer"].RegistryParams(ctx)
 		l.must(err)
 		return p.EpochBlocks == 10
 	})
-	l.says("passed", append(on, "gov", "show", "1")...)
+	l.says("passed", append(on, "network", "gov", "show", "1")...)
 }
 
 func (l *ledger) offers() {
 	w := l.clients["worker"]
 	l.must(w.Register(l.t.Context(), registry.Participant{
-		Roles: []protocol.Role{protocol.Worker}, PeerID: "peer", Stake: 10_000_000, Tier: registry.Bronze, Pool: l.clients["pool"].Address(),
+		Roles: []protocol.Role{protocol.Worker}, PeerID: "peer", Stake: 10_000_000, Tier: registry.Bronze,
+		Pool:     l.clients["pool"].Address(),
 		Hardware: registry.Hardware{Memory: 4096, Upload: 5000},
 	}))
 	l.refuses(1, "measure", l.as("worker", "market", "offer", "--hourly", "0.4")...)
 	l.says("700", l.as("worker", "market", "offer", "--price", "700")...)
 	l.refuses(2, "one of them is the price", l.as("worker", "market", "offer", "--price", "700", "--hourly", "1")...)
 	l.says("nothing of it can be matched", l.as("worker", "market", "offer", "--slots", "0")...)
-	l.must(l.clients["pool"].Register(l.t.Context(), registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: "pool", Stake: 1_000_000}))
+	l.must(l.clients["pool"].Register(l.t.Context(),
+		registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: "pool", Stake: 1_000_000}))
 	l.says(w.Address(), l.as("pool", "market", "offer", "--pool", "--price", "300", "--slots", "2", "-o", "name")...)
 	l.says("300", "market", "offers", "--network", l.network)
 }
@@ -174,7 +181,8 @@ func (l *ledger) trains() {
 	l.must(c.Order(ctx, market.Order{
 		ID: "job", Budget: 10_000_000, PriceCap: 1000, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, SharesPPM: 600_000,
 		Terms: protocol.Terms{
-			Job: "job", Spec: d, SpecCID: "spec", Genesis: protocol.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 1, Segments: 2, UnitFlops: 1e15,
+			Job: "job", Spec: d, SpecCID: "spec", Genesis: protocol.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 1,
+			Segments: 2, UnitFlops: 1e15,
 			Deadlines: protocol.Deadlines{Train: 500, Audit: 500, Attest: 500, Challenge: 1}, Window: 1,
 		},
 	}, nil))
@@ -185,7 +193,9 @@ func (l *ledger) trains() {
 			return false
 		case len(s.Work(w.Address())) > 0:
 			u := s.Work(w.Address())[0]
-			l.must(w.Commit(ctx, "job", s.Round, u.Index, u.Attempt, protocol.Commitment{Segments: []canon.Digest{d, d, d}[:s.Terms.Segments+1], Update: d, UpdateCID: "update", Bytes: 1, Hidden: d}))
+			l.must(w.Commit(ctx, "job", u.ID(s.Round),
+				protocol.Commitment{Segments: []canon.Digest{d, d, d}[:s.Terms.Segments+1], Update: d, UpdateCID: "update",
+					Bytes: 1, Hidden: d}))
 		case s.Phase == protocol.Attest && len(s.Votes) == 0:
 			l.must(w.Attest(ctx, s.Attestation(protocol.Checkpoint{Round: s.Round + 1, Root: d, CID: "checkpoint"})))
 		}
@@ -198,7 +208,8 @@ func (l *ledger) owns() {
 	worker, consumer := l.clients["worker"].Address(), l.clients["consumer"].Address()
 	var o owned
 	l.must(json.Unmarshal([]byte(l.says(worker, append(on, "model", "shares", "job", "-o", "json")...)), &o))
-	if len(o.Holders) != 2 || o.Holders[0] != (holder{worker, 600_000, 0}) || o.Holders[1] != (holder{consumer, 400_000, 0}) {
+	if len(o.Holders) != 2 || o.Holders[0] != (holder{worker, 600_000, 0}) ||
+		o.Holders[1] != (holder{consumer, 400_000, 0}) {
 		l.t.Fatalf("%+v", o)
 	}
 	l.refuses(3, "no such thing: reward: nobody holds shares of such a model\n", append(on, "model", "shares", "other")...)
@@ -214,8 +225,9 @@ func (l *ledger) owns() {
 func (l *ledger) explains() {
 	on := []string{"--network", l.network}
 	worker := l.clients["worker"].Address()
-	l.says("1800000 uzen from before the number of shares last changed + 500000 shares x 2 uzen that each earned since = 2800000 uzen", append(on, "explain", "0", "--job", "model/job")...)
-	l.says("floating-point operations x 300 uzen", append(on, "explain", "0", "--job", "job")...)
+	l.says("1.80 ZEN from before the number of shares last changed + 500000 shares x 0.000002 ZEN that each earned "+
+		"since = 2.80 ZEN", append(on, "explain", "0", "--job", "model/job")...)
+	l.says("floating-point operations x 0.0003 ZEN", append(on, "explain", "0", "--job", "job")...)
 	var epoch string
 	l.blocks(func(ctx context.Context) bool { // until one that began with the worker's commitment is over
 		all, err := l.clients["worker"].Rewarded(ctx, worker)

@@ -14,20 +14,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/startup"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/provider"
 )
 
 func main() {
 	startup.Done()
-	node.MakeRoom()
+	provider.SetMaxProcs()
 	os.Exit(run(untilInterrupted(), os.Args[1:]))
 }
 
-// untilInterrupted is done with the first Ctrl-C or SIGTERM. Nobody waits for the second, which so ends the process at once,
-// whatever it is doing.
+// untilInterrupted is done with the first Ctrl-C or SIGTERM. Nobody waits for the second, which so ends the process at
+// once, whatever it is doing.
 func untilInterrupted() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -77,8 +79,8 @@ func (c *cli) root() *cobra.Command {
 reproducible bit for bit: work is sampled and done again, a disagreement is narrowed down to
 one tile of one operator that the chain recomputes, liars lose their stake, and pay follows verified work.`,
 		Example: `  starling train examples/quickstart.yaml
-  starling verify out/quickstart
-  starling generate out/quickstart --prompt "func " --tokens 100`,
+  starling job verify out/quickstart
+  starling model generate out/quickstart --prompt "func " --tokens 100`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -86,6 +88,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 			return usage(cmd, fmt.Errorf("there is no command %q%s", args[0], didYouMean(cmd.SuggestionsFor(args[0]))))
 		},
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:                    binaryVersion(),
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
@@ -94,15 +97,23 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	f := root.PersistentFlags()
 	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	f.StringVar(&c.passphrase, "passphrase-file", os.Getenv(variablePassphrase), "file whose first line is the passphrase of encrypted keys (default: $"+variablePassphrase+", or ask)")
+	f.StringVar(&c.passphrase, "passphrase-file", os.Getenv(passphrase.Variable),
+		"file whose first line is the passphrase of encrypted keys (default: $"+passphrase.Variable+", or ask)")
 	f.Lookup("passphrase-file").DefValue = ""
-	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.verifier(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.gov(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
+	root.AddCommand(
+		c.train(), c.sim(), c.job(), c.data(), c.model(), c.web(),
+		c.worker(), c.verifier(), c.market(), c.account(),
+		c.validator(), c.network(), c.dev(root),
+		c.bench(), c.doctor(), c.version(),
+	)
+	addMoved(c, root)
+	manual.Install(root)
 	complete(root)
 	return root
 }
 
-// formIn is the form that arguments ask for where a flag before -o cannot be understood, so that a program that asks for JSON
-// gets errors as JSON; otherwise or.
+// formIn is the form that arguments ask for where a flag before -o cannot be understood, so that a program that asks
+// for JSON gets errors as JSON; otherwise or.
 func formIn(args []string, or terminal.Form) terminal.Form {
 	f := (&cobra.Command{}).Flags()
 	f.ParseErrorsAllowlist.UnknownFlags = true
@@ -123,7 +134,7 @@ func (c *cli) prepare(cmd *cobra.Command) error {
 	if c.form == terminal.Name && cmd.Annotations[answerKind] == figures[answerKind] {
 		return terminal.Nameless("what " + cmd.CommandPath() + " finds") // before it takes minutes to find it
 	}
-	passphrases(c.passphrase)
+	passphrase.From(c.passphrase)
 	if err := kernel.Select(os.Getenv("STARLING_KERNELS")); err != nil {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "KERNELS_UNAVAILABLE", What: "STARLING_KERNELS names kernels that cannot run here", Why: err.Error(),
@@ -149,20 +160,31 @@ func didYouMean(names []string) string {
 // exactly is cobra.ExactArgs with our errors.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != len(names) {
-			return usage(cmd, fmt.Errorf("%d arguments given, wanted: %s", len(args), strings.Join(names, " ")))
+		switch {
+		case len(args) == len(names):
+			return nil
+		case len(names) == 0 && cmd.HasAvailableSubCommands():
+			cmd.SuggestionsMinimumDistance = cmd.Root().SuggestionsMinimumDistance
+			return usage(cmd, fmt.Errorf("there is no command %q of %s%s", args[0], cmd.CommandPath(),
+				didYouMean(cmd.SuggestionsFor(args[0]))))
+		case len(names) == 0:
+			return usage(cmd, fmt.Errorf("%q is given, and %s takes no argument", args[0], cmd.CommandPath()))
 		}
-		return nil
+		given := terminal.Counted(len(args), "argument")
+		return usage(cmd, fmt.Errorf("%s given, wanted %s", given, strings.Join(names, " ")))
 	}
 }
 
-func exitCodes() *cobra.Command {
-	var b strings.Builder
-	b.WriteString("Exit codes. A code that is not in the list is a failure.\n\n")
-	for _, e := range terminal.ExitCodes {
-		fmt.Fprintf(&b, "  %3d  %s\n", e.Code, e.Text)
+func exitCodes(c *cli) *cobra.Command {
+	return &cobra.Command{Use: "exit-codes", Short: "Show the exit codes of every command", Long: terminal.ExitCodesText(),
+		Example: "  starling dev exit-codes -o json", Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !c.form.Machine() {
+				return cmd.Help()
+			}
+			return c.form.Print(os.Stdout, terminal.ExitCodesAnswer())
+		},
 	}
-	return &cobra.Command{Use: "exit-codes", Short: "The exit codes of every command", Long: b.String()}
 }
 
 // interrupted turns the error of a cancelled context into the answer to Ctrl-C.

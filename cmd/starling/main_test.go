@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/rundir"
 )
 
 // The test binary is the program itself when this variable is set, so that the tests run real processes.
@@ -61,7 +61,8 @@ func writeJob(t *testing.T, extra string) string {
 	for i := range 1500 {
 		fmt.Fprintf(&text, "{\"text\": \"number %d follows %d and so on\"}\n", i+1, i)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(jobText+extra), 0o644), os.WriteFile(filepath.Join(dir, "text.jsonl"), []byte(text.String()), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(jobText+extra), 0o644),
+		os.WriteFile(filepath.Join(dir, "text.jsonl"), []byte(text.String()), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "job.yaml")
@@ -80,7 +81,7 @@ training: {max_steps: 16, global_batch_size: 6, learning_rate: 1.0e-2}
 strategy: {sync_steps: 4, workers: 3}
 `
 
-func summary(t *testing.T, stdout string) (s node.Summary) {
+func summary(t *testing.T, stdout string) (s rundir.Summary) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil || strings.Count(stdout, "\n") != 1 {
 		t.Fatalf("standard output is not one line of JSON: %v\n%s", err, stdout)
@@ -146,23 +147,27 @@ func TestKilledRunResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	if code, _, stderr := starling(t, "train", job, "--dir", killed, "--no-input"); code != 5 || !strings.Contains(stderr, "--resume") {
+	if code, _, stderr := starling(t, "train", job, "--dir", killed, "--no-input"); code != 5 ||
+		!strings.Contains(stderr, "--resume") {
 		t.Errorf("an unfinished run, without --resume: exit %d\n%s", code, stderr)
 	}
 	code, stdout, stderr = starling(t, "train", job, "--dir", killed, "--resume", "-o", "json")
 	if code != 0 {
 		t.Fatalf("resume: exit %d\n%s", code, stderr)
 	}
-	if s := summary(t, stdout); s.StateRoot != whole.StateRoot || s.Rounds != whole.Rounds || s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
+	if s := summary(t, stdout); s.StateRoot != whole.StateRoot || s.Rounds != whole.Rounds ||
+		s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
 		t.Errorf("resumed: %+v\nundisturbed: %+v", s, whole)
 	}
 	if info, err := os.Stat(filepath.Join(killed, "model.gguf")); err != nil || info.Size() == 0 {
 		t.Errorf("no GGUF file: %v", err)
 	}
-	if code, stdout, stderr := starling(t, "verify", killed, "-o", "json"); code != 0 || !strings.Contains(stdout, whole.StateRoot.String()) {
+	if code, stdout, stderr := starling(t, "job", "verify", killed, "-o",
+		"json"); code != 0 || !strings.Contains(stdout, whole.StateRoot.String()) {
 		t.Errorf("verify: exit %d\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, _ := starling(t, "generate", killed, "--prompt", "number 7", "--tokens", "8", "--seed", "3", "-o", "json"); code != 0 || !strings.Contains(stdout, `"prompt":"number 7"`) {
+	if code, stdout, _ := starling(t, "model", "generate", killed, "--prompt", "number 7", "--tokens", "8",
+		"--seed", "3", "-o", "json"); code != 0 || !strings.Contains(stdout, `"prompt":"number 7"`) {
 		t.Errorf("generate: exit %d\n%s", code, stdout)
 	}
 }
@@ -178,7 +183,7 @@ func TestInterruptStopsCleanly(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit %d after Ctrl-C", code)
 	}
-	if err := node.Probe(dir); !errors.Is(err, node.ErrUnfinished) {
+	if err := rundir.Probe(dir); !errors.Is(err, rundir.ErrUnfinished) {
 		t.Errorf("%v", err)
 	}
 }
@@ -229,18 +234,23 @@ func TestErrors(t *testing.T) {
 		"no argument":     {[]string{"train"}, 2, []string{"JOB.yaml"}},
 		"unknown flag":    {[]string{"train", job, "--worker", "3"}, 2, []string{"USAGE"}},
 		"unknown command": {[]string{"trian"}, 2, []string{"train"}},
-		"not a run":       {[]string{"verify", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
-		"explain nothing": {[]string{"explain", "--out", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
-		"explain damage":  {[]string{"explain", "--out", damaged}, 3, []string{"receipts.jsonl: record 1", "RUN_DAMAGED"}},
-		"explain where":   {[]string{"explain", "7"}, 2, []string{"--out"}},
-		"not a model":     {[]string{"generate", t.TempDir()}, 3, []string{"MODEL_UNREADABLE"}},
-		"a file, no run":  {[]string{"verify", filepath.Join(dir, "empty.txt")}, 3, []string{"NOT_A_RUN"}},
-		"hostile parquet": {[]string{"train", with(data, `{path: "`+dir+`/data.parquet", format: parquet}`)}, 2, []string{"data.parquet", "footer", "JOB_NO_DATA"}},
-		"empty data":      {[]string{"train", with(data, `{path: "`+dir+`/empty.txt", format: text}`)}, 2, []string{"job.yaml:6:", "no text", "JOB_BAD_VALUE"}},
-		"long sequence":   {[]string{"train", with("sequence_len: 16", "sequence_len: 17")}, 2, []string{"job.yaml:9:", "17 tokens against 16", "JOB_BAD_VALUE"}},
-		"hostile weights": {[]string{"train", with(model, " {base_model: "+dir+", tokenizer: byte-level}\n")}, 2, []string{"job.yaml:3:", "model.safetensors", "JOB_BAD_VALUE"}},
-		"stale plan":      {[]string{"train", job, "--plan", "job-0"}, 5, []string{"PLAN_STALE", "--dry-run"}},
-		"output":          {[]string{"version", "-o", "xml"}, 2, []string{"xml"}},
+		"not a run":       {[]string{"job", "verify", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
+		"explain nothing": {[]string{"job", "explain", "--out", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
+		"explain damage": {[]string{"job", "explain", "--out", damaged}, 3, []string{"receipts.jsonl: record 1",
+			"RUN_DAMAGED"}},
+		"explain where":  {[]string{"job", "explain", "7"}, 2, []string{"--out"}},
+		"not a model":    {[]string{"model", "generate", t.TempDir()}, 3, []string{"MODEL_UNREADABLE"}},
+		"a file, no run": {[]string{"job", "verify", filepath.Join(dir, "empty.txt")}, 3, []string{"NOT_A_RUN"}},
+		"hostile parquet": {[]string{"train", with(data, `{path: "`+dir+`/data.parquet", format: parquet}`)}, 2,
+			[]string{"data.parquet", "footer", "JOB_NO_DATA"}},
+		"empty data": {[]string{"train", with(data, `{path: "`+dir+`/empty.txt", format: text}`)}, 2,
+			[]string{"job.yaml:6:", "no text", "JOB_BAD_VALUE"}},
+		"long sequence": {[]string{"train", with("sequence_len: 16", "sequence_len: 17")}, 2,
+			[]string{"job.yaml:9:", "17 tokens against 16", "JOB_BAD_VALUE"}},
+		"hostile weights": {[]string{"train", with(model, " {base_model: "+dir+", tokenizer: byte-level}\n")}, 2,
+			[]string{"job.yaml:3:", "model.safetensors", "JOB_BAD_VALUE"}},
+		"stale plan": {[]string{"train", job, "--plan", "job-0"}, 5, []string{"PLAN_STALE", "--dry-run"}},
+		"output":     {[]string{"version", "-o", "xml"}, 2, []string{"xml"}},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		args := c.args
@@ -260,7 +270,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: something was started", name)
 		}
 	}
-	for _, args := range [][]string{{"train", typo, "-o", "json"}, {"status", "--bogus", "-o", "json"}, {"-xo", "--bogus", "--output=jsonl"}} {
+	for _, args := range [][]string{{"train", typo, "-o", "json"}, {"status", "--bogus", "-o", "json"},
+		{"-xo", "--bogus", "--output=jsonl"}} {
 		if _, _, stderr := starling(t, args...); !json.Valid([]byte(stderr)) {
 			t.Errorf("%v: the error is not JSON: %s", args, stderr)
 		}
@@ -283,6 +294,9 @@ func everyCommand(c *cobra.Command, visit func(*cobra.Command)) {
 		everyCommand(sub, visit)
 	}
 }
+
+// isHidden reports whether help shows neither a command nor what it is part of.
+func isHidden(c *cobra.Command) bool { return c.Hidden || c.HasParent() && isHidden(c.Parent()) }
 
 // isTopic reports whether a command is a text to read and does nothing.
 func isTopic(c *cobra.Command) bool { return !c.Runnable() }

@@ -18,14 +18,15 @@ func man(root *cobra.Command) *cobra.Command {
 		Short: "Write the manual pages of all commands",
 		Long: `Write a manual page (troff) for every command to a folder, which is made if it is missing. They say what --help
 says.`,
-		Example: `  starling man ~/.local/share/man/man1
+		Example: `  starling dev man ~/.local/share/man/man1
   man starling-train`,
 		Args: exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("cannot write manual pages: %w", err)
 			}
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Date: &manDate, Source: "starling", Manual: "Starling"}, args[0])
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Date: &manDate, Source: "starling", Manual: "Starling"},
+				args[0])
 		},
 	}
 }

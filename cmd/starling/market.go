@@ -12,13 +12,14 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/protocol/market"
 )
 
 func (c *cli) market() *cobra.Command {
-	return group("market", "See what is offered and asked on a network, and offer", `See the offers and the open orders of a network, what would become of a job there, and offer work. docs/market.md says how
-they are matched and what is paid.`, c.marketQuote(), c.marketOffer(), c.marketPrice(), c.marketOffers(), c.marketOrders(), c.marketNodes())
+	return group("market", "See what is offered and asked on a network, and offer", `See the offers and the open orders of
+a network, what would become of a job there, and offer work. docs/market.md says how they are matched and what is paid.`, c.marketQuote(), c.marketOffer(), c.marketPrice(), c.marketOffers(), c.marketOrders(), c.marketNodes())
 }
 
 func networkFlag(cmd *cobra.Command, network *string) {
@@ -27,7 +28,8 @@ func networkFlag(cmd *cobra.Command, network *string) {
 
 func wantNetwork(cmd *cobra.Command, network string) error {
 	if network == "" {
-		return usage(cmd, errors.New("--network is needed: the HTTP interface of a validator, such as http://127.0.0.1:26601"))
+		return usage(cmd, errors.New("--network is needed: the HTTP interface of a validator, such as "+
+			"http://127.0.0.1:26601"))
 	}
 	return nil
 }
@@ -58,7 +60,7 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 			if err != nil {
 				return terminal.WithExit(err, terminal.ExitUsage)
 			}
-			q, err := node.QuoteJob(cmd.Context(), j, network)
+			q, err := plan.QuoteJob(cmd.Context(), j, network)
 			if err != nil {
 				return trainError(err)
 			}
@@ -76,47 +78,72 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 }
 
 // placed is the error of a job that would not begin on a network now.
-func placed(q *node.Quote) error {
+func placed(q *plan.Quote) error {
 	switch {
 	case q == nil || q.Matched:
 		return nil
 	case q.Why == market.BudgetTooSmall:
 		return terminal.WithExit(&terminal.Problem{
-			Code: "BUDGET_TOO_SMALL", What: "the job would wait on this network", Why: whyWaits[q.Why], Fix: "raise budget.max_cost or train fewer steps",
+			Code: "BUDGET_TOO_SMALL", What: "the job would wait on this network", Why: q.Why.Text(),
+			Fix: "raise budget.max_cost or train fewer steps",
 		}, terminal.ExitFunds)
 	}
 	return terminal.WithExit(&terminal.Problem{
-		Code: "NO_PLACEMENT", What: "the job would wait on this network", Why: whyWaits[q.Why], Fix: "ask for less in resources, strategy.workers or budget, as the offers that are not taken say, or wait for others",
+		Code: "NO_PLACEMENT", What: "the job would wait on this network", Why: waiting(q),
+		Fix: "ask for less in resources, strategy.workers or budget, as the offers that are not taken say, or wait for " +
+			"others",
 	}, terminal.ExitNoCapacity)
 }
 
-func printQuote(q *node.Quote) error {
+// waiting says why a job would wait, with how many offers fit of those that are needed.
+func waiting(q *plan.Quote) string {
+	fit := len(q.Members)
+	for _, o := range q.Others {
+		if o.Text == "" {
+			fit++
+		}
+	}
+	return fmt.Sprintf("%s: %d of %d that it takes fit", q.Why.Text(), fit, q.Wanted)
+}
+
+func printQuote(q *plan.Quote) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	if q.Matched {
-		fmt.Fprintf(w, "price\t%s ZEN, and %s at most, of a budget of %s\n", terminal.Zen(q.Likely), terminal.Zen(q.Whole), terminal.Zen(q.Budget))
+		fmt.Fprintf(w, "price\t%s ZEN, and %s at most, of a budget of %s\n", terminal.Zen(q.Likely), terminal.Zen(q.Whole),
+			terminal.Zen(q.Budget))
 		took := "unknown: a machine was never measured"
 		if q.Seconds > 0 {
 			took = (time.Duration(q.Seconds) * time.Second).String()
 		}
 		fmt.Fprintf(w, "training\t%s\n", took)
-		fmt.Fprintf(w, "paid\t%d uzen for 10^15 operations to every worker, %d to every verifier, as one beacon draws them\n", q.Work, q.Audit)
+		fmt.Fprintf(w, "paid\t%s ZEN per PFLOP (10^15 operations) to every worker, %s to every verifier, as one beacon "+
+			"draws them\n", terminal.Zen(q.Work), terminal.Zen(q.Audit))
 	} else {
-		fmt.Fprintf(w, "waits\t%s\n", whyWaits[q.Why])
+		fmt.Fprintf(w, "waits\t%s\n", waiting(q))
 	}
 	for _, m := range q.Members {
-		fmt.Fprintf(w, "%s\t%s\t%d uzen\tdrawn with a chance of %.0f %%\n", m.Role, m.ID, m.Price, 100*m.Odds)
+		fmt.Fprintf(w, "%s\t%s\t%s ZEN\tdrawn with a chance of %.0f %%\n", m.Role, m.ID, terminal.Zen(m.Price), 100*m.Odds)
 	}
 	for _, o := range q.Others {
-		fmt.Fprintf(w, "%s\t%s\t%d uzen\tnot drawn: %s\n", o.Role, o.ID, o.Price, o.Text)
+		fmt.Fprintf(w, "%s\t%s\t%s ZEN\t%s\n", o.Role, o.ID, terminal.Zen(o.Price), unfit(o.Text))
 	}
 	return w.Flush()
 }
 
-// whyWaits says why an order is not matched.
-var whyWaits = map[market.Reason]string{
-	market.TooFewWorkers: "too few workers offer", market.TooFewVerifiers: "too few verifiers offer",
-	market.ConditionsUnmet: "too few offers keep the conditions", market.TooFewDomains: "those that keep the conditions are in too few failure domains",
-	market.PriceAboveCap: "too few ask at most the cap", market.BudgetTooSmall: "the budget does not cover a round",
+// unfit says why an offer cannot be drawn.
+func unfit(why string) string {
+	if why == "" {
+		return "fits; the order waits for others"
+	}
+	return "not drawn: " + why
+}
+
+// seats is how many workers an order asks for.
+func seats(least, most uint32) string {
+	if least == most {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
 }
 
 // devices are accelerators in words, as starling worker up takes them.
@@ -128,21 +155,25 @@ func devices(n uint32, model string) string {
 }
 
 func (c *cli) marketOffers() *cobra.Command {
-	return netCommand(c, "offers", "List the offers, with what is known of who makes them", `List the offers of a network as they are matched: those of pools one for each member, with the class, place and
-tier of who makes them, and the slots that are left.
+	return netCommand(c, "offers", "List the offers, with what is known of who makes them", `List the offers of a network
+as they are matched: those of pools one for each member, with the class, place and tier of who makes them, and the
+slots that are left.
 
 With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","disk_mib","cpus",
 "accelerators","accelerator_model","audits_passed","region","jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`, `  starling market offers --network http://127.0.0.1:26601`,
 		"offers", func(ctx context.Context, t *target) ([]offered, error) {
-			lots, err := node.MarketOffers(ctx, t.network)
+			lots, err := inspect.MarketOffers(ctx, t.network)
 			return offersOf(lots), err
 		},
 		func(o offered) string { return o.ID },
 		[]string{"ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
-			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT"},
+			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED",
+			"+COVER", "+SINCE HEIGHT"},
 		func(o offered) []any {
-			return []any{o.ID, o.Role, o.Price, amount(market.Hourly(o.Price, o.Rate)), o.Slots, o.Class, o.Tier, o.Region, o.Jurisdiction, unit(o.Memory, "MiB"),
-				gigaflops(o.Rate), o.Cores, devices(o.Devices, o.Model), unit(o.Disk, "MiB"), o.Passed, unit(o.Upload, "kbit/s"), unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
+			return []any{o.ID, o.Role, o.Price, amount(market.Hourly(o.Price, o.Rate)), o.Slots, o.Class, o.Tier, o.Region,
+				o.Jurisdiction, unit(o.Memory, "MiB"),
+				gigaflops(o.Rate), o.Cores, devices(o.Devices, o.Model), unit(o.Disk, "MiB"), o.Passed, unit(o.Upload, "kbit/s"),
+				unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
 		})
 }
 
@@ -160,17 +191,20 @@ func gigaflops(rate uint64) string {
 }
 
 func (c *cli) marketOrders() *cobra.Command {
-	return netCommand(c, "orders", "List the open orders, and why each waits", `List the orders of a network that are not matched yet, and why each waits.
+	return netCommand(c, "orders", "List the open orders, and why each waits", `List the orders of a network that are not
+matched yet, and why each waits.
 
 With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","most_workers","verifiers","since",
 "expires","why"}]}.`, `  starling market orders --network http://127.0.0.1:26601`,
 		"orders", func(ctx context.Context, t *target) ([]ordered, error) {
-			orders, err := node.MarketOrders(ctx, t.network)
+			orders, err := inspect.MarketOrders(ctx, t.network)
 			return ordersOf(orders), err
 		},
 		func(o ordered) string { return o.Job },
-		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER"},
+		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT", "+UNTIL HEIGHT",
+			"+CONSUMER"},
 		func(o ordered) []any {
-			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, fmt.Sprintf("%d to %d", o.Workers, o.Most), whyWaits[market.Reason(o.Why)], o.Verifiers, o.Since, whole(o.Expires), o.Consumer}
+			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, seats(o.Workers, o.Most),
+				market.Reason(o.Why).Text(), o.Verifiers, o.Since, whole(o.Expires), o.Consumer}
 		})
 }

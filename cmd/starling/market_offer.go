@@ -10,21 +10,22 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/market"
 )
 
 func (c *cli) marketOffer() *cobra.Command {
 	var t target
-	var o node.Offered
+	var o inspect.OfferSpec
 	var role, hourly string
 	cmd := &cobra.Command{
 		Use:   "offer --home DIR --price UZEN|--hourly ZEN",
 		Short: "Offer work, by the operation, by the hour, or for a pool",
-		Long: `Offer the work of the account of a folder, in place of its offer before: at a price in uzen for 10^15 floating-point
-operations, or in ZEN for an hour of its machine, which the chain translates at the rate that was measured. With --pool the
-offer is for every worker that named the account (starling worker up --pool) and has no offer of its own; the account needs no
-machine. --slots 0 withdraws the offer. starling worker up makes its own offer again when it starts.
+		Long: `Offer the work of the account of a folder, in place of its offer before: at a price in uzen for 10^15
+floating-point operations, or in ZEN for an hour of its machine, which the chain translates at the rate that was
+measured. With --pool the offer is for every worker that named the account (starling worker up --pool) and has no offer
+of its own; the account needs no machine. --slots 0 withdraws the offer. starling worker up makes its own offer again
+when it starts.
 
 With -o json: {"offers":[as of starling market offers, of this account or its pool]}.`,
 		Example: `  starling market offer --home net/worker-0 --hourly 0.4
@@ -51,7 +52,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 			}
 			var mine []market.Lot
 			err = t.act(cmd, "the folder of the account that offers", func(ctx context.Context, cl *client.Client) (err error) {
-				mine, err = node.Offer(ctx, cl, o)
+				mine, err = inspect.Offer(ctx, cl, o)
 				return err
 			})
 			if err != nil {

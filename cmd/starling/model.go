@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -19,7 +20,7 @@ import (
 func (c *cli) model() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
-		Short: "List, fetch, export, serve, measure and describe trained models",
+		Short: "List, fetch, export, serve and measure trained models",
 		Long: `Work with the model in a folder: the output folder of a run, or a model in Hugging Face form
 (config.json, tokenizer.json, model.safetensors or its shards). list, pull and provenance are about the models of
 finished runs, in a folder of runs or at a server; shares, pay, claim and transfer about who owns models on a network.`,
@@ -34,30 +35,35 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.modelList(), c.modelPull(), c.modelExport(), c.modelChat(), c.modelServe(), c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow(), c.modelShares(), c.modelPay(), c.modelClaim(), c.modelTransfer())
+	cmd.AddCommand(c.generate(), c.modelList(), c.modelPull(), c.modelExport(), c.modelChat(), c.modelServe(),
+		c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow(), c.modelShares(), c.modelPay(), c.modelClaim(),
+		c.modelTransfer())
 	return cmd
 }
 
 func (c *cli) modelServe() *cobra.Command {
 	var o serve.Options
 	var listen, tokenFile string
-	var adapters, hosts []string
+	var adapters, hosts, origins []string
 	var memory int
+	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "serve MODEL",
 		Short: "Serve a model over OpenAI's HTTP interface",
 		Long: `Serve the model in a folder by /v1/models, /v1/completions and /v1/chat/completions of OpenAI's HTTP
-interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when
---waiting wait, more are refused with 429. The same request with the same seed gives the same text, whatever
-is written beside it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own
-over the same weights. Loaders of the Hugging Face hub pull the files of the model from the same address as
-starling/NAME.
+interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when --waiting
+wait, more are refused with 429. The same request with the same seed gives the same text, whatever is written beside
+it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own over the same weights.
+Loaders of the Hugging Face hub pull the files of the model from the same address as starling/NAME.
 
-The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every
-request must carry as "Authorization: Bearer TOKEN".
+The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every request
+must carry as "Authorization: Bearer TOKEN".
 
-A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see
-docs/serving.md.`,
+Pages in a browser may ask it if --allow-origin names their origin, or is "*". GET /health says whether it is well,
+GET /metrics what it counts, for Prometheus; every request is a line of the log, by the name that its answer has as
+X-Request-Id, unless --no-log is given.
+
+A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see docs/serving.md.`,
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
   starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
@@ -96,10 +102,14 @@ docs/serving.md.`,
 				return err
 			}
 			defer pull.Close()
-			config.Rest = pull
+			config.Rest, config.Watch, config.Health, config.Origins = pull, true, e.Health, origins
+			if !quiet {
+				config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+			}
 			l, err := net.Listen("tcp", listen)
 			if err != nil {
-				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(), Fix: "give another --listen address"}
+				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
+					Fix: "give another --listen address"}
 			}
 			base := "http://" + l.Addr().String() + "/v1"
 			if c.form.Machine() {
@@ -121,6 +131,9 @@ docs/serving.md.`,
 	f.StringVar(&listen, "listen", "127.0.0.1:8088", "address and port; port 0 takes a free one")
 	f.StringVar(&tokenFile, "token-file", "", "file with the token that requests must carry")
 	f.StringSliceVar(&hosts, "host", nil, "name that browsers may know the server by, beside localhost and addresses")
+	f.StringSliceVar(&origins, "allow-origin", nil, "origin whose pages may ask from a browser, such as "+
+		"https://chat.example, or * (repeatable)")
+	f.BoolVar(&quiet, "no-log", false, "log no requests")
 	f.StringVar(&o.Name, "name", "", "name of the model (default: that of its folder)")
 	f.StringArrayVar(&adapters, "adapter", nil, "NAME=DIR: serve an adapter of the model as the model NAME")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
@@ -136,11 +149,14 @@ func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (
 	if tokenFile != "" {
 		text, err := os.ReadFile(tokenFile)
 		if err != nil {
-			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_UNREADABLE", What: "cannot read the token", Why: err.Error(), Fix: "give a file that holds it in its first line"}, terminal.ExitAuth)
+			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_UNREADABLE", What: "cannot read the token",
+				Why: err.Error(), Fix: "give a file that holds it in its first line"}, terminal.ExitAuth)
 		}
 		config.Token, _, _ = strings.Cut(string(text), "\n")
 		if config.Token = strings.TrimSpace(config.Token); len(config.Token) < 16 {
-			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_WEAK", What: "the token of " + tokenFile + " has fewer than 16 characters", Fix: "make one, such as by `openssl rand -hex 24 > " + tokenFile + "`"}, terminal.ExitAuth)
+			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_WEAK",
+				What: "the token of " + tokenFile + " has fewer than 16 characters",
+				Fix:  "make one, such as by `openssl rand -hex 24 > " + tokenFile + "`"}, terminal.ExitAuth)
 		}
 		return config, nil
 	}
@@ -149,7 +165,8 @@ func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (
 		return config, usage(cmd, fmt.Errorf("--listen: %w", err))
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen, Why: "without a token, whoever does may use the model",
+		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen,
+			Why: "without a token, whoever does may use the model",
 			Fix: "listen on 127.0.0.1, or give --token-file"}, terminal.ExitAuth)
 	}
 	return config, nil

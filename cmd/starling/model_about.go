@@ -16,9 +16,11 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/card"
 	"github.com/starling-network/starling/node/pretrained"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/textgen"
+	"github.com/starling-network/starling/node/verify"
 )
 
 func (c *cli) modelEval() *cobra.Command {
@@ -28,9 +30,8 @@ func (c *cli) modelEval() *cobra.Command {
 		Use:   "eval MODEL",
 		Short: "Measure how well a model predicts a text", Annotations: figures,
 		Long: `Measure the mean loss of a model on the text in a file, in nats a token; its exponential, the perplexity; and
-the bits that the model needs for a byte, which compares models whatever their tokens are. The text is cut
-into windows of --window tokens, and every token but the first of the text is predicted from those before it
-in its window.
+the bits that the model needs for a byte, which compares models whatever their tokens are. The text is cut into
+windows of --window tokens, and every token but the first of the text is predicted from those before it in its window.
 
 Without --data, MODEL is the output folder of a run, and the figure is that of its training: the mean loss over
 the windows that the job holds out. The data comes from the folder's blobs.
@@ -47,9 +48,10 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 			}
 			e, err := c.evaluate(cmd, args[0], file, window, threads)
 			switch {
-			case errors.Is(err, node.ErrNotARun):
-				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`, or --data FILE"}, terminal.ExitNotFound)
-			case errors.Is(err, node.ErrModel):
+			case errors.Is(err, rundir.ErrNotARun):
+				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
+					Fix: "give the output folder of `starling train`, or --data FILE"}, terminal.ExitNotFound)
+			case errors.Is(err, textgen.ErrModel):
 				return generateError(cmd, args[0], err)
 			case err != nil:
 				return interrupted(cmd.Context(), err, "")
@@ -84,7 +86,7 @@ func (c *cli) noteIgnored(dir string, keys []string) {
 // evaluate measures a model on a file, or on what its run held out.
 func (c *cli) evaluate(cmd *cobra.Command, dir, file string, window, threads int) (*pretrained.Evaluation, error) {
 	if file == "" {
-		return node.EvaluateRun(cmd.Context(), dir, threads)
+		return verify.EvaluateRun(cmd.Context(), dir, threads)
 	}
 	m, err := pretrained.Load(dir)
 	if err != nil {
@@ -93,19 +95,20 @@ func (c *cli) evaluate(cmd *cobra.Command, dir, file string, window, threads int
 	c.noteIgnored(dir, m.Ignored)
 	text, err := readOrStdin(file)
 	if err != nil {
-		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text", Why: err.Error(), Fix: "give a file of text"}, terminal.ExitNotFound)
+		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text",
+			Why: err.Error(), Fix: "give a file of text"}, terminal.ExitNotFound)
 	}
 	return m.Evaluate(cmd.Context(), string(text), window, threads)
 }
 
 func (c *cli) modelCard() *cobra.Command {
-	var verify bool
+	var check bool
 	cmd := &cobra.Command{
 		Use:   "card OUT",
 		Short: "Write the model card of a run",
 		Long: `Write README.md into the output folder of a finished run: front matter that Hugging Face reads, and what the
 model is, its data by digest, its lineage, who trained it and what was earned, and how to check it. With
---verify the run is computed again first, as by starling verify, and the card says so. Training writes the
+--verify the run is computed again first, as by starling job verify, and the card says so. Training writes the
 card too; this writes it anew.`,
 		Example: `  starling model card out/quickstart
   starling model card out/quickstart --verify`,
@@ -113,11 +116,12 @@ card too; this writes it anew.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := card.Read(os.DirFS(args[0]))
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "cannot describe the model in " + args[0], Why: err.Error(), Fix: "give the output folder of a finished `starling train`"}, terminal.ExitNotFound)
+				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "cannot describe the model in " + args[0],
+					Why: err.Error(), Fix: "give the output folder of a finished `starling train`"}, terminal.ExitNotFound)
 			}
-			if verify {
+			if check {
 				show := c.counter("round")
-				v, err := node.Verify(cmd.Context(), args[0], node.VerifyOptions{Progress: show, Shipped: true})
+				v, err := verify.Run(cmd.Context(), args[0], verify.Options{Progress: show, Shipped: true})
 				show(0, 0)
 				if err != nil {
 					return interrupted(cmd.Context(), verifyError(err), "")
@@ -133,13 +137,13 @@ card too; this writes it anew.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, cardAnswer(path, verify))
+				return c.form.Print(os.Stdout, cardAnswer(path, check))
 			}
 			fmt.Println(path)
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&verify, "verify", false, "compute the run again first")
+	cmd.Flags().BoolVar(&check, "verify", false, "compute the run again first")
 	return cmd
 }
 
@@ -175,14 +179,16 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 				return generateError(cmd, args[0], err)
 			}
 			c.noteIgnored(args[0], m.Ignored)
-			s := shown{Architecture: m.Config.Architecture(), Parameters: m.Config.Parameters(), Context: m.Config.Context(), Vocabulary: m.Tokenizer.VocabSize()}
+			s := shown{Architecture: m.Config.Architecture(), Parameters: m.Config.Parameters(), Context: m.Config.Context(),
+				Vocabulary: m.Tokenizer.VocabSize()}
 			if s.Files, err = modelFiles(args[0]); err != nil {
 				return err
 			}
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, modelAnswer(s, args[0]))
 			}
-			fmt.Printf("%s  %s parameters, context %d, vocabulary %d\n", s.Architecture, terminal.Number(float64(s.Parameters)), s.Context, s.Vocabulary)
+			fmt.Printf("%s  %s parameters, context %d, vocabulary %d\n", s.Architecture, terminal.Number(float64(s.Parameters)),
+				s.Context, s.Vocabulary)
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, f := range s.Files {
 				fmt.Fprintf(w, "%s\t%d\tsha256:%s\n", f.Name, f.Bytes, f.SHA256)
@@ -195,7 +201,8 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 // modelFiles lists the files of a model and its adapter, with their digests.
 func modelFiles(dir string) (files []shownFile, err error) {
 	var paths []string
-	for _, pattern := range []string{"*.safetensors", "*.gguf", "config.json", "tokenizer.json", "adapter/*.safetensors", "adapter/*.json"} {
+	for _, pattern := range []string{"*.safetensors", "*.gguf", "config.json", "tokenizer.json", "adapter/*.safetensors",
+		"adapter/*.json"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return nil, err

@@ -34,12 +34,12 @@ func (c *cli) modelExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write a model as one file for llama.cpp",
-		Long: `Write the model in a folder as one GGUF file, which llama.cpp and what is built on it run: the output folder of a
-run, a model that was pulled or tuned, or a Llama in Hugging Face form. The file holds the weights, the tokenizer, the
-tokens that begin and end a text, and the chat template. --type f32 and f16 keep the weights, q8_0 and q4_0 quantise the
-matrices in blocks of 32; with q4_0 the embeddings and the head are q8_0.
+		Long: `Write the model in a folder as one GGUF file, which llama.cpp and what is built on it run: the output folder of
+a run, a model that was pulled or tuned, or a Llama in Hugging Face form. The file holds the weights, the tokenizer,
+the tokens that begin and end a text, and the chat template. --type f32 and f16 keep the weights, q8_0 and q4_0
+quantise the matrices in blocks of 32; with q4_0 the embeddings and the head are q8_0.
 
-Only models of the Llama family are written, with a tokenizer that llama.cpp has.
+Only models of the families that docs/models.md lists for it are written, with a tokenizer that llama.cpp has.
 
 With -o json: {"format","type","file","bytes"}.`,
 		Example: `  starling model export out/finetune --format gguf --type q8_0
@@ -75,18 +75,23 @@ With -o json: {"format","type","file","bytes"}.`,
 func exportGGUF(dir, file string, t gguf.Type) (size int64, err error) {
 	m, err := pretrained.Load(dir)
 	if err != nil {
-		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE", What: "cannot read the model in " + dir, Why: err.Error(), Fix: "give the folder of a model, with config.json, tokenizer.json and its safetensors"}, terminal.ExitNotFound)
+		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE", What: "cannot read the model in " + dir,
+			Why: err.Error(), Fix: "give the folder of a model, with config.json, tokenizer.json and its safetensors"},
+			terminal.ExitNotFound)
 	}
 	template, err := serve.TemplateOf(dir)
 	if err != nil {
-		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE", What: "cannot read the chat template in " + dir, Why: err.Error(), Fix: "mend or remove the file"}, terminal.ExitNotFound)
+		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE",
+			What: "cannot read the chat template in " + dir, Why: err.Error(), Fix: "correct the file, or delete it"},
+			terminal.ExitNotFound)
 	}
 	name := dir
 	if whole, err := filepath.Abs(dir); err == nil {
 		name = whole
 	}
 	unusable := func(err error) error {
-		return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot write " + file, Why: err.Error(), Fix: "see whether this user may do it, and whether the disk has room"}, terminal.ExitFailure)
+		return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot write " + file, Why: err.Error(),
+			Fix: "see whether this user may do it, and whether the disk has room"}, terminal.ExitFailure)
 	}
 	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part")
 	if err != nil {
@@ -94,10 +99,14 @@ func exportGGUF(dir, file string, t gguf.Type) (size int64, err error) {
 	}
 	defer os.Remove(f.Name()) // it is gone where all went well
 	w := bufio.NewWriterSize(f, 1<<20)
-	err = gguf.Encode(w, gguf.Model{Name: filepath.Base(name), Config: m.Config, Tensors: m.Tensors, Tokenizer: m.Tokenizer, Template: template}, t)
+	err = gguf.Encode(w, gguf.Model{Name: filepath.Base(name), Config: m.Config, Tensors: m.Tensors,
+		Tokenizer: m.Tokenizer, Template: template}, t)
 	if errors.Is(err, gguf.ErrModel) || errors.Is(err, gguf.ErrTokenizer) || errors.Is(err, gguf.ErrRange) {
 		_ = f.Close()
-		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNSUPPORTED", What: "the model has no form in GGUF as " + t.String(), Why: err.Error(), Fix: "use the folder itself, which Hugging Face libraries load; llama.cpp's converter knows more families"}, terminal.ExitFailure)
+		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNSUPPORTED",
+			What: "the model has no form in GGUF as " + t.String(), Why: err.Error(),
+			Fix: "use the folder itself, which Hugging Face libraries load; llama.cpp's converter knows more families"},
+			terminal.ExitFailure)
 	}
 	if err := errors.Join(err, w.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return 0, unusable(err)

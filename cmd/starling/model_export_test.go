@@ -43,7 +43,8 @@ func writeFile(t *testing.T, path string, text []byte) {
 	}
 }
 
-// Any folder of a Llama becomes a file for llama.cpp, of every type, with its template; what cannot is said, and leaves no file.
+// Any folder of a Llama becomes a file for llama.cpp, of every type, with its template; what cannot is said, and leaves
+// no file.
 func TestModelExport(t *testing.T) {
 	dir := llamaFolder(t)
 	last := int64(1 << 40)

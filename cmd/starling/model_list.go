@@ -44,7 +44,8 @@ With -o json: {"models":[{"id","name","state_root","eval_loss","steps","tokens",
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, terminal.Items("models", models, func(m api.Model) string { return m.ID }))
 			}
-			w := terminal.NewColumns(os.Stdout, c.form, "MODEL", "EVAL LOSS", "STEPS", "TOKENS", "ROUNDS", "SIZE", "+SIGNERS", "+STATE ROOT")
+			w := terminal.NewColumns(os.Stdout, c.form, "MODEL", "EVAL LOSS", "STEPS", "TOKENS", "ROUNDS", "SIZE", "+SIGNERS",
+				"+STATE ROOT")
 			for _, m := range models {
 				var bytes int64
 				for _, f := range m.Files {
@@ -65,8 +66,9 @@ func (c *cli) modelPull() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull JOB --to DIR",
 		Short: "Copy the model of a finished run from a server",
-		Long: `Copy the files of the model of a finished run into a folder, which starling generate, chat and serve then take: weights,
-configuration, tokenizer, card. A file that is there with the same size is left; nothing else is overwritten.
+		Long: `Copy the files of the model of a finished run into a folder, which starling model generate, chat and serve then
+take: weights, configuration, tokenizer, card. A file that is there with the same size is left; nothing else is
+overwritten.
 
 ` + jobNames + `
 
@@ -110,15 +112,17 @@ type provenance struct {
 }
 
 func (c *cli) modelProvenance() *cobra.Command {
-	return jobCommand(c, "provenance", "Say where a model comes from: its job, its lineage, who worked on it", `Say where a model comes from: the job and its data, the first and the last attested checkpoint with who signed them, who
-trained and checked it and was paid for it. starling verify computes it again.
+	return jobCommand(c, "provenance", "Say where a model comes from: its job, its lineage, who worked on it", `Say where a
+model comes from: the job and its data, the first and the last attested checkpoint with who signed them, who trained
+and checked it and was paid for it. starling job verify computes it again.
 
 With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last":{CHECKPOINT},"facts":[{"name","value"}],
-"contributors":[MEMBER],"audits":{"drawn","passed","failed"},"disputes"}.`, `  starling model provenance quickstart
+"contributors":[MEMBER],"audits":{"drawn","passed","failed","moot","missed"},"disputes"}.`, `  starling model provenance quickstart
   starling model provenance out/quickstart -o json
   starling model provenance job-7f3a --network http://127.0.0.1:26601`,
 		func(cmd *cobra.Command, a *asking, j api.Job) (p provenance, err error) {
-			p = provenance{Job: j.Job, ID: j.ID, StateRoot: j.StateRoot, Facts: append([]api.Fact{}, j.Facts...), Contributors: []api.Member{}, Audits: j.Audits, Disputes: j.Disputes}
+			p = provenance{Job: j.Job, ID: j.ID, StateRoot: j.StateRoot, Facts: append([]api.Fact{}, j.Facts...),
+				Contributors: []api.Member{}, Audits: j.Audits, Disputes: j.Disputes}
 			lineage, err := a.Lineage(cmd.Context(), j.ID)
 			if err != nil {
 				return p, err
@@ -148,7 +152,7 @@ func printProvenance(p provenance, f terminal.Form) error {
 	if p.Last != nil {
 		fmt.Fprintf(w, ", the last in %s, signed by %d", p.Last.Checkpoint, len(p.Last.Signers))
 	}
-	fmt.Fprintf(w, "\naudits\t%d drawn, %d passed, %d found a fault; %d disputes\n", p.Audits.Drawn, p.Audits.Passed, p.Audits.Failed, p.Disputes)
+	fmt.Fprintf(w, "\naudits\t%v; %d disputes\n", p.Audits, p.Disputes)
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -167,10 +171,10 @@ func (c *cli) modelChat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat MODEL",
 		Short: "Talk to a model, a line at a time",
-		Long: `Talk to the model in a folder: each line of standard input is a turn, and the model answers it as it comes, with all turns
-before in view. A conversation that outgrows the model's context forgets its first turns. It is rendered by the model's
-chat template, or as lines "User: " and "Assistant: ". The same lines with the same seed give the same answers. starling
-model serve serves a model to programs.
+		Long: `Talk to the model in a folder: each line of standard input is a turn, and the model answers it as it comes,
+with all turns before in view. A conversation that outgrows the model's context forgets its first turns. It is rendered
+by the model's chat template, or as lines "User: " and "Assistant: ". The same lines with the same seed give the same
+answers. starling model serve serves a model to programs.
 
 With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answer.`,
 		Example: `  starling model chat out/quickstart
@@ -178,13 +182,15 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 		Args: exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Max < 1 || r.Temperature < 0 || r.TopP <= 0 || r.TopP > 1 || o.Threads < 1 {
-				return usage(cmd, errors.New("--tokens and --threads are at least 1, --temperature is at least 0, and --top-p is above 0 and at most 1"))
+				return usage(cmd, errors.New("--tokens and --threads are at least 1, --temperature is at least 0, and --top-p "+
+					"is above 0 and at most 1"))
 			}
 			o.Texts = 1
 			e, err := serve.Open(args[0], o)
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
-					Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0], Why: err.Error(), Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
+					Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0], Why: err.Error(),
+					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
 				}, terminal.ExitNotFound)
 			}
 			defer e.Close()
@@ -228,7 +234,8 @@ func (c *cli) converse(ctx context.Context, talk *serve.Conversation, from io.Re
 			return err
 		}
 		if c.form.Machine() {
-			err = c.line(map[string]any{"role": "assistant", "content": text, "tokens": made.Tokens, "finish_reason": made.Finish})
+			err = c.line(map[string]any{"role": "assistant", "content": text, "tokens": made.Tokens,
+				"finish_reason": made.Finish})
 		} else {
 			_, err = fmt.Println()
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -32,8 +32,8 @@ func (c *cli) modelShares() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shares JOB --network URL",
 		Short: "List who holds the shares of a model, and what they have earned",
-		Long: `List who holds the shares of the model of a job on a network, of a million, and the revenue that each may claim. A job
-grants them when its run ends, if its budget says so (contributor_part).
+		Long: `List who holds the shares of the model of a job on a network, of a million, and the revenue that each may
+claim. A job grants them when its run ends, if its budget says so (contributor_part).
 
 With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}]}.`,
 		Example: `  starling model shares job-7f3a --network http://127.0.0.1:26601`,
@@ -42,7 +42,8 @@ With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}
 			if err := wantNetwork(cmd, network); err != nil {
 				return err
 			}
-			o, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) (owned, error) { return holders(ctx, cl, args[0]) })
+			o, err := inspect.Query(cmd.Context(), network,
+				func(ctx context.Context, cl *client.Client) (owned, error) { return holders(ctx, cl, args[0]) })
 			if err != nil {
 				return err
 			}
@@ -94,8 +95,8 @@ func (c *cli) modelTransfer() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfer JOB SHARES ADDRESS --home DIR",
 		Short: "Give shares of a model to another account",
-		Long: `Give shares of the model of a job to another account, of those that the account of a folder holds. What they earned
-until then stays its own; what they earn from then on is the other's.
+		Long: `Give shares of the model of a job to another account, of those that the account of a folder holds. What they
+earned until then stays its own; what they earn from then on is the other's.
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling model transfer job-7f3a 250000 starling1qx... --home net/worker-0`,
@@ -109,10 +110,11 @@ With -o json: {"height","hash"}.`,
 				return err
 			}
 			var r client.Result
-			err = t.act(cmd, "the folder of the account that holds them", func(ctx context.Context, cl *client.Client) (err error) {
-				r, err = cl.SendShares(ctx, args[0], args[2], shares)
-				return err
-			})
+			err = t.act(cmd, "the folder of the account that holds them",
+				func(ctx context.Context, cl *client.Client) (err error) {
+					r, err = cl.SendShares(ctx, args[0], args[2], shares)
+					return err
+				})
 			return c.done(r, err, fmt.Sprintf("%d shares of %s went to %s", shares, args[0], args[2]))
 		},
 	}
@@ -137,7 +139,8 @@ With -o json: what starling model shares prints.`,
 				return err
 			}
 			return c.revenue(cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
-				return fmt.Sprintf("%s ZEN are paid to the shares of %s", terminal.Zen(amount), args[0]), cl.PayRevenue(ctx, args[0], amount)
+				return fmt.Sprintf("%s ZEN are paid to the shares of %s", terminal.Zen(amount), args[0]),
+					cl.PayRevenue(ctx, args[0], amount)
 			})
 		},
 	}
@@ -150,8 +153,8 @@ func (c *cli) modelClaim() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claim JOB --home DIR",
 		Short: "Take what shares of a model have earned",
-		Long: `Take the revenue that the shares of an account of the model of a job have earned. starling explain --job model/JOB says
-how the amount comes about.
+		Long: `Take the revenue that the shares of an account of the model of a job have earned. starling job explain --job
+model/JOB says how the amount comes about.
 
 With -o json: what starling model shares prints.`,
 		Example: `  starling model claim job-7f3a --home net/worker-0`,
@@ -165,7 +168,8 @@ With -o json: what starling model shares prints.`,
 				if m.Due == 0 {
 					return "nothing is due: nobody paid revenue in since the last claim that comes to an uzen a share", nil
 				}
-				return fmt.Sprintf("%s ZEN are claimed, and what was paid in meanwhile", terminal.Zen(m.Due)), cl.ClaimRevenue(ctx, args[0])
+				return fmt.Sprintf("%s ZEN are claimed, and what was paid in meanwhile", terminal.Zen(m.Due)),
+					cl.ClaimRevenue(ctx, args[0])
 			})
 		},
 	}
@@ -174,7 +178,8 @@ With -o json: what starling model shares prints.`,
 }
 
 // revenue lets the account of a folder pay or claim revenue, and shows the shares after it.
-func (c *cli) revenue(cmd *cobra.Command, t *target, job string, do func(context.Context, *client.Client) (string, error)) error {
+func (c *cli) revenue(cmd *cobra.Command, t *target, job string,
+	do func(context.Context, *client.Client) (string, error)) error {
 	var said string
 	var o owned
 	err := t.act(cmd, "the folder of the account", func(ctx context.Context, cl *client.Client) (err error) {

@@ -11,11 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/starling-network/starling/client"
 )
+
+// networks counts the networks of this process, so that tests side by side do not take the same ports.
+var networks atomic.Int32
 
 // freePorts returns the first of the ports of four validators.
 func freePorts(t *testing.T) int {
@@ -28,7 +32,7 @@ func freePorts(t *testing.T) int {
 		return err == nil
 	}
 next:
-	for base := 21000; base < 32000; base += 40 {
+	for base := 21000 + 1000*int(networks.Add(1)%10); base < 32000; base += 40 {
 		for i := range 4 {
 			if !free(base+10*i) || !free(base+10*i+1) {
 				continue next
@@ -75,23 +79,27 @@ func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, process
 // A job on a network of processes gives the model that it gives in one process, though a worker and a validator are
 // killed in the middle, and somebody else can verify it.
 func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
+	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
-	set := []string{"--set", "training.max_steps=40"}
-	code, stdout, stderr := starling(t, append([]string{"train", job, "--dir", filepath.Join(dir, "alone"), "-o", "json"}, set...)...)
+	set := []string{"--set", "training.max_steps=24"}
+	code, stdout, stderr := starling(t,
+		append([]string{"train", job, "--dir", filepath.Join(dir, "alone"), "-o", "json"}, set...)...)
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	alone := summary(t, stdout)
 
 	network, port := filepath.Join(dir, "net"), freePorts(t)
-	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port",
+		fmt.Sprint(port))
 	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)
 	out := filepath.Join(dir, "out")
-	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network", fmt.Sprintf("http://127.0.0.1:%d", port+1),
+	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network",
+		fmt.Sprintf("http://127.0.0.1:%d", port+1),
 		"--home", filepath.Join(network, "consumer")}, set...)...)
 	var result bytes.Buffer
 	c.Stdout = &result
-	untilRound(t, c, 5)
+	untilRound(t, c, 4)
 	for _, name := range []string{"worker-2", "validator-3"} {
 		if err := syscall.Kill(processes[name], syscall.SIGKILL); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -100,7 +108,8 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	if err := c.Wait(); err != nil || !strings.Contains(result.String(), alone.StateRoot.String()) {
 		t.Fatalf("%v\n%s\nwanted the state root %s", err, result.String(), alone.StateRoot)
 	}
-	if code, stdout, stderr := starling(t, "verify", out, "-o", "json"); code != 0 || !strings.Contains(stdout, alone.StateRoot.String()) {
+	if code, stdout, stderr := starling(t, "job", "verify", out, "-o",
+		"json"); code != 0 || !strings.Contains(stdout, alone.StateRoot.String()) {
 		t.Errorf("verify: exit %d\n%s%s", code, stdout, stderr)
 	}
 	if code, _, stderr := starling(t, "dev", "up", network); code != 5 || !strings.Contains(stderr, "NETWORK_RUNNING") {
@@ -109,23 +118,26 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	if code, _, stderr := starling(t, "dev", "down", network); code != 0 {
 		t.Errorf("dev down: exit %d\n%s", code, stderr)
 	}
-	if code, _, stderr := starling(t, "dev", "down", network); code != 3 || !strings.Contains(stderr, "NETWORK_NOT_RUNNING") {
+	if code, _, stderr := starling(t, "dev", "down", network); code != 3 ||
+		!strings.Contains(stderr, "NETWORK_NOT_RUNNING") {
 		t.Errorf("dev down of what is down: exit %d\n%s", code, stderr)
 	}
 }
 
-// connected waits until the first of so many validators is connected to the others, and has heard of them, and sees what each is called.
+// connected waits until the first of so many validators is connected to the others, and has heard of them, and sees
+// what each is called.
 func connected(t *testing.T, network string, validators int) {
 	t.Helper()
 	var p struct{ Peers []client.Peer }
 	silent := func(p client.Peer) bool { return p.Sent == 0 || p.Received == 0 }
 	for (len(p.Peers) < validators-1 || slices.ContainsFunc(p.Peers, silent)) && t.Context().Err() == nil {
-		does(t, &p, "net", "peers", "--network", network)
+		does(t, &p, "network", "peers", "--network", network)
 	}
-	rows := shows(t, &p, "net", "peers", "--network", network)
+	rows := shows(t, &p, "network", "peers", "--network", network)
 	var names []string
 	for _, x := range p.Peers {
-		if names = append(names, x.Name); x.Address != "127.0.0.1" || x.Sent < 0 || x.Received < 0 || !has(rows[x.NodeID], x.NodeID, x.Name, x.Address, x.Dialled) {
+		if names = append(names, x.Name); x.Address != "127.0.0.1" || x.Sent < 0 || x.Received < 0 ||
+			!has(rows[x.NodeID], x.NodeID, x.Name, x.Address, x.Dialled) {
 			t.Errorf("%+v\n%v", x, rows[x.NodeID])
 		}
 	}
@@ -139,7 +151,8 @@ func connected(t *testing.T, network string, validators int) {
 
 func TestNetInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "net")
-	if code, stdout, stderr := starling(t, "net", "init", dir, "--validators", "2", "-o", "json"); code != 0 || !strings.Contains(stdout, `"http://127.0.0.1:26611"`) {
+	if code, stdout, stderr := starling(t, "network", "init", dir, "--validators", "2", "-o",
+		"json"); code != 0 || !strings.Contains(stdout, `"http://127.0.0.1:26611"`) {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	for _, c := range []struct {
@@ -147,12 +160,14 @@ func TestNetInit(t *testing.T) {
 		text string
 		args []string
 	}{
-		{5, "NETWORK_EXISTS", []string{"net", "init", dir}},
-		{1, "one for all, or one for each", []string{"net", "init", filepath.Join(dir, "other"), "--validators", "3", "--host", "10.0.0.7,10.0.0.8"}},
-		{1, "no ports", []string{"net", "init", filepath.Join(dir, "other"), "--port", "65530"}},
-		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", filepath.Join(dir, "worker-0")}},
+		{5, "NETWORK_EXISTS", []string{"network", "init", dir}},
+		{1, "one for all, or one for each", []string{"network", "init", filepath.Join(dir, "other"), "--validators",
+			"3", "--host", "10.0.0.7,10.0.0.8"}},
+		{1, "no ports", []string{"network", "init", filepath.Join(dir, "other"), "--port", "65530"}},
+		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", "--home", filepath.Join(dir, "worker-0")}},
 		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
-		{2, "use worker or verifier", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role", "king"}},
+		{2, "use worker or verifier", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role",
+			"king"}},
 	} {
 		if code, _, stderr := starling(t, c.args...); code != c.code || !strings.Contains(stderr, c.text) {
 			t.Errorf("%v: exit %d, wanted %d and %q\n%s", c.args, code, c.code, c.text, stderr)

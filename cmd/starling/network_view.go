@@ -13,11 +13,15 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/rundir"
 )
 
 // netCommand is a command that asks a network for a list.
-func netCommand[T any](c *cli, use, short, long, example, key string, ask func(ctx context.Context, t *target) ([]T, error), name func(T) string, titles []string, row func(T) []any) *cobra.Command {
+func netCommand[T any](c *cli, use, short, long, example, key string,
+	ask func(ctx context.Context, t *target) ([]T, error), name func(T) string, titles []string,
+	row func(T) []any) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use: use + " --network URL", Short: short, Long: long, Example: example, Args: exactly(),
@@ -39,15 +43,18 @@ func netCommand[T any](c *cli, use, short, long, example, key string, ask func(c
 }
 
 func (c *cli) netPeers() *cobra.Command {
-	return netCommand(c, "peers", "List the validators that a validator is connected to", `List the processes of other validators that the validator which is asked is connected to. starling worker status lists
-the peers of a worker.
+	return netCommand(c, "peers", "List the validators that a validator is connected to", `List the processes of other
+validators that the validator which is asked is connected to. starling worker status lists the peers of a worker.
 
-With -o json: {"peers":[{"node_id","name","address","dialled","sent_bytes","received_bytes"}]}.`, `  starling net peers --network http://127.0.0.1:26601`,
-		"peers", func(ctx context.Context, t *target) ([]client.Peer, error) { return node.NetworkPeers(ctx, t.network) },
+With -o json: {"peers":[{"node_id","name","address","dialled","sent_bytes","received_bytes"}]}.`, `  starling network peers --network http://127.0.0.1:26601`,
+		"peers", func(ctx context.Context, t *target) ([]client.Peer, error) {
+			return dashboard.NetworkPeers(ctx, t.network)
+		},
 		func(p client.Peer) string { return p.NodeID },
 		[]string{"NODE", "NAME", "ADDRESS", "DIALLED", "SENT", "RECEIVED"},
 		func(p client.Peer) []any {
-			return []any{p.NodeID, p.Name, p.Address, p.Dialled, terminal.Bytes(uint64(p.Sent)), terminal.Bytes(uint64(p.Received))}
+			return []any{p.NodeID, p.Name, p.Address, p.Dialled, terminal.Bytes(uint64(p.Sent)),
+				terminal.Bytes(uint64(p.Received))}
 		})
 }
 
@@ -56,13 +63,13 @@ func (c *cli) netHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health --network URL",
 		Short: "Say whether a network works",
-		Long: `Look at a network through one of its validators: whether it makes blocks and follows the others, whether those vote who
-should, whether this machine's clock fits, who offers work, and whether the coins add up. What is not as it should be gives
-exit code 12. starling doctor examines a machine.
+		Long: `Look at a network through one of its validators: whether it makes blocks and follows the others, whether those
+vote who should, whether this machine's clock fits, who offers work, and whether the coins add up. What is not as it
+should be gives exit code 12. starling doctor examines a machine.
 
 With -o json: {"status","checks":[{"name","ok","text"}],"uptime_seconds"}, the status ok or degraded.`,
-		Example: `  starling net health --network http://127.0.0.1:26601
-  starling net health --home net/worker-0 -o json`,
+		Example: `  starling network health --network http://127.0.0.1:26601
+  starling network health --home net/worker-0 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := t.settle(cmd); err != nil {
@@ -70,7 +77,7 @@ With -o json: {"status","checks":[{"name","ok","text"}],"uptime_seconds"}, the s
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			h, err := node.NetworkHealth(ctx, t.network, time.Now())
+			h, err := dashboard.NetworkHealth(ctx, t.network, time.Now())
 			if err != nil {
 				return err
 			}
@@ -80,7 +87,9 @@ With -o json: {"status","checks":[{"name","ok","text"}],"uptime_seconds"}, the s
 				err = printHealth(h, c.form)
 			}
 			if h.Status != "ok" {
-				err = errors.Join(err, terminal.WithExit(&terminal.Problem{Code: "NETWORK_DEGRADED", What: "the network is not as it should be", Why: failing(h), Fix: "compare with another validator; docs/operate.md says what to do"}, terminal.ExitFindings))
+				err = errors.Join(err, terminal.WithExit(&terminal.Problem{Code: "NETWORK_DEGRADED",
+					What: "the network is not as it should be", Why: failing(h),
+					Fix: "compare with another validator; docs/operate.md says what to do"}, terminal.ExitFindings))
 			}
 			return err
 		},
@@ -108,27 +117,29 @@ func printHealth(h *api.Health, f terminal.Form) error {
 }
 
 func (c *cli) marketPrice() *cobra.Command {
-	return netCommand(c, "price", "Say what work costs on a network", `Say what is asked for work, by role: the lowest, the median and the highest price of the offers, and what an hour of the
-median measured machine costs. Prices are in uzen per 10^15 floating-point operations. starling market quote says what a
-job would cost.
+	return netCommand(c, "price", "Say what work costs on a network", `Say what is asked for work, by role: the lowest, the
+median and the highest price of the offers, and what an hour of the median measured machine costs. Prices are in uzen
+per 10^15 floating-point operations. starling market quote says what a job would cost.
 
 With -o json: {"prices":[{"role","offers","slots","lowest","median","highest","hourly_uzen"}]}.`, `  starling market price --network http://127.0.0.1:26601`,
-		"prices", func(ctx context.Context, t *target) ([]node.Prices, error) { return node.MarketPrices(ctx, t.network) },
-		func(p node.Prices) string { return p.Role },
+		"prices", func(ctx context.Context, t *target) ([]inspect.Prices, error) {
+			return inspect.MarketPrices(ctx, t.network)
+		},
+		func(p inspect.Prices) string { return p.Role },
 		[]string{"ROLE", "OFFERS", "SLOTS", "LOWEST", "MEDIAN", "HIGHEST", "HOUR"},
-		func(p node.Prices) []any {
+		func(p inspect.Prices) []any {
 			return []any{p.Role, p.Offers, p.Slots, p.Lowest, p.Median, p.Highest, amount(p.Hourly)}
 		})
 }
 
 func (c *cli) marketNodes() *cobra.Command {
-	return netCommand(c, "nodes", "List who takes part in a network, with their machines", `List the participants of a network: their roles, machines as they were measured, prices, stakes and the jobs that they
-work for.
+	return netCommand(c, "nodes", "List the participants of a network, with their machines", `List the participants of a
+network: their roles, machines as they were measured, prices, stakes and the jobs that they work for.
 
 With -o json: {"nodes":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device","class","rate"}]}.`, `  starling market nodes --network http://127.0.0.1:26601
   starling market nodes --network http://127.0.0.1:26601 -o name`,
 		"nodes", func(ctx context.Context, t *target) ([]api.Participant, error) {
-			s, err := node.AskNetwork(ctx, t.network, "")
+			s, err := inspect.AskNetwork(ctx, t.network, "")
 			if err != nil {
 				return nil, err
 			}
@@ -137,34 +148,38 @@ With -o json: {"nodes":[{"id","roles","price","offers","stake_uzen","jailed","jo
 		func(p api.Participant) string { return p.ID },
 		[]string{"ACCOUNT", "ROLES", "CLASS", "GFLOP/S", "PRICE", "OFFERS", "STAKE", "JAILED", "WORKS FOR", "+DEVICE"},
 		func(p api.Participant) []any {
-			return []any{p.ID, strings.Join(p.Roles, ", "), p.Class, gigaflops(p.Rate), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, strings.Join(p.Jobs, ", "), p.Device}
+			return []any{p.ID, strings.Join(p.Roles, ", "), p.Class, gigaflops(p.Rate), p.Price, p.Offers,
+				terminal.Zen(p.Stake), p.Jailed, strings.Join(p.Jobs, ", "), p.Device}
 		})
 }
 
 func (c *cli) stakeList() *cobra.Command {
-	return netCommand(c, "list", "List the stakes of a network", `List what answers for the work of the participants of a network, the largest stake first.
+	return netCommand(c, "list", "List the stakes of a network", `List what answers for the work of the participants of a
+network, the largest stake first.
 
-With -o json: {"stakes":[{"account","roles","stake_uzen","slashed_uzen","leaving_uzen","leaves_at","jailed"}]}.`, `  starling stake list --network http://127.0.0.1:26601`,
-		"stakes", func(ctx context.Context, t *target) ([]node.Stake, error) { return node.Stakes(ctx, t.network) },
-		func(s node.Stake) string { return s.Account },
+With -o json: {"stakes":[{"account","roles","stake_uzen","slashed_uzen","leaving_uzen","leaves_at","jailed"}]}.`, `  starling account stake list --network http://127.0.0.1:26601`,
+		"stakes", func(ctx context.Context, t *target) ([]inspect.Stake, error) { return inspect.Stakes(ctx, t.network) },
+		func(s inspect.Stake) string { return s.Account },
 		[]string{"ACCOUNT", "ROLES", "STAKE", "SLASHED", "LEAVING", "JAILED", "+LEAVES AFTER"},
-		func(s node.Stake) []any {
-			return []any{s.Account, strings.Join(s.Roles, ", "), terminal.Zen(s.Stake), terminal.Zen(s.Slashed), terminal.Zen(s.Leaving), s.Jailed, whole(s.LeavesAt)}
+		func(s inspect.Stake) []any {
+			return []any{s.Account, strings.Join(s.Roles, ", "), terminal.Zen(s.Stake), terminal.Zen(s.Slashed),
+				terminal.Zen(s.Leaving), s.Jailed, whole(s.LeavesAt)}
 		})
 }
 
 func (c *cli) stakeSlashes() *cobra.Command {
-	return netCommand(c, "slashes", "List what was taken from stakes, and why", `List what was taken from stakes: from the account of a folder (--home), also over broken promises of uptime, or, with
---network alone, from everybody in every job.
+	return netCommand(c, "slashes", "List what was taken from stakes, and why", `List what was taken from stakes: from the
+account of a folder (--home), also over broken promises of uptime, or, with --network alone, from everybody in every
+job.
 
-With -o json: {"slashes":[as of starling explain]}.`, `  starling stake slashes --network http://127.0.0.1:26601
-  starling stake slashes --home net/worker-0 -o jsonl`,
-		"slashes", func(ctx context.Context, t *target) ([]node.Explanation, error) {
-			return node.Slashes(ctx, t.network, t.account)
+With -o json: {"slashes":[as of starling job explain]}.`, `  starling account stake slashes --network http://127.0.0.1:26601
+  starling account stake slashes --home net/worker-0 -o jsonl`,
+		"slashes", func(ctx context.Context, t *target) ([]rundir.Explanation, error) {
+			return inspect.Slashes(ctx, t.network, t.account)
 		},
-		func(e node.Explanation) string { return strconv.FormatUint(e.Seq, 10) },
+		func(e rundir.Explanation) string { return strconv.FormatUint(e.Seq, 10) },
 		[]string{"JOB", "ROUND", "UNIT", "WHO", "AMOUNT", "WHY", "+HEIGHT"},
-		func(e node.Explanation) []any {
+		func(e rundir.Explanation) []any {
 			return []any{e.Job, e.Round, e.Unit, e.Who, terminal.Zen(e.Amount), e.Why, e.Height}
 		})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/protocol/market"
 )
 
 func (c *cli) workerBench() *cobra.Command {
@@ -36,10 +36,12 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "products\t%.1f GFLOP/s\n", r.Matmul)
-			fmt.Fprintf(w, "training\t%.1f GFLOP/s, %s tokens/s of %s, %d MiB at most\n", r.Train.GFLOPS, terminal.Number(r.Train.TokensPerSecond), r.Train.Preset, r.Train.PeakMiB)
+			fmt.Fprintf(w, "training\t%.1f GFLOP/s, %s tokens/s of %s, %d MiB at most\n", r.Train.GFLOPS,
+				terminal.Number(r.Train.TokensPerSecond), r.Train.Preset, r.Train.PeakMiB)
 			fmt.Fprintf(w, "disk\t%.0f MB/s written and synced, %.1f ms for a small write\n", r.DiskMBps, r.SyncSeconds*1e3)
 			fmt.Fprintf(w, "loopback\t%.0f MB/s from peer to peer\n", r.LoopbackMBps)
-			fmt.Fprintf(w, "earns\t%s ZEN an hour at most, at %d uzen per 10^15 operations\n", terminal.Zen(r.UzenPerHour), r.Price)
+			fmt.Fprintf(w, "earns\t%s ZEN an hour at most, at %s ZEN per PFLOP (10^15 operations)\n",
+				terminal.Zen(r.UzenPerHour), terminal.Zen(r.Price))
 			return w.Flush()
 		},
 	}
@@ -47,6 +49,6 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 	threadsFlag(cmd, &o.Threads)
 	f.StringVar(&o.Dir, "dir", ".", "folder whose disk is measured")
 	f.IntVar(&o.Steps, "steps", 5, "training steps that count")
-	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen for 10^15 floating-point operations")
+	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen for 10^15 floating-point operations")
 	return cmd
 }

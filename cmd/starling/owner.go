@@ -13,20 +13,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/standing"
 )
 
 // workerReport is what a process and the chain say about a worker or verifier.
 type workerReport struct {
-	Running bool                `json:"running"`
-	Process *node.WorkerStatus  `json:"process,omitempty"`
-	Height  int64               `json:"height,omitempty"` // of what the chain says
-	Account *node.AccountStatus `json:"account,omitempty"`
-	Problem string              `json:"problem,omitempty"` // why the chain could not be asked
-	unasked error               // the same
+	Running bool                   `json:"running"`
+	Process *provider.WorkerStatus `json:"process,omitempty"`
+	Height  int64                  `json:"height,omitempty"` // of what the chain says
+	Account *inspect.AccountStatus `json:"account,omitempty"`
+	Problem string                 `json:"problem,omitempty"` // why the chain could not be asked
+	unasked error                  // the same
 }
 
 // address is the account, as the chain or the process says.
@@ -42,7 +45,7 @@ func (t *target) report(cmd *cobra.Command) (*workerReport, error) {
 	if t.home == "" {
 		return nil, usage(cmd, errors.New("--home is needed"))
 	}
-	r, p := &workerReport{}, &node.WorkerStatus{}
+	r, p := &workerReport{}, &provider.WorkerStatus{}
 	switch err := control.Status(cmd.Context(), t.home, p); {
 	case err == nil:
 		r.Running, r.Process = true, p
@@ -70,17 +73,20 @@ func (r *workerReport) process() []standing.Reason {
 	if r.Running && len(r.Process.Refused) > 0 {
 		var reasons []standing.Reason
 		for _, job := range slices.Sorted(maps.Keys(r.Process.Refused)) {
-			reasons = append(reasons, standing.Reason{Code: "store_too_small", Kind: standing.Blocked, Job: job, Text: r.Process.Refused[job] + "; no work is offered until that run is over",
-				Do: "start it again with a larger --disk"})
+			reasons = append(reasons, standing.Reason{Code: "store_too_small", Kind: standing.Blocked, Job: job,
+				Text: r.Process.Refused[job] + "; no work is offered until that run is over",
+				Do:   "start it again with a larger --disk"})
 		}
 		return reasons
 	}
 	switch {
 	case !r.Running:
-		return []standing.Reason{{Code: "not_running", Kind: standing.Blocked, Text: "no process runs over the folder", Do: "start it with starling worker up"}}
+		return []standing.Reason{{Code: "not_running", Kind: standing.Blocked, Text: "no process runs over the folder",
+			Do: "start it with starling worker up"}}
 	case r.Process.Height+staleBlocks < r.Height:
-		return []standing.Reason{{Code: "behind", Kind: standing.Blocked, Text: fmt.Sprintf("the process has seen block %d, and the chain is at %d", r.Process.Height, r.Height),
-			Do: "see worker.log in its folder; start it again if it stays behind"}}
+		return []standing.Reason{{Code: "behind", Kind: standing.Blocked,
+			Text: fmt.Sprintf("the process has seen block %d, and the chain is at %d", r.Process.Height, r.Height),
+			Do:   "see worker.log in its folder; start it again if it stays behind"}}
 	}
 	return nil
 }
@@ -134,7 +140,8 @@ func printWorker(r *workerReport, now time.Time) error {
 		}
 		fmt.Fprintf(w, "height\t%d\n", p.Height)
 		fmt.Fprintf(w, "blobs\t%s sent, %s received\n", terminal.Bytes(p.Sent), terminal.Bytes(p.Received))
-		fmt.Fprintf(w, "disk\t%s of %s, %s of it needed by runs\n", terminal.Bytes(uint64(p.Store.Held)), terminal.Bytes(uint64(p.Store.Quota)), terminal.Bytes(uint64(p.Store.Pinned)))
+		fmt.Fprintf(w, "disk\t%s of %s, %s of it needed by runs\n", terminal.Bytes(uint64(p.Store.Held)),
+			terminal.Bytes(uint64(p.Store.Quota)), terminal.Bytes(uint64(p.Store.Pinned)))
 		fmt.Fprintf(w, "replicas\t%d held, %d missing\n", p.Replicas.Held, p.Replicas.Missing)
 		for _, l := range p.Peers {
 			fmt.Fprintf(w, "peer\t%s\n", link(l))
@@ -150,7 +157,8 @@ func printWorker(r *workerReport, now time.Time) error {
 	}
 	if a := r.Account; a != nil {
 		fmt.Fprintf(w, "account\t%s\n", a.Address)
-		fmt.Fprintf(w, "coins\t%s ZEN, %s staked, %s slashed\n", terminal.Zen(a.Balance), terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
+		fmt.Fprintf(w, "coins\t%s ZEN, %s staked, %s slashed\n", terminal.Zen(a.Balance), terminal.Zen(a.Stake),
+			terminal.Zen(a.Slashed))
 	} else {
 		fmt.Fprintf(w, "chain\t%s\n", r.Problem)
 	}
@@ -162,7 +170,7 @@ func printWorker(r *workerReport, now time.Time) error {
 }
 
 // link says what is known of the way to a peer.
-func link(l node.PeerStatus) string {
+func link(l provider.PeerStatus) string {
 	text := l.Peer
 	switch {
 	case l.Address == "":
@@ -212,7 +220,7 @@ commitments of others, an audit, a dispute, or its owner. A line is one of
   blocked   nothing comes of it until somebody does what is said
   over      there is nothing more to come
 
-Payments, and what was not paid, are explained by starling explain.
+Payments, and what was not paid, are explained by starling job explain.
 
 ` + reportShape,
 		Example: `  starling worker explain --home net/worker-0`,
@@ -251,7 +259,7 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 				return usage(cmd, errors.New("--home is needed"))
 			}
 			err := control.Drain(cmd.Context(), t.home)
-			draining, text := err == nil, "the process drains: it ends when nothing of it is open in its runs"
+			draining, text := err == nil, "draining: the process stops once its current work is settled"
 			if errors.Is(err, control.ErrNotRunning) {
 				err, text = t.withdraw(cmd), "no process runs; the offer is withdrawn"
 			}
@@ -273,35 +281,37 @@ func (t *target) withdraw(cmd *cobra.Command) error {
 	if err := t.settle(cmd); err != nil {
 		return err
 	}
-	f, err := node.ReadParty(t.home)
+	f, err := keystore.ReadParty(t.home)
 	if err != nil {
 		return err
 	}
 	f.Network = t.network
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
-	return node.WithdrawOffer(ctx, t.home, f)
+	return inspect.WithdrawOffer(ctx, t.home, f)
 }
 
 func (c *cli) workerReplay() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Play a journal back, and compare",
-		Long: `Play back a journal that a worker, verifier or consumer wrote in the folder events of its home: the same events are
-told to the same role, and what it asks for is compared with what it asked for then. Roles have no clock,
-no dice and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
+		Long: `Play back a journal that a worker, verifier or consumer wrote in the folder events of its home: the same events
+are told to the same role, and what it asks for is compared with what it asked for then. Roles have no clock, no dice
+and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
 
 With -o json: {"header":{"format","time","role","id","job","version","plants","watches","next","continues"},
 "from","to","events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
 		Example: `  starling worker replay net/worker-0/events/20300102T030405.000000000-job-0123456789abcdef.jsonl`,
 		Args:    exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := node.ReplayJournal(args[0])
+			r, err := validator.ReplayJournal(args[0])
 			switch {
 			case errors.Is(err, journal.ErrFormat):
-				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_UNREADABLE", What: err.Error(), Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitVerification)
+				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_UNREADABLE", What: err.Error(),
+					Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitVerification)
 			case errors.Is(err, os.ErrNotExist):
-				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(), Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitNotFound)
+				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(),
+					Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitNotFound)
 			case err != nil:
 				return homeError(err)
 			}
@@ -312,7 +322,8 @@ With -o json: {"header":{"format","time","role","id","job","version","plants","w
 			}
 			if r.Different > 0 {
 				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
-					Code: "REPLAY_DIFFERS", What: fmt.Sprintf("after %d of %d events the role asks for something else than it did then", r.Different, r.Events),
+					Code: "REPLAY_DIFFERS", What: fmt.Sprintf("after %d of %d events the role asks for something else than it did "+
+						"then", r.Different, r.Events),
 					Fix: "compare the version of the journal with starling version; with the same version it is a bug worth a report",
 				}, terminal.ExitVerification))
 			}

@@ -14,14 +14,17 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/doctor"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/market"
 )
 
-// What the owner of a network's processes asks of them: where they stand, what they wait for, that they drain, and that what
-// they did can be played back.
+// What the owner of a network's processes asks of them: where they stand, what they wait for, that they drain, and that
+// what they did can be played back.
 func TestOwnersSeeTheirProcesses(t *testing.T) {
+	t.Parallel()
 	job, dir, port := writeJob(t, ""), filepath.Join(t.TempDir(), "net"), freePorts(t)
 	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	_, processes := up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
@@ -42,19 +45,21 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		r = workerReport{}
-		_, stdout, _ := starling(t, "worker", "explain", "--home", worker, "--network", network, "-o", "json") // it may not have begun yet
+		// it may not have begun yet
+		_, stdout, _ := starling(t, "worker", "explain", "--home", worker, "--network", network, "-o", "json")
 		_ = json.Unmarshal([]byte(stdout), &r)
 	}
-	var trained node.Summary
-	ask(&trained, "train", job, "--dir", filepath.Join(dir, "out"), "--network", network, "--home", filepath.Join(dir, "consumer"), "-q")
-	var s node.NetworkStatus
-	ask(&s, "status", "--network", network)
+	var trained rundir.Summary
+	ask(&trained, "train", job, "--dir", filepath.Join(dir, "out"), "--network", network, "--home",
+		filepath.Join(dir, "consumer"), "-q")
+	var s inspect.NetworkStatus
+	ask(&s, "network", "status", "--network", network)
 	if len(s.Validators) != 1 || !s.Validators[0].Signed || len(s.Participants) != 6 || len(s.Runs) != 0 || s.Height < 2 {
 		t.Errorf("status: %+v", s)
 	}
 	for measured := 0; measured < 3 && t.Context().Err() == nil; { // once they have nothing else to do
 		measured = 0
-		ask(&s, "status", "--network", network)
+		ask(&s, "network", "status", "--network", network)
 		for _, p := range s.Participants {
 			if slices.Contains(p.Roles, "worker") && p.Class == "cpu" && p.Rate > 1e8 {
 				measured++
@@ -63,14 +68,15 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	quotes(t, job, network)
 	views(t, dir, network, trained)
-	var v node.ValidatorStatus
-	ask(&v, "validator", "status", filepath.Join(dir, "validator-0"))
+	var v inspect.ValidatorStatus
+	ask(&v, "validator", "status", "--home", filepath.Join(dir, "validator-0"))
 	if !v.Signed || v.Power == 0 || v.Power != v.OfPower || v.Window == 0 || v.Missed != 0 {
 		t.Errorf("validator status: %+v", v)
 	}
-	var b node.Books
-	ask(&b, "net", "check", "--network", network)
-	if len(b.Wrong) != 0 || len(b.Books) != 8 || b.Books[0].Owed == 0 || b.Books[0].Owed != b.Books[0].Held || b.Books[1].Owed != 0 {
+	var b inspect.Books
+	ask(&b, "network", "check", "--network", network)
+	if len(b.Wrong) != 0 || len(b.Books) != 8 || b.Books[0].Owed == 0 || b.Books[0].Owed != b.Books[0].Held ||
+		b.Books[1].Owed != 0 {
 		t.Errorf("net check: %+v", b)
 	}
 	var d doctor.Report
@@ -80,7 +86,8 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 		if f.Check == "lock" {
 			want = doctor.Warn // it runs
 		}
-		if strings.Contains("chain clock keys lock", f.Check) && f.Level != want || strings.HasPrefix(f.Text, "not looked at") != (f.Check == "listen") {
+		if strings.Contains("chain clock keys lock", f.Check) && f.Level != want ||
+			strings.HasPrefix(f.Text, "not looked at") != (f.Check == "listen") {
 			t.Errorf("doctor: %+v", f)
 		}
 	}
@@ -92,14 +99,18 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 // quotes asks who would train a job: two of three who are cheap enough, and nobody where none is.
 func quotes(t *testing.T, job, network string) {
 	t.Helper()
-	var q node.Quote
-	code, stdout, stderr := starling(t, "market", "quote", job, "--network", network, "--set", "strategy.workers=2", "-o", "json")
-	if err := json.Unmarshal([]byte(stdout), &q); err != nil || code != 0 || !q.Matched || len(q.Members) != 5 || len(q.Others) != 0 || q.Members[0].Odds < 0.5 || q.Work == 0 {
+	var q plan.Quote
+	code, stdout, stderr := starling(t, "market", "quote", job, "--network", network, "--set", "strategy.workers=2", "-o",
+		"json")
+	if err := json.Unmarshal([]byte(stdout), &q); err != nil || code != 0 || !q.Matched || len(q.Members) != 5 ||
+		len(q.Others) != 0 || q.Members[0].Odds < 0.5 || q.Work == 0 {
 		t.Errorf("quote: exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
-	var p node.Plan
-	code, stdout, stderr = starling(t, "train", job, "--dry-run", "--network", network, "--set", "resources.placement.regions=[eu]", "-o", "json")
-	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != 7 || p.Placement != nil || p.Quote == nil || p.Quote.Why != market.ConditionsUnmet || len(p.Quote.Others) < 3 {
+	var p plan.Plan
+	code, stdout, stderr = starling(t, "train", job, "--dry-run", "--network", network, "--set",
+		"resources.placement.regions=[eu]", "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != 7 || p.Placement != nil || p.Quote == nil ||
+		p.Quote.Why != market.ConditionsUnmet || len(p.Quote.Others) < 3 {
 		t.Fatalf("a plan for another place: exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
 	for _, o := range p.Quote.Others {
@@ -110,7 +121,8 @@ func quotes(t *testing.T, job, network string) {
 	if !strings.Contains(stderr, `"NO_PLACEMENT"`) || !strings.Contains(stderr, `"retryable":true`) {
 		t.Error(stderr)
 	}
-	if code, stdout, _ := starling(t, "train", job, "--dry-run", "--network", network); code != 0 || !strings.Contains(stdout, "drawn with a chance") {
+	if code, stdout, _ := starling(t, "train", job, "--dry-run", "--network", network); code != 0 ||
+		!strings.Contains(stdout, "drawn with a chance") {
 		t.Errorf("a plan: exit %d\n%s", code, stdout)
 	}
 }
@@ -128,7 +140,8 @@ func replays(t *testing.T, dir string) {
 			t.Errorf("%s: exit %d\n%s%s", f, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := starling(t, "worker", "replay", filepath.Join(dir, "network.json")); code != 10 || !strings.Contains(stderr, "JOURNAL_UNREADABLE") {
+	if code, _, stderr := starling(t, "worker", "replay", filepath.Join(dir, "network.json")); code != 10 ||
+		!strings.Contains(stderr, "JOURNAL_UNREADABLE") {
 		t.Errorf("no journal: exit %d\n%s", code, stderr)
 	}
 }
@@ -136,7 +149,8 @@ func replays(t *testing.T, dir string) {
 // drains lets a worker drain, start again with metrics, and end at once.
 func drains(t *testing.T, worker, network string, validator int) {
 	t.Helper()
-	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 || !strings.Contains(stdout, "drains") {
+	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 ||
+		!strings.Contains(stdout, "draining") {
 		t.Fatalf("drain: exit %d\n%s%s", code, stdout, stderr)
 	}
 	for running := true; running; {
@@ -149,10 +163,12 @@ func drains(t *testing.T, worker, network string, validator int) {
 		}
 		running = strings.Contains(stdout, `"running":true`)
 	}
-	if _, stdout, _ := starling(t, "worker", "explain", "--home", worker); !strings.Contains(stdout, "no process runs") || !strings.Contains(stdout, "offers no work") {
+	if _, stdout, _ := starling(t, "worker", "explain", "--home", worker); !strings.Contains(stdout, "no process runs") ||
+		!strings.Contains(stdout, "offers no work") {
 		t.Errorf("explain of what is drained:\n%s", stdout)
 	}
-	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 || !strings.Contains(stdout, "withdrawn") {
+	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 ||
+		!strings.Contains(stdout, "withdrawn") {
 		t.Errorf("drain of what does not run: exit %d\n%s%s", code, stdout, stderr)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t))
@@ -165,17 +181,20 @@ func drains(t *testing.T, worker, network string, validator int) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "starling_chain_height ") || !strings.Contains(string(text), "starling_runs 0") {
+	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "starling_chain_height ") ||
+		!strings.Contains(string(text), "starling_runs 0") {
 		t.Errorf("metrics: %v\n%s", err, text)
 	}
-	if code, _, stderr := starling(t, "worker", "up", "--home", worker, "--network", network); code != 5 || !strings.Contains(stderr, "HOME_IN_USE") {
+	if code, _, stderr := starling(t, "worker", "up", "--home", worker, "--network", network); code != 5 ||
+		!strings.Contains(stderr, "HOME_IN_USE") {
 		t.Errorf("a second process over the folder: exit %d\n%s", code, stderr)
 	}
 	interrupts(t, c, s, validator)
 }
 
-// interrupts presses Ctrl-C twice on a worker whose validator does not answer: with the first it drains, which takes as long as
-// that, and with the second it ends at once, as one that Ctrl-C ends does. A shell gives that the exit code 130.
+// interrupts presses Ctrl-C twice on a worker whose validator does not answer: with the first it drains, which takes as
+// long as that, and with the second it ends at once, as one that Ctrl-C ends does. A shell gives that the exit code
+// 130.
 func interrupts(t *testing.T, c *exec.Cmd, s *bufio.Scanner, validator int) {
 	t.Helper()
 	if err := syscall.Kill(validator, syscall.SIGSTOP); err != nil {
@@ -190,7 +209,8 @@ func interrupts(t *testing.T, c *exec.Cmd, s *bufio.Scanner, validator int) {
 		t.Fatal(err)
 	}
 	_ = c.Wait() // its state says how it ended
-	if how := c.ProcessState.Sys().(syscall.WaitStatus); !how.Signaled() || 128+int(how.Signal()) != terminal.ExitInterrupted {
+	if how := c.ProcessState.Sys().(syscall.WaitStatus); !how.Signaled() ||
+		128+int(how.Signal()) != terminal.ExitInterrupted {
 		t.Errorf("the second Ctrl-C: %v", c.ProcessState)
 	}
 }

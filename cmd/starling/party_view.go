@@ -13,18 +13,23 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/validator"
 )
 
 // logsCommand prints the log that a process writes in its folder.
-func (c *cli) logsCommand(use, short, example string, dir func(cmd *cobra.Command, args []string) (string, error), args cobra.PositionalArgs) *cobra.Command {
+func (c *cli) logsCommand(use, short, example string, dir func(cmd *cobra.Command, args []string) (string, error),
+	args cobra.PositionalArgs) *cobra.Command {
 	var follow bool
 	var tail int64
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example, Args: args,
-		Long: short + `, or, with --follow, also what is added
-until Ctrl-C. It reads the file in the folder, whether the process runs or not.
+		Long: short + `, or, with --follow, also what is added until Ctrl-C. It reads the file in the folder, whether the
+process runs or not.
 
 With -o json: {"lines":[TEXT]}; with -o jsonl, or --follow, {"line"} for each.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,9 +45,10 @@ With -o json: {"lines":[TEXT]}; with -o jsonl, or --follow, {"line"} for each.`,
 			if follow {
 				keep = c.printLines
 			}
-			err = node.ReadLog(cmd.Context(), home, tail, follow, keep)
-			if errors.Is(err, node.ErrNoLog) {
-				return terminal.WithExit(&terminal.Problem{Code: "LOG_NOT_FOUND", What: err.Error(), Fix: "give the folder of a worker, verifier or validator that was started"}, terminal.ExitNotFound)
+			err = validator.ReadLog(cmd.Context(), home, tail, follow, keep)
+			if errors.Is(err, validator.ErrNoLog) {
+				return terminal.WithExit(&terminal.Problem{Code: "LOG_NOT_FOUND", What: err.Error(),
+					Fix: "give the folder of a worker, verifier or validator that was started"}, terminal.ExitNotFound)
 			}
 			if err != nil || follow {
 				return err
@@ -58,7 +64,8 @@ With -o json: {"lines":[TEXT]}; with -o jsonl, or --follow, {"line"} for each.`,
 
 func (c *cli) workerLogs() *cobra.Command {
 	var home string
-	cmd := c.logsCommand("logs --home DIR", "Print the end of the log of a worker or verifier", `  starling worker logs --home net/worker-0
+	cmd := c.logsCommand("logs --home DIR", "Print the end of the log of a worker or verifier",
+		`  starling worker logs --home net/worker-0
   starling worker logs --home net/worker-0 --follow`,
 		func(cmd *cobra.Command, _ []string) (string, error) {
 			if home == "" {
@@ -71,9 +78,10 @@ func (c *cli) workerLogs() *cobra.Command {
 }
 
 func (c *cli) validatorLogs() *cobra.Command {
-	return c.logsCommand("logs HOME", "Print the end of the log of a validator", `  starling validator logs net/validator-0
-  starling validator logs net/validator-0 --follow`,
-		func(_ *cobra.Command, args []string) (string, error) { return args[0], nil }, exactly("HOME"))
+	return c.logsCommand("logs --home DIR", "Print the end of the log of a validator",
+		`  starling validator logs --home net/validator-0
+  starling validator logs --home net/validator-0 --follow`,
+		func(_ *cobra.Command, args []string) (string, error) { return args[0], nil }, exactly())
 }
 
 func (c *cli) workerTasks() *cobra.Command {
@@ -81,8 +89,8 @@ func (c *cli) workerTasks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks --home DIR",
 		Short: "List what a worker or verifier is computing",
-		Long: `Ask the process that runs over a folder which runs it takes part in, and what it is computing or sending for each.
-starling worker explain says what it waits for.
+		Long: `Ask the process that runs over a folder which runs it takes part in, and what it is computing or sending for
+each. starling worker explain says what it waits for.
 
 With -o json: {"tasks":[{"job","action","since"}],"runs":[JOB]}.`,
 		Example: `  starling worker tasks --home net/worker-0
@@ -92,16 +100,18 @@ With -o json: {"tasks":[{"job","action","since"}],"runs":[JOB]}.`,
 			if home == "" {
 				return usage(cmd, errors.New("--home is needed"))
 			}
-			p := &node.WorkerStatus{}
+			p := &provider.WorkerStatus{}
 			err := control.Status(cmd.Context(), home, p)
 			if errors.Is(err, control.ErrNotRunning) {
-				return terminal.WithExit(&terminal.Problem{Code: "NOT_RUNNING", What: "no process runs over " + home, Why: err.Error(), Fix: "start it with starling worker up"}, terminal.ExitUnreachable)
+				return terminal.WithExit(&terminal.Problem{Code: "NOT_RUNNING", What: "no process runs over " + home,
+					Why: err.Error(), Fix: "start it with starling worker up"}, terminal.ExitUnreachable)
 			}
 			if err != nil {
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(map[string]any{"tasks": p.Actions, "runs": p.Runs}, p.Actions, func(a node.ActionStatus) string { return a.Job }))
+				return c.form.Print(os.Stdout, terminal.List(map[string]any{"tasks": p.Actions, "runs": p.Runs}, p.Actions,
+					func(a instrument.ActionStatus) string { return a.Job }))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "JOB", "ACTION", "FOR", "+SINCE")
 			for _, a := range p.Actions {
@@ -122,35 +132,37 @@ With -o json: {"tasks":[{"job","action","since"}],"runs":[JOB]}.`,
 func validatorProblem(home string, err error) error {
 	stopped := (*client.Stopped)(nil)
 	switch {
-	case errors.Is(err, node.ErrNoValidator), errors.As(err, &stopped):
+	case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
 		return networkError(err)
-	case errors.Is(err, node.ErrNoBond):
-		return terminal.WithExit(&terminal.Problem{Code: "NOT_BONDED", What: err.Error(), Fix: "stake for it with starling validator bond " + home}, terminal.ExitNotFound)
+	case errors.Is(err, inspect.ErrNoBond):
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_BONDED", What: err.Error(),
+			Fix: "stake for it with starling validator bond --home " + home}, terminal.ExitNotFound)
 	}
 	return terminal.WithExit(&terminal.Problem{
-		Code: "VALIDATOR_NOT_RUNNING", What: "the validator of " + home + " does not answer", Why: err.Error(), Fix: "start it with starling validator up " + home,
+		Code: "VALIDATOR_NOT_RUNNING", What: "the validator of " + home + " does not answer", Why: err.Error(),
+		Fix: "start it with starling validator up --home " + home,
 	}, terminal.ExitUnreachable)
 }
 
 func (c *cli) validatorDuties() *cobra.Command {
 	var blocks int
 	cmd := &cobra.Command{
-		Use:   "duties HOME",
+		Use:   "duties --home DIR",
 		Short: "List which of the latest blocks a validator signed and proposed",
-		Long: `List the latest blocks, and of each whether the validator of a folder voted for it and whether it proposed it. starling
-validator status counts what it missed in the whole window that it is judged by.
+		Long: `List the latest blocks, and of each whether the validator of a folder voted for it and whether it proposed it.
+starling validator status counts what it missed in the whole window that it is judged by.
 
 With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed","missed","proposed"}.`,
-		Example: `  starling validator duties net/validator-0
-  starling validator duties net/validator-0 --blocks 100 -o jsonl`,
-		Args: exactly("HOME"),
+		Example: `  starling validator duties --home net/validator-0
+  starling validator duties --home net/validator-0 --blocks 100 -o jsonl`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if blocks < 1 || blocks > 1000 {
 				return usage(cmd, errors.New("--blocks is 1 to 1000"))
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			duties, err := node.ValidatorDuties(ctx, args[0], blocks)
+			duties, err := inspect.ValidatorParticipation(ctx, args[0], blocks)
 			if err != nil {
 				return validatorProblem(args[0], err)
 			}
@@ -167,7 +179,11 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(map[string]any{"duties": duties, "signed": signed, "missed": missed, "proposed": proposed}, duties, func(d node.Duty) string { return strconv.FormatInt(d.Height, 10) }))
+				return c.form.Print(os.Stdout, terminal.List(map[string]any{"duties": duties, "signed": signed, "missed": missed,
+					"proposed": proposed}, duties, func(d inspect.BlockParticipation) string {
+					return strconv.FormatInt(d.Height,
+						10)
+				}))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "HEIGHT", "SIGNED", "PROPOSED", "POWER", "+BLOCK")
 			for _, d := range duties {
@@ -186,20 +202,20 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 
 func (c *cli) validatorEarnings() *cobra.Command {
 	return &cobra.Command{
-		Use:   "earnings HOME",
+		Use:   "earnings --home DIR",
 		Short: "Show what a validator has earned of the fees of transactions",
-		Long: `Show what the validator of a folder has earned of the fees of transactions and not withdrawn, and the coins of its
-operator. Work is paid to workers and verifiers, and its fee goes to the community pool: a network whose transactions
-cost nothing pays its validators nothing.
+		Long: `Show what the validator of a folder has earned of the fees of transactions and not withdrawn, and the coins of
+its operator. Work is paid to workers and verifiers, and its fee goes to the community pool: a network whose
+transactions cost nothing pays its validators nothing.
 
 With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uzen"}.`,
-		Example: `  starling validator earnings net/validator-0
-  starling validator earnings net/validator-0 -o json`,
-		Args: exactly("HOME"),
+		Example: `  starling validator earnings --home net/validator-0
+  starling validator earnings --home net/validator-0 -o json`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
 			defer cancel()
-			e, err := node.AskValidatorEarnings(ctx, args[0])
+			e, err := inspect.AskValidatorEarnings(ctx, args[0])
 			if err != nil {
 				return validatorProblem(args[0], err)
 			}
@@ -208,7 +224,8 @@ With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uz
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "operator\t%s\naccount\t%s, %s ZEN\n", e.Operator, e.Account, terminal.Zen(e.Balance))
-			fmt.Fprintf(w, "rewards\t%s ZEN, not withdrawn\ncommission\t%s ZEN of them\n", terminal.Zen(e.Rewards), terminal.Zen(e.Commission))
+			fmt.Fprintf(w, "rewards\t%s ZEN, not withdrawn\ncommission\t%s ZEN of them\n", terminal.Zen(e.Rewards),
+				terminal.Zen(e.Commission))
 			return w.Flush()
 		},
 	}

@@ -11,13 +11,15 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/torch"
 )
 
 // plan says what a job will take, and starts nothing.
-func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torch.Options) error {
-	p, err := node.PlanJob(ctx, j, network)
+// flags are those with which the job is begun.
+func (c *cli) plan(ctx context.Context, j *job.Job, path, network, flags string, o torch.Options) error {
+	p, err := plan.PlanJob(ctx, j, network)
 	if err != nil {
 		return trainError(err)
 	}
@@ -36,12 +38,18 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torc
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
-	row("job", "%s (%s), %s parameters", p.ID, p.Name, terminal.Number(float64(p.Parameters)))
-	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s operations", p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Number(float64(p.Flops)))
+	row("plan", "%s (%s), %s parameters", p.ID, p.Name, terminal.Number(float64(p.Parameters)))
+	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s operations", p.Steps, p.Rounds, p.Workers,
+		terminal.Number(float64(p.Tokens)), terminal.Number(float64(p.Flops)))
 	row("executor", "%s", executor)
-	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most), terminal.Zen(p.Budget))
-	row("stakes", "%s ZEN of a worker, %s ZEN of a verifier; a faked unit is expected to gain %+d uzen", terminal.Zen(p.Stakes.Worker), terminal.Zen(p.Stakes.Verifier), p.Stakes.Gain)
-	row("step", "%s of one worker on this machine, with the built-in engine", terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
+	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most),
+		terminal.Zen(p.Budget))
+	row("stakes", "%s ZEN of a worker, %s ZEN of a verifier; a faked unit is expected to gain %+d uzen",
+		terminal.Zen(p.Stakes.Worker), terminal.Zen(p.Stakes.Verifier), p.Stakes.Gain)
+	if p.StepTime > 0 {
+		row("step", "%s of one worker on this machine, with the built-in engine",
+			terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
+	}
 	if p.Seconds > 0 {
 		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))
 	}
@@ -63,7 +71,11 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torc
 			return err
 		}
 	}
-	fmt.Printf("\nnext: starling train %s --plan %s\n", path, p.ID)
+	if at := p.Placement; at != nil && at.Fits == "no" {
+		return trainError(fmt.Errorf("%w: all at work take about %s, and %s are free", prepare.ErrMemory,
+			terminal.Bytes(at.MemoryBytes), terminal.Bytes(at.FreeBytes)))
+	}
+	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
 	return nil
 }
 
@@ -75,9 +87,11 @@ func room(at *api.Placement) string {
 	needed, free := terminal.Bytes(at.MemoryBytes), terminal.Bytes(at.FreeBytes)
 	switch at.Fits {
 	case "yes":
-		return fmt.Sprintf(", %s when all are at work: fits, with %s to spare of %s", needed, terminal.Bytes(at.FreeBytes-at.MemoryBytes), free)
+		return fmt.Sprintf(", %s when all are at work: fits, with %s to spare of %s", needed,
+			terminal.Bytes(at.FreeBytes-at.MemoryBytes), free)
 	case "no":
-		return fmt.Sprintf(", %s when all are at work: does not fit, %s more than the %s that are free", needed, terminal.Bytes(at.MemoryBytes-at.FreeBytes), free)
+		return fmt.Sprintf(", %s when all are at work: does not fit, %s more than the %s that are free", needed,
+			terminal.Bytes(at.MemoryBytes-at.FreeBytes), free)
 	}
 	return fmt.Sprintf(", %s when all are at work; how much is free is not known", needed)
 }

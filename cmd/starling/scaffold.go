@@ -32,14 +32,14 @@ func (c *cli) init() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [TEMPLATE] [--dir DIR]",
 		Short: "Write a job file to start from",
-		Long: `Write a job file to start from, with every key explained, and beside it ` + schemaFile + `, by which editors
-complete and check its keys. Nothing is overwritten. Without TEMPLATE the templates are listed:
+		Long: `Write a job file from a template, with a comment at every key, and ` + schemaFile + ` in the same folder, with
+which editors complete and check the keys. The command overwrites no file. Without TEMPLATE it lists the templates:
 ` + about.String() + `
 
 With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","about"}]}.`,
-		Example: `  starling init
-  starling init pretrain
-  starling init finetune --dir my-model`,
+		Example: `  starling job init
+  starling job init pretrain
+  starling job init finetune --dir my-model`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one template", len(args)))
@@ -65,7 +65,8 @@ With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","abou
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, initAnswer(file, schema))
 			}
-			fmt.Printf("%s\n%s\n\nnext: put your data where datasets in %s says, and\n      starling train %s --dry-run\n", file, schema, file, file)
+			fmt.Printf("%s\n%s\n\nnext: put your data where datasets in %s says, and\n      starling train %s --dry-run\n",
+				file, schema, file, file)
 			return nil
 		},
 	}
@@ -115,7 +116,8 @@ func create(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return terminal.WithExit(&terminal.Problem{
-			Code: "FILE_EXISTS", What: "cannot write " + path, Why: err.Error(), Fix: "choose another name or folder; nothing is overwritten",
+			Code: "FILE_EXISTS", What: "cannot write " + path, Why: err.Error(),
+			Fix: "choose another name or folder; nothing is overwritten",
 		}, terminal.ExitConflict)
 	}
 	_, err = f.Write(content)
@@ -139,9 +141,9 @@ func (c *cli) jobImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE [--file JOB.yaml]",
 		Short: "Make a job file of another trainer's configuration",
-		Long: `Make a job file of a configuration of Axolotl or LLaMA-Factory (YAML), torchtitan (TOML), or Hugging Face's Trainer
-(its arguments as JSON or YAML). FILE may be - for standard input. What has no counterpart is listed, with
-the reason: nothing is dropped silently.
+		Long: `Make a job file of a configuration of Axolotl or LLaMA-Factory (YAML), torchtitan (TOML), or Hugging Face's
+Trainer (its arguments as JSON or YAML). FILE may be - for standard input. What has no counterpart is listed, with the
+reason: nothing is dropped silently.
 
 With -o json: {"from","file","left":[TEXT]}.`,
 		Example: `  starling job import axolotl.yaml --file job.yaml
@@ -150,7 +152,8 @@ With -o json: {"from","file","left":[TEXT]}.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := readAll(args[0])
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + args[0], Why: err.Error(), Fix: "give the configuration of another trainer"}, terminal.ExitNotFound)
+				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + args[0], Why: err.Error(),
+					Fix: "give the configuration of another trainer"}, terminal.ExitNotFound)
 			}
 			name := args[0]
 			if out != "" {
@@ -158,7 +161,8 @@ With -o json: {"from","file","left":[TEXT]}.`,
 			}
 			made, err := foreign.Convert(source, filepath.Base(strings.Replace(name, "-", "imported", 1)))
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot make a job of " + args[0], Why: err.Error(), Fix: "start from `starling init`, and take the numbers over by hand"}, terminal.ExitUsage)
+				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot make a job of " + args[0],
+					Why: err.Error(), Fix: "start from `starling job init`, and take the numbers over by hand"}, terminal.ExitUsage)
 			}
 			if out != "" {
 				if err := create(out, made.File); err != nil {

@@ -6,18 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/plan"
 )
 
 // What init writes is a job file that loads once its data is there, and it writes over nothing.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mine")
-	code, stdout, stderr := starling(t, "init", "pretrain", "--dir", dir)
+	code, stdout, stderr := starling(t, "job", "init", "pretrain", "--dir", dir)
 	if code != 0 || !strings.Contains(stdout, "--dry-run") {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
 	}
@@ -38,13 +39,15 @@ func TestInit(t *testing.T) {
 	if schema, err := os.ReadFile(filepath.Join(dir, schemaFile)); err != nil || !json.Valid(schema) {
 		t.Errorf("the schema: %v", err)
 	}
-	if code, _, stderr := starling(t, "init", "pretrain", "--dir", dir); code != 5 || !strings.Contains(stderr, "FILE_EXISTS") {
+	if code, _, stderr := starling(t, "job", "init", "pretrain", "--dir",
+		dir); code != 5 || !strings.Contains(stderr, "FILE_EXISTS") {
 		t.Errorf("again: exit %d\n%s", code, stderr)
 	}
-	if code, stdout, _ := starling(t, "init", "-o", "name"); code != 0 || stdout != "finetune\nnetwork\npretrain\n" {
+	if code, stdout, _ := starling(t, "job", "init", "-o",
+		"name"); code != 0 || stdout != "finetune\nnetwork\npretrain\n" {
 		t.Errorf("exit %d, the templates are %q", code, stdout)
 	}
-	if code, _, stderr := starling(t, "init", "nothing"); code != 2 || !strings.Contains(stderr, "pretrain") {
+	if code, _, stderr := starling(t, "job", "init", "nothing"); code != 2 || !strings.Contains(stderr, "pretrain") {
 		t.Errorf("no such template: exit %d\n%s", code, stderr)
 	}
 }
@@ -76,7 +79,7 @@ func TestManualPages(t *testing.T) {
 	var pages [2]map[string]string
 	for i := range pages {
 		dir := t.TempDir()
-		if code, _, stderr := starling(t, "man", dir); code != 0 {
+		if code, _, stderr := starling(t, "dev", "man", dir); code != 0 {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		pages[i] = map[string]string{}
@@ -93,7 +96,7 @@ func TestManualPages(t *testing.T) {
 		}
 	}
 	everyCommand(new(cli).root(), func(c *cobra.Command) {
-		if isTopic(c) {
+		if isTopic(c) || isHidden(c) { // no pages for old names
 			return
 		}
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
@@ -112,9 +115,11 @@ func TestManualPages(t *testing.T) {
 // Commands that read answer in every form.
 func TestOutputForms(t *testing.T) {
 	for form, want := range map[string]string{
-		"json": `"detection_probability":0.99`, "jsonl": `"detection_probability":0.99`, "yaml": "\ndetection_probability: 0.99", "table": "detection", "wide": "detection",
+		"json": `"detection_probability":0.99`, "jsonl": `"detection_probability":0.99`,
+		"yaml": "\ndetection_probability: 0.99", "table": "detection", "wide": "detection",
 	} {
-		code, stdout, stderr := starling(t, "economics", "--stake", "1", "--reward", "1.3", "--cost", "1", "--audit-rate", "0.05", "--steps", "100", "-o", form)
+		code, stdout, stderr := starling(t, "network", "economics", "--stake", "1", "--reward", "1.3", "--cost", "1",
+			"--audit-rate", "0.05", "--steps", "100", "-o", form)
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("-o %s: exit %d\n%s%s", form, code, stdout, stderr)
 		}
@@ -124,7 +129,8 @@ func TestOutputForms(t *testing.T) {
 			t.Errorf("a name of what has none: %v: exit %d\n%s", args, code, stderr)
 		}
 	}
-	if code, stdout, stderr := starling(t, "job", "schema", "-o", "yaml"); code != 0 || !strings.HasPrefix(stdout, "$id: urn:starling:training-job:v1\n") {
+	if code, stdout, stderr := starling(t, "job", "schema", "-o", "yaml"); code != 0 ||
+		!strings.HasPrefix(stdout, "$id: urn:starling:training-job:v1\n") {
 		t.Errorf("a schema as YAML: exit %d\n%.300s%s", code, stdout, stderr)
 	}
 }
@@ -133,12 +139,14 @@ func TestOutputForms(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	file := writeJob(t, "")
 	code, stdout, stderr := starling(t, "train", file, "--dry-run", "-o", "json")
-	var p node.Plan
+	var p plan.Plan
 	if err := json.Unmarshal([]byte(stdout), &p); code != 0 || err != nil {
 		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
-	if p.Parameters < 1000 || p.Steps < 1 || p.Most == 0 || p.Budget < p.Most || p.StepTime <= 0 || p.Seconds <= p.StepTime || p.Memory == 0 || p.Disk < 1000 || p.Received < 1000 || p.Quote != nil ||
-		p.Placement == nil || p.Placement.Workers != 3 || p.Placement.Verifiers != 1 || p.Placement.MemoryBytes != 4*p.Memory || p.Placement.Fits != "yes" {
+	if p.Parameters < 1000 || p.Steps < 1 || p.Most == 0 || p.Budget < p.Most || p.StepTime <= 0 ||
+		p.Seconds <= p.StepTime || p.Memory == 0 || p.Disk < 1000 || p.Received < 1000 || p.Quote != nil ||
+		p.Placement == nil || p.Placement.Workers != 3 || p.Placement.Verifiers != 1 ||
+		p.Placement.MemoryBytes <= 4*p.Memory || p.Placement.Fits != "yes" {
 		t.Errorf("%+v", p)
 	}
 	if _, err := os.Stat("out"); err == nil {
@@ -151,6 +159,42 @@ func TestDryRun(t *testing.T) {
 	}
 	if code, stdout, _ := starling(t, "train", file, "--dry-run"); code != 0 || !strings.Contains(stdout, "--plan "+p.ID) {
 		t.Errorf("exit %d\n%s", code, stdout)
+	}
+	// what a buyer has agreed to
+	for _, set := range []string{"budget.max_cost=24", "strategy.verification={mode: none}"} {
+		if _, stdout, _ := starling(t, "train", file, "--dry-run", "--set", set, "--dir",
+			"elsewhere"); strings.Contains(stdout, p.ID) || !strings.Contains(stdout, "--dir elsewhere --plan ") {
+			t.Errorf("with %s:\n%s", set, stdout)
+		}
+		if code, _, stderr := starling(t, "train", file, "--plan", p.ID, "--set", set, "--dir", t.TempDir()); code != 5 ||
+			!strings.Contains(stderr, "PLAN_STALE") {
+			t.Errorf("with %s the plan holds: exit %d\n%s", set, code, stderr)
+		}
+	}
+	if code, stdout, _ := starling(t, "job", "plan", file, "--set", "strategy.verification={mode: none}"); code != 0 ||
+		!strings.Contains(stdout, "--set 'strategy.verification={mode: none}' --plan ") {
+		t.Errorf("exit %d\n%s", code, stdout)
+	}
+	// Rounds of one step are planned, too.
+	if code, stdout, stderr := starling(t, "train", file, "--dry-run", "--set",
+		"strategy={method: allreduce, workers: 3}"); code != 0 || !strings.Contains(stdout, "step ") {
+		t.Errorf("allreduce: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// A model that cannot fit is refused at once, before anything of it is made.
+func TestDryRunOfWhatCannotFit(t *testing.T) {
+	file := writeJob(t, "")
+	// 9 * 10^11 parameters, 7 TB with the momentum
+	huge := "model.config={hidden_size: 65536, num_hidden_layers: 30, num_attention_heads: 64, num_key_value_heads: " +
+		"64, intermediate_size: 65536, max_position_embeddings: 16}"
+	began := time.Now()
+	code, stdout, stderr := starling(t, "train", file, "--dry-run", "--set", huge)
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "JOB_TOO_LARGE") || !strings.Contains(stderr, "parameters") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %s", took)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,7 +16,8 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim"
 )
@@ -53,17 +55,17 @@ up=20,down=100,latency=50ms,loss=0.01. Several links, or several speeds, go to t
 Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the rules can do is
 ` + strings.Join(adversary.Names(), ", ") + `.
 
---advise plays nothing and ranks strategies for the job by formulas, in seconds: bytes, time, utilisation, tokens a second, what
-is carried from round to round, cost, and what is known of their price in loss, with a line of --set for the best.
+--advise plays nothing and ranks strategies for the job by formulas, in seconds: bytes, time, utilisation, tokens a
+second, what is carried from round to round, cost, and what is known of their price in loss, with a line of --set for
+the best.
 
 --modelled lets something small stand in for the mathematics, so that a job of any size can be played: bytes,
 times, pay, faults and audits are those of the job, and there are no losses.
 
---sweep plays the job once for each value, and for each combination of several sweeps.
-With --dir, each simulation leaves simulation.json, report.html, its charts as SVG (loss by step, by
-bytes and by virtual time), rounds.csv, metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl,
-the same bytes for the same seed. A sweep leaves them in folders 000, 001 ..., and a report.html, its charts and
-sweep.csv that compare them.`,
+--sweep plays the job once for each value, and for each combination of several sweeps. With --dir, each simulation
+leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes and by virtual time), rounds.csv,
+metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
+in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
   starling sim job.yaml --modelled --link up=20,down=100,latency=50ms --gflops 20000,10000
@@ -75,19 +77,24 @@ sweep.csv that compare them.`,
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
-	fl.StringArrayVar(&f.sweep, "sweep", nil, "play the job for each value of a key: KEY=VALUE,VALUE (repeatable)")
+	fl.StringArrayVar(&f.sweep, "sweep", nil, "play the job for each value of a key: KEY=VALUE,VALUE; null takes the "+
+		"key out of the file (repeatable)")
 	fl.Uint64Var(&f.seed, "seed", 1, "of latencies, losses and whatever else is drawn")
-	fl.StringArrayVar(&f.links, "link", []string{"home"}, "link of the workers, in turn; the first is everybody else's, too (repeatable)")
-	fl.Float64SliceVar(&f.gflops, "gflops", []float64{50}, "speeds of the workers, in turn: 10^9 floating-point operations a second")
+	fl.StringArrayVar(&f.links, "link", []string{"home"},
+		"link of the workers, in turn; the first is everybody else's, too (repeatable)")
+	fl.Float64SliceVar(&f.gflops, "gflops", []float64{50},
+		"speeds of the workers, in turn: 10^9 floating-point operations a second")
 	fl.IntVar(&f.verifiers, "verifiers", 0, "verifiers beside the one that every job has")
 	fl.IntVar(&f.validators, "validators", 4, "number of validators")
 	fl.DurationVar(&f.block, "block-time", time.Second, "time from block to block")
 	fl.StringArrayVar(&f.acts, "act", nil, "who breaks the rules, and how: PARTY=ACT (repeatable)")
 	fl.StringArrayVar(&f.crashes, "crash", nil, "who crashes, when, and for how long: PARTY@30s+20s (repeatable)")
 	fl.StringArrayVar(&f.cuts, "cut", nil, "which two cannot reach each other: PARTY/PARTY@30s+20s (repeatable)")
-	fl.BoolVar(&f.modelled, "modelled", false, "let something small stand in for the mathematics: bytes, times and pay of a job of any size, and no losses")
+	fl.BoolVar(&f.modelled, "modelled", false, "let something small stand in for the mathematics: bytes, times and pay "+
+		"of a job of any size, and no losses")
 	fl.BoolVar(&f.advise, "advise", false, "rank strategies for these links and speeds, and play nothing")
-	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the best may have")
+	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the "+
+		"best may have")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
 	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
@@ -98,7 +105,7 @@ sweep.csv that compare them.`,
 // variant is one simulation of a sweep.
 type variant struct {
 	Settings map[string]string `json:"settings,omitempty"`
-	*node.Simulation
+	*simulate.Simulation
 }
 
 func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
@@ -125,10 +132,20 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 	if err := vacant(append(dirs, f.whole(dirs)...)); err != nil {
 		return err
 	}
+	jobs, err := f.jobs(path, settings)
+	if err != nil {
+		return terminal.WithExit(err, terminal.ExitUsage)
+	}
 	var done []variant
 	for i, setting := range settings {
-		v, err := c.playVariant(cmd.Context(), path, f, opt, setting)
+		if opt.Job = jobs[i]; len(jobs) > 1 && !c.quiet && !c.form.Machine() {
+			fmt.Fprintf(os.Stderr, "variant %d of %d: %s\n", i+1, len(jobs), strings.Join(pairs(setting), " "))
+		}
+		v, err := c.playVariant(cmd.Context(), opt, setting)
 		if err != nil {
+			if failed := c.printDone(done, dirs, f); failed != nil { // what was played of a sweep is not lost
+				return failed
+			}
 			return err
 		}
 		if len(dirs) > 0 {
@@ -143,10 +160,52 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 			}
 		}
 	}
-	if c.form.Machine() {
+	return c.printDone(done, dirs, f)
+}
+
+// printDone prints what was played; nothing if nothing was.
+func (c *cli) printDone(done []variant, dirs []string, f simFlags) error {
+	switch {
+	case len(done) == 0:
+		return nil
+	case c.form.Machine():
 		return c.form.Print(os.Stdout, simAnswer(done, dirs, len(f.sweep) > 0))
 	}
 	return printVariants(done, f.sweep)
+}
+
+// jobs are those of all variants of a sweep. What is wrong with any of them is found before the first is played.
+func (f simFlags) jobs(path string, settings [][][2]string) (jobs []*job.Job, err error) {
+	var all job.ErrorList
+	for _, setting := range settings {
+		j, err := job.Load(path, slices.Concat(f.set, pairs(setting))...)
+		var wrong *job.ErrorList
+		switch {
+		case errors.As(err, &wrong):
+			for _, e := range wrong.Errors {
+				if about := *e; len(setting) > 0 {
+					about.What = "with " + strings.Join(pairs(setting), " and ") + ": " + e.What
+					e = &about
+				}
+				all.Errors = append(all.Errors, e)
+			}
+		case err != nil:
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	if len(all.Errors) > 0 {
+		return nil, &all
+	}
+	return jobs, nil
+}
+
+// pairs are settings as --set has them.
+func pairs(setting [][2]string) (set []string) {
+	for _, s := range setting {
+		set = append(set, s[0]+"="+s[1])
+	}
+	return set
 }
 
 // folders are where the results of so many simulations go; none if they go nowhere.
@@ -173,13 +232,13 @@ func (f simFlags) whole(dirs []string) []string {
 }
 
 // compare is what is done of a sweep.
-func compare(done []variant, settings [][][2]string, dirs []string) node.Sweep {
-	var w node.Sweep
+func compare(done []variant, settings [][][2]string, dirs []string) simulate.Sweep {
+	var w simulate.Sweep
 	for _, s := range settings[0] {
 		w.Keys = append(w.Keys, s[0])
 	}
 	for i, v := range done {
-		one := node.SweepVariant{Name: filepath.Base(dirs[i]), Simulation: v.Simulation}
+		one := simulate.SweepVariant{Name: filepath.Base(dirs[i]), Simulation: v.Simulation}
 		for _, s := range settings[i] {
 			one.Settings = append(one.Settings, s[1])
 		}
@@ -191,10 +250,14 @@ func compare(done []variant, settings [][][2]string, dirs []string) node.Sweep {
 // vacant reports the first folder that results cannot be written to.
 func vacant(dirs []string) error {
 	for _, dir := range dirs {
-		err := node.Probe(dir)
-		if errors.Is(err, node.ErrFinished) || errors.Is(err, node.ErrUnfinished) {
+		err := rundir.Probe(dir)
+		if _, none := os.Stat(filepath.Join(dir, "simulation.json")); err == nil && none == nil {
+			err = rundir.ErrFinished
+		}
+		if errors.Is(err, rundir.ErrFinished) || errors.Is(err, rundir.ErrUnfinished) {
 			return terminal.WithExit(&terminal.Problem{
-				Code: "OUTPUT_CONFLICT", What: fmt.Sprintf("%v: %s", err, dir), Why: "starling never overwrites a model", Fix: "give another folder with --dir",
+				Code: "OUTPUT_CONFLICT", What: fmt.Sprintf("%v: %s", err, dir), Why: "starling never overwrites a model",
+				Fix: "give another folder with --dir",
 			}, terminal.ExitConflict)
 		}
 		if err != nil {
@@ -204,17 +267,12 @@ func vacant(dirs []string) error {
 	return nil
 }
 
-func (c *cli) playVariant(ctx context.Context, path string, f simFlags, opt node.SimulateOptions, setting [][2]string) (v variant, err error) {
-	set := append([]string(nil), f.set...)
+func (c *cli) playVariant(ctx context.Context, opt simulate.Options, setting [][2]string) (v variant, err error) {
 	for _, s := range setting {
 		if v.Settings == nil {
 			v.Settings = map[string]string{}
 		}
 		v.Settings[s[0]] = s[1]
-		set = append(set, s[0]+"="+s[1])
-	}
-	if opt.Job, err = job.Load(path, set...); err != nil {
-		return v, terminal.WithExit(err, terminal.ExitUsage)
 	}
 	if !c.quiet && terminal.IsTerminal(os.Stderr) {
 		opt.Progress = func(round, rounds int, at time.Duration) {
@@ -224,9 +282,10 @@ func (c *cli) playVariant(ctx context.Context, path string, f simFlags, opt node
 			}
 		}
 	}
-	if v.Simulation, err = node.Simulate(ctx, opt); err != nil {
+	if v.Simulation, err = simulate.Run(ctx, opt); err != nil {
 		return v, simError(ctx, err)
 	}
+	v.Simulation.Sweep = pairs(setting)
 	return v, nil
 }
 
@@ -236,18 +295,22 @@ func simError(ctx context.Context, err error) error {
 		return err
 	}
 	return &terminal.Problem{
-		Code: "SIM_FAILED", What: "the simulation broke off", Why: err.Error(), Fix: "play it again with --events FILE, which says what happened before; a rule that is broken is a bug worth a report",
+		Code: "SIM_FAILED", What: "the simulation broke off", Why: err.Error(),
+		Fix: "play it again with --events FILE, which says what happened before; a rule that is broken is a bug worth a " +
+			"report",
 	}
 }
 
 // options reads the flags.
-func (f simFlags) options() (o node.SimulateOptions, err error) {
-	o = node.SimulateOptions{
-		Seed: f.seed, Gflops: f.gflops, Verifiers: f.verifiers, Validators: f.validators, BlockTime: f.block, Threads: f.threads,
+func (f simFlags) options() (o simulate.Options, err error) {
+	o = simulate.Options{
+		Seed: f.seed, Gflops: f.gflops, Verifiers: f.verifiers, Validators: f.validators, BlockTime: f.block,
+		Threads:  f.threads,
 		Modelled: f.modelled, Acts: map[string]string{},
 	}
 	if f.verifiers < 0 || f.validators < 1 || f.validators > 100 || f.threads < 1 || f.block < 10*time.Millisecond {
-		return o, fmt.Errorf("there are 1 to 100 validators, no negative number of verifiers, at least one thread, and at least 10ms from block to block")
+		return o, fmt.Errorf("there are 1 to 100 validators, no negative number of verifiers, at least one thread, and at " +
+			"least 10ms from block to block")
 	}
 	for _, g := range f.gflops {
 		if !(g > 0 && g < 1e9) {
@@ -373,7 +436,7 @@ func tenths(seconds float64) time.Duration {
 
 func zen(uzen uint64) float64 { return float64(uzen) / millionth }
 
-func printParties(s *node.Simulation) error {
+func printParties(s *simulate.Simulation) error {
 	fmt.Println()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PARTY\tMB UP\tMB DOWN\tWORKED\tPAID\tSLASHED\tOUT OF THE RUN")
@@ -385,7 +448,8 @@ func printParties(s *node.Simulation) error {
 		if out != "" {
 			out = fmt.Sprintf("after %s: %s", tenths(p.OutSeconds), out)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%s\n", name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6, tenths(p.WorkedSeconds), zen(p.PaidUzen), zen(p.SlashedUzen), out)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%s\n", name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6,
+			tenths(p.WorkedSeconds), zen(p.PaidUzen), zen(p.SlashedUzen), out)
 	}
 	return w.Flush()
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // listCommand is a command that lists what the program itself knows.
-func listCommand[T any](c *cli, use, short, long, example, key string, known func() []T, name func(T) string, titles []string, row func(T) []any) *cobra.Command {
+func listCommand[T any](c *cli, use, short, long, example, key string, known func() []T, name func(T) string,
+	titles []string, row func(T) []any) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
@@ -28,7 +29,8 @@ func listCommand[T any](c *cli, use, short, long, example, key string, known fun
 }
 
 // printList prints a list in any form: to programs as an object with the list under a key, to people as a table.
-func printList[T any](f terminal.Form, key string, all []T, name func(T) string, titles []string, row func(T) []any) error {
+func printList[T any](f terminal.Form, key string, all []T, name func(T) string, titles []string,
+	row func(T) []any) error {
 	if f.Machine() {
 		return f.Print(os.Stdout, terminal.Items(key, all, name))
 	}
@@ -52,7 +54,9 @@ type method struct {
 
 func methods() (all []method) {
 	for _, s := range job.Methods() {
-		m := method{Name: s.Method, Optimizer: s.OuterOptimizer.Name, Rate: s.OuterOptimizer.LR, Compression: s.Compression.Quantize, Rule: s.Aggregation.Rule, Proximal: s.ProximalMu, Gradients: s.OuterOptimizer.Gradients()}
+		m := method{Name: s.Method, Optimizer: s.OuterOptimizer.Name, Rate: s.OuterOptimizer.LR,
+			Compression: s.Compression.Quantize, Rule: s.Aggregation.Rule, Proximal: s.ProximalMu,
+			Gradients: s.OuterOptimizer.Gradients()}
 		if k, _, sparse := s.Compression.TopK(); sparse {
 			m.Compression = fmt.Sprintf("largest %d of 4096, %s", k, s.Compression.Quantize)
 		}
@@ -79,12 +83,14 @@ func methods() (all []method) {
 }
 
 func (c *cli) simStrategies() *cobra.Command {
-	return listCommand(c, "strategies", "List the methods that strategy.method names", `List the methods that strategy.method of a job file names, with what each sets unless the file does.
-docs/strategies.md says what their parts cost and bear; starling sim JOB.yaml --advise ranks them for a job and its links.
+	return listCommand(c, "strategies", "List the methods that strategy.method names", `List the methods that
+strategy.method of a job file names, with what each sets unless the file does. docs/strategies.md says what their parts
+cost and bear; starling sim JOB.yaml --advise ranks them for a job and its links.
 
 With -o json: {"strategies":[{"name","outer_optimizer","lr","compression","aggregation","proximal_mu","gradients"}]}.`, `  starling sim strategies
   starling sim job.yaml --sweep strategy.method=$(starling sim strategies -o name | paste -sd,)`,
-		"strategies", methods, func(m method) string { return m.Name }, []string{"METHOD", "OUTER OPTIMIZER", "LR", "COMPRESSION", "AGGREGATION", "ROUND"},
+		"strategies", methods, func(m method) string { return m.Name },
+		[]string{"METHOD", "OUTER OPTIMIZER", "LR", "COMPRESSION", "AGGREGATION", "ROUND"},
 		func(m method) []any {
 			round := "many inner steps"
 			if m.Gradients {
@@ -108,11 +114,13 @@ func attacks() (all []attack) {
 }
 
 func (c *cli) simAttacks() *cobra.Command {
-	return listCommand(c, "attacks", "List what those who break the rules can do", `List the acts that --act gives a party of a simulation. docs/security.md says what each meets.
+	return listCommand(c, "attacks", "List what those who break the rules can do", `List the acts that --act gives a party
+of a simulation. docs/security.md says what each meets.
 
 With -o json: {"attacks":[{"name","about"}]}.`, `  starling sim attacks
   starling sim job.yaml --act worker-1=$(starling sim attacks -o name | head -1)`,
-		"attacks", attacks, func(a attack) string { return a.Name }, []string{"ACT", "IT IS"}, func(a attack) []any { return []any{a.Name, a.About} })
+		"attacks", attacks, func(a attack) string { return a.Name }, []string{"ACT", "IT IS"},
+		func(a attack) []any { return []any{a.Name, a.About} })
 }
 
 // profile is a link that has a name.
@@ -136,12 +144,14 @@ func profiles() (all []profile) {
 }
 
 func (c *cli) simNetworks() *cobra.Command {
-	return listCommand(c, "networks", "List the links that have names", `List the links that --link of a simulation knows by name. Others are given as settings: up=20,down=100,latency=50ms,loss=0.01.
+	return listCommand(c, "networks", "List the links that have names", `List the links that --link of a simulation knows
+by name. Others are given as settings: up=20,down=100,latency=50ms,loss=0.01.
 
 With -o json: {"networks":[{"name","latency_seconds","up_mbit","down_mbit","loss"}]}.`, `  starling sim networks
   starling sim job.yaml --link bad`,
 		"networks", profiles, func(p profile) string { return p.Name }, []string{"LINK", "LATENCY", "UP", "DOWN", "LOSS"},
 		func(p profile) []any {
-			return []any{p.Name, time.Duration(p.Latency * float64(time.Second)), fmt.Sprintf("%g Mbit/s", p.Up), fmt.Sprintf("%g Mbit/s", p.Down), p.Loss}
+			return []any{p.Name, time.Duration(p.Latency * float64(time.Second)), fmt.Sprintf("%g Mbit/s", p.Up),
+				fmt.Sprintf("%g Mbit/s", p.Down), p.Loss}
 		})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,8 @@ func TestParseFault(t *testing.T) {
 	if want := (sim.Fault{Who: "worker-1", At: 30 * time.Second, For: time.Minute}); err != nil || f != want {
 		t.Errorf("%+v, %v", f, err)
 	}
-	for _, text := range []string{"", "worker-1", "worker-1@30s", "worker-1+30s", "worker-1@x+1s", "worker-1@1s+x", "worker-1@-1s+1s"} {
+	for _, text := range []string{"", "worker-1", "worker-1@30s", "worker-1+30s", "worker-1@x+1s", "worker-1@1s+x",
+		"worker-1@-1s+1s"} {
 		if _, err := parseFault(text); err == nil {
 			t.Errorf("%q is taken for a fault", text)
 		}
@@ -26,7 +28,8 @@ func TestParseFault(t *testing.T) {
 
 func TestSweeps(t *testing.T) {
 	all, err := sweeps([]string{"a.b=1,2", "c=x,y,z"})
-	if err != nil || len(all) != 6 || all[0] != nil && (all[0][0] != [2]string{"a.b", "1"} || all[5][1] != [2]string{"c", "z"}) {
+	if err != nil || len(all) != 6 || all[0] != nil &&
+		(all[0][0] != [2]string{"a.b", "1"} || all[5][1] != [2]string{"c", "z"}) {
 		t.Errorf("%v, %v", all, err)
 	}
 	if all, err := sweeps(nil); err != nil || len(all) != 1 || all[0] != nil {
@@ -41,7 +44,8 @@ func TestSweeps(t *testing.T) {
 }
 
 func TestSimFlags(t *testing.T) {
-	good := simFlags{links: []string{"lan"}, gflops: []float64{1}, validators: 1, block: time.Second, threads: 1, acts: []string{"worker-1=skips"}, cuts: []string{"worker-0/worker-1@1s+2s"}}
+	good := simFlags{links: []string{"lan"}, gflops: []float64{1}, validators: 1, block: time.Second, threads: 1,
+		acts: []string{"worker-1=skips"}, cuts: []string{"worker-0/worker-1@1s+2s"}}
 	o, err := good.options()
 	if err != nil || len(o.Acts) != 1 || len(o.Faults) != 1 || o.Faults[0].From != "worker-1" {
 		t.Fatalf("%+v, %v", o, err)
@@ -71,13 +75,15 @@ func TestSimulationFolders(t *testing.T) {
 	}
 	f := simFlags{dir: t.TempDir()}
 	dirs := f.folders(3)
-	if whole := f.whole(dirs); len(whole) != 1 || whole[0] != f.dir || f.whole(f.folders(1)) != nil || f.whole(nil) != nil {
+	if whole := f.whole(dirs); len(whole) != 1 || whole[0] != f.dir || f.whole(f.folders(1)) != nil ||
+		f.whole(nil) != nil {
 		t.Errorf("what compares three goes to %v", whole)
 	}
 	if err := vacant(append(dirs, f.folders(1)...)); err != nil {
 		t.Errorf("empty folders: %v", err)
 	}
-	err := errors.Join(os.Mkdir(dirs[1], 0o755), os.WriteFile(filepath.Join(dirs[1], "run.json"), []byte(`{"format": 1, "id": "job-1"}`), 0o644))
+	err := errors.Join(os.Mkdir(dirs[1], 0o755),
+		os.WriteFile(filepath.Join(dirs[1], "run.json"), []byte(`{"format": 1, "id": "job-1"}`), 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +94,8 @@ func TestSimulationFolders(t *testing.T) {
 
 // What has no meaning for advice is refused, and not ignored.
 func TestAdviceGoesWithItsFlags(t *testing.T) {
-	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"}, {"--price", "-1"}, {"--modelled"}} {
+	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"},
+		{"--price", "-1"}, {"--modelled"}} {
 		c := &cli{}
 		cmd := c.sim()
 		cmd.SetArgs(append([]string{"../../examples/quickstart.yaml", "--advise"}, more...))
@@ -96,5 +103,44 @@ func TestAdviceGoesWithItsFlags(t *testing.T) {
 		if err := cmd.Execute(); terminal.ExitCode(err) != terminal.ExitUsage {
 			t.Errorf("%v: %v", more, err)
 		}
+	}
+}
+
+// Every variant of a sweep is checked before the first is played, and an error says which it is of. A key that does not
+// go with a variant can be taken out.
+func TestSweepsAreCheckedFirst(t *testing.T) {
+	file, dir := writeJob(t, ""), filepath.Join(t.TempDir(), "sweep")
+	code, stdout, stderr := starling(t, "sim", file, "--sweep", "strategy.sync_steps=4,5,7", "--dir", dir)
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "with strategy.sync_steps=5: ") ||
+		!strings.Contains(stderr, "with strategy.sync_steps=7: ") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something was played: %v", err)
+	}
+	methods := []string{"sim", file, "--modelled", "--link", "lan", "--set", "strategy.sync_steps=null", "--sweep",
+		"strategy.method=diloco,allreduce", "--dir", dir, "-o", "json"}
+	if code, stdout, stderr := starling(t, methods...); code != 0 || strings.Count(stdout, `"state_root"`) != 2 {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = starling(t, "job", "compare", "000", "001", "--dir", dir)
+	if code != 0 || !regexp.MustCompile(`method +diloco +allreduce`).MatchString(stdout) {
+		t.Errorf("what tells the variants apart: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// A command that a group does not have is named, with what may have been meant.
+func TestUnknownCommands(t *testing.T) {
+	for args, want := range map[string]string{
+		"job nonsense": `there is no command "nonsense" of starling job`, "model serv x": "did you mean serve?",
+		"version now": `"now" is given, and starling version takes no argument`,
+		"job verify":  "0 arguments given, wanted", "train a b": "2 arguments given, wanted JOB.yaml",
+	} {
+		if code, _, stderr := starling(t, strings.Fields(args)...); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d\n%s", args, code, stderr)
+		}
+	}
+	if code, stdout, _ := starling(t, "--version"); code != 0 || !strings.Contains(stdout, binaryVersion()) {
+		t.Errorf("--version: exit %d, %q", code, stdout)
 	}
 }

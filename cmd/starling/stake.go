@@ -9,12 +9,13 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/session"
 )
 
 func (c *cli) stake() *cobra.Command {
-	return group("stake", "See and change the stake behind work", `Add to the coins that answer for the work of an account, or take some back. They bound how much work it is leased
-at a time, and a conviction takes a part of them. docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove(), c.stakeUnjail(), c.stakeList(), c.stakeSlashes())
+	return group("stake", "See and change the stake behind work", `Add to the coins that answer for the work of an account,
+or take some back. They bound how much work it is leased at a time, and a conviction takes a part of them.
+docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove(), c.stakeUnjail(), c.stakeList(), c.stakeSlashes())
 }
 
 func (c *cli) stakeUnjail() *cobra.Command {
@@ -22,16 +23,17 @@ func (c *cli) stakeUnjail() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unjail --home DIR",
 		Short: "Be given work again after a conviction",
-		Long: `Let an account that was convicted be given work again. It may ask 20,000 blocks after the conviction, unless governance
-changed that, and when its machine was measured since: starling worker up lets the registry do that, also while the
-account is given no work. Its history begins anew, and one more conviction within thirty days takes half of the
-stake at least. Start its worker or verifier again afterwards, so that it makes its offer.
+		Long: `End the bar that follows a conviction, so that the network assigns work to the account again. An account may
+ask 20,000 blocks after the conviction, unless governance changed that number, and after a new measurement of its
+machine, which starling worker up requests, also while the account is barred. The chain then resets the history of the
+account; a second conviction within thirty days slashes at least half of the stake. Restart the worker or verifier of
+the account afterwards, so that it makes its offer.
 
 With -o json: what starling account show prints.`,
-		Example: `  starling stake unjail --home net/worker-0`,
+		Example: `  starling account stake unjail --home net/worker-0`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.restake(cmd, &t, node.UnjailStake)
+			return c.restake(cmd, &t, session.UnjailStake)
 		},
 	}
 	t.flags(cmd)
@@ -43,14 +45,14 @@ func (c *cli) stakeRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove ZEN|all --home DIR",
 		Short: "Take a part of the stake back",
-		Long: `Ask for a part of the stake back, or for all of it. It stands behind no more work from the next block on, and answers
-for what was done until it is paid out: 20,000 blocks later, unless governance changed that, and not while
-the account has a part in a run. Asked again, it is the last amount that counts, from then on. Who commits to a
-tier keeps the stake of the tier.
+		Long: `Ask for a part of the stake back, or for all of it. It stands behind no more work from the next block on, and
+answers for what was done until it is paid out: 20,000 blocks later, unless governance changed that, and not while the
+account has a part in a run. Asked again, it is the last amount that counts, from then on. Who commits to a tier keeps
+the stake of the tier.
 
 With -o json: what starling account show prints.`,
-		Example: `  starling stake remove 10 --home net/worker-0
-  starling stake remove all --home net/worker-0`,
+		Example: `  starling account stake remove 10 --home net/worker-0
+  starling account stake remove all --home net/worker-0`,
 		Args: exactly("ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			var amount uint64 // all
@@ -59,7 +61,10 @@ With -o json: what starling account show prints.`,
 					return err
 				}
 			}
-			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error { return node.Unstake(ctx, cl, amount) })
+			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error {
+				return session.Unstake(ctx, cl,
+					amount)
+			})
 		},
 	}
 	t.flags(cmd)
@@ -71,18 +76,21 @@ func (c *cli) stakeAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add ZEN --home DIR",
 		Short: "Stake more",
-		Long: `Add coins of the account of a folder to its stake. The account takes part already: starling worker up stakes what
---stake says when it registers.
+		Long: `Add coins of the account of a folder to its stake. The account takes part already: starling worker up stakes
+what --stake says when it registers.
 
 With -o json: what starling account show prints.`,
-		Example: `  starling stake add 10 --home net/worker-0`,
+		Example: `  starling account stake add 10 --home net/worker-0`,
 		Args:    exactly("ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			amount, err := wantAmount(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error { return node.AddStake(ctx, cl, amount) })
+			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error {
+				return session.AddStake(ctx, cl,
+					amount)
+			})
 		},
 	}
 	t.flags(cmd)
@@ -94,7 +102,7 @@ func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context
 	if err := t.act(cmd, "the folder of the account", change); err != nil {
 		return err
 	}
-	a, err := node.ReadAccount(cmd.Context(), t.network, t.account)
+	a, err := session.ReadAccount(cmd.Context(), t.network, t.account)
 	if err != nil {
 		return err
 	}
@@ -103,7 +111,8 @@ func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context
 	}
 	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
 	if a.Leaving > 0 {
-		fmt.Printf("of it %s ZEN leave after block %d, when the account has no part in a run\n", terminal.Zen(a.Leaving), a.LeavesAt)
+		fmt.Printf("of it %s ZEN leave after block %d, when the account has no part in a run\n", terminal.Zen(a.Leaving),
+			a.LeavesAt)
 	}
 	return nil
 }

@@ -13,8 +13,9 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/keystore"
 )
 
 // target is the network and the account that a question is about.
@@ -24,7 +25,8 @@ type target struct {
 
 func (t *target) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.home, "home", "", "folder of a party: its account is looked at, on its network")
-	cmd.Flags().StringVar(&t.network, "network", "", "HTTP interface of a validator (default: that of the folder's last worker up)")
+	cmd.Flags().StringVar(&t.network, "network", "", "HTTP interface of a validator (default: that of the folder's "+
+		"last worker up)")
 }
 
 // settle fills in what the folder says.
@@ -34,7 +36,7 @@ func (t *target) settle(cmd *cobra.Command) error {
 		if err != nil {
 			return homeError(err)
 		}
-		f, err := node.ReadParty(t.home)
+		f, err := keystore.ReadParty(t.home)
 		if err != nil {
 			return err
 		}
@@ -44,7 +46,8 @@ func (t *target) settle(cmd *cobra.Command) error {
 		}
 	}
 	if t.network == "" {
-		return usage(cmd, errors.New("--network is needed: the HTTP interface of a validator, such as http://127.0.0.1:26601"))
+		return usage(cmd, errors.New("--network is needed: the HTTP interface of a validator, such as "+
+			"http://127.0.0.1:26601"))
 	}
 	return nil
 }
@@ -52,10 +55,10 @@ func (t *target) settle(cmd *cobra.Command) error {
 // askPatience is how long a validator may take for its answers.
 const askPatience = 20 * time.Second
 
-func (t *target) ask(ctx context.Context) (*node.NetworkStatus, error) {
+func (t *target) ask(ctx context.Context) (*inspect.NetworkStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	return node.AskNetwork(ctx, t.network, t.account)
+	return inspect.AskNetwork(ctx, t.network, t.account)
 }
 
 func (c *cli) status() *cobra.Command {
@@ -72,9 +75,9 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 "orders":[{"job","why","budget_uzen"}],"runs":[{"job","phase","round","rounds","open_rounds","workers",
 "verifiers","budget_uzen","paid_uzen"}],"account":{"address","balance_uzen","stake_uzen","slashed_uzen",
 "jailed","reasons":[{"code","kind","job","round","text","until","do"}]}}.`,
-		Example: `  starling status --network http://127.0.0.1:26601
-  starling status --home net/worker-0
-  starling status --network http://127.0.0.1:26601 -o json`,
+		Example: `  starling network status --network http://127.0.0.1:26601
+  starling network status --home net/worker-0
+  starling network status --network http://127.0.0.1:26601 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := t.settle(cmd); err != nil {
@@ -94,7 +97,7 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 	return cmd
 }
 
-func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
+func printNetwork(s *inspect.NetworkStatus, f terminal.Form) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	signed := 0
 	for _, v := range s.Validators {
@@ -116,11 +119,14 @@ func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
 	if s.CatchingUp {
 		behind = ", catching up"
 	}
-	fmt.Fprintf(w, "network\t%s at height %d, block of %s%s\n", s.ChainID, s.Height, s.Time.Local().Format(time.DateTime), behind)
+	fmt.Fprintf(w, "network\t%s at height %d, block of %s%s\n", s.ChainID, s.Height, s.Time.Local().Format(time.DateTime),
+		behind)
 	fmt.Fprintf(w, "validators\t%d, of which %d signed that block\n", len(s.Validators), signed)
-	fmt.Fprintf(w, "registered\t%s, %s; %d jailed\n", several(working["worker"], "worker"), several(working["verifier"], "verifier"), jailed)
+	fmt.Fprintf(w, "registered\t%s, %s; %d jailed\n", terminal.Counted(working["worker"], "worker"),
+		terminal.Counted(working["verifier"], "verifier"), jailed)
 	if a := s.Account; a != nil {
-		fmt.Fprintf(w, "account\t%s: %s ZEN, %s staked, %s slashed\n", a.Address, terminal.Zen(a.Balance), terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
+		fmt.Fprintf(w, "account\t%s: %s ZEN, %s staked, %s slashed\n", a.Address, terminal.Zen(a.Balance),
+			terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
 	}
 	if len(s.Orders) > 0 {
 		fmt.Fprintln(w, "\nORDER\tWAITS FOR\tBUDGET")
@@ -131,7 +137,8 @@ func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
 	if len(s.Runs) > 0 {
 		fmt.Fprintln(w, "\nRUN\tPHASE\tROUND\tNOT FINAL\tWORKERS\tVERIFIERS\tPAID")
 		for _, r := range s.Runs {
-			fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%d\t%d\t%s/%s\n", r.Job, r.Phase, r.Round, r.Rounds, r.Open, r.Workers, r.Verifiers, terminal.Zen(r.Paid), terminal.Zen(r.Budget))
+			fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%d\t%d\t%s/%s\n", r.Job, r.Phase, r.Round, r.Rounds, r.Open, r.Workers,
+				r.Verifiers, terminal.Zen(r.Paid), terminal.Zen(r.Budget))
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -149,16 +156,8 @@ func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
 	return nil
 }
 
-// several is a number of things.
-func several(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprint(n, " ", thing)
-}
-
 // printPeople lists who votes and who works.
-func printPeople(s *node.NetworkStatus) error {
+func printPeople(s *inspect.NetworkStatus) error {
 	fmt.Println()
 	w := terminal.NewColumns(os.Stdout, terminal.Wide, "VALIDATOR", "POWER", "SIGNED")
 	for _, v := range s.Validators {
@@ -168,35 +167,37 @@ func printPeople(s *node.NetworkStatus) error {
 		return err
 	}
 	fmt.Println()
-	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "PRICE", "OFFERS", "STAKE", "JAILED", "CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
+	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "PRICE", "OFFERS", "STAKE", "JAILED",
+		"CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
 	for _, p := range s.Participants {
-		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device, gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
+		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device,
+			gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
 	}
 	return w.Flush()
 }
 
 func (c *cli) validatorStatus() *cobra.Command {
 	return &cobra.Command{
-		Use:   "status HOME",
+		Use:   "status --home DIR",
 		Short: "Show the validator of a folder, and how it keeps up with its duty",
 		Long: `Ask the validator that runs over a folder where it stands, and the chain how it votes.
 
 With -o json: {"home","network","chain_id","node_id","address","height","block_time","catching_up","power",
 "of_power","signed","missed_blocks","window_blocks","jailed_until","tombstoned","peers","of_peers"}.`,
-		Example: `  starling validator status net/validator-0`,
-		Args:    exactly("HOME"),
+		Example: `  starling validator status --home net/validator-0`,
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
 			defer cancel()
-			s, err := node.AskValidator(ctx, args[0])
+			s, err := inspect.AskValidator(ctx, args[0])
 			stopped := (*client.Stopped)(nil)
 			switch {
-			case errors.Is(err, node.ErrNoValidator), errors.As(err, &stopped):
+			case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
 				return networkError(err)
 			case err != nil:
 				return terminal.WithExit(&terminal.Problem{
 					Code: "VALIDATOR_NOT_RUNNING", What: "the validator of " + args[0] + " does not answer", Why: err.Error(),
-					Fix: "start it with starling validator up " + args[0] + "; validator.log there says why it ended",
+					Fix: "start it with starling validator up --home " + args[0] + "; validator.log there says why it ended",
 				}, terminal.ExitUnreachable)
 			case c.form.Machine():
 				return c.form.Print(os.Stdout, validatorAnswer(s))
@@ -206,7 +207,7 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 	}
 }
 
-func printValidator(s *node.ValidatorStatus) error {
+func printValidator(s *inspect.ValidatorStatus) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	duty := "it signed the latest block"
 	switch {
@@ -231,7 +232,7 @@ func printValidator(s *node.ValidatorStatus) error {
 	return w.Flush()
 }
 
-func printBooks(b *node.Books) error {
+func printBooks(b *inspect.Books) error {
 	fmt.Printf("%s at height %d\n\n", b.ChainID, b.Height)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "MODULE\tACCOUNTS FOR, ZEN\tHOLDS, ZEN\t")
@@ -251,7 +252,7 @@ participants, budgets of jobs, revenue of models, stakes of validators, the comm
 proposals; and all accounts together with the supply. A difference gives exit code 12.
 
 With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","spare"}],"wrong":[TEXT]}.`,
-		Example: `  starling net check --network http://127.0.0.1:26601`,
+		Example: `  starling network check --network http://127.0.0.1:26601`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := t.settle(cmd); err != nil {
@@ -259,7 +260,7 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			b, err := node.CheckBooks(ctx, t.network)
+			b, err := inspect.CheckBooks(ctx, t.network)
 			if err != nil {
 				return err
 			}
@@ -270,7 +271,8 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 			}
 			if len(b.Wrong) > 0 {
 				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
-					Code: "BOOKS_WRONG", What: "coins are missing, or too many", Why: strings.Join(b.Wrong, "; "), Fix: "stop taking part, and compare with another validator",
+					Code: "BOOKS_WRONG", What: "coins are missing, or too many", Why: strings.Join(b.Wrong, "; "),
+					Fix: "stop taking part, and compare with another validator",
 				}, terminal.ExitFindings))
 			}
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +16,12 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 )
 
@@ -42,10 +49,9 @@ func (c *cli) train() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train JOB.yaml",
 		Short: "Run a training job",
-		Long: `Run a training job on an embedded network: one validator, the job's workers and a verifier, each with
-its own keys, network host and blob store, in this process and on the loopback interface. Nothing
-has to be set up, and nobody is believed: work is sampled, done again, disputed and paid as on a
-network of strangers.
+		Long: `Run a training job on an embedded network: one validator, the job's workers and a verifier, each with its own
+keys, network host and blob store, in this process and on the loopback interface. Nothing has to be set up, and nobody
+is believed: work is sampled, done again, disputed and paid as on a network of strangers.
 
 The output folder gets the model (loadable by Hugging Face tools), metrics.jsonl, lineage.jsonl,
 receipts.jsonl, report.html, summary.json and starling.log. With -o json, standard output carries
@@ -55,11 +61,11 @@ number, which ends the run with exit code 11; what was attested before is kept.
 
 While it runs, a dashboard shows it at the address that is printed; starling web shows it later.
 
---dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its
-file or its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
+--dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its file or
+its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
 "flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","executor","notes","placement":
-{"workers","verifiers","memory_bytes","free_bytes","fits"},"quote"}; the placement is this machine's, and with --network there is the
-quote of starling market quote instead, whose exit codes hold.
+{"workers","verifiers","memory_bytes","free_bytes","fits"},"quote"}; the placement is this machine's, and with
+--network there is the quote of starling market quote instead, whose exit codes hold.
 
 A job with executor: torch is trained in PyTorch here, in a child process for each worker that has no network and
 sees none of your files; the --executor flags say where PyTorch is. On a network, workers say that for themselves.
@@ -78,18 +84,22 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	fl.StringVar(&f.dir, "dir", "", "output folder, in place of the job's output.dir")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what the job will take: cost, time, memory, disk, traffic, and on a network who would train it and why others would not; start nothing")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what the job will take: cost, time, memory, disk, traffic, and on a "+
+		"network who would train it and why others would not; start nothing")
 	fl.StringVar(&f.plan, "plan", "", "identifier of a plan of --dry-run: refuse the job if it is another by now")
 	fl.BoolVar(&f.resume, "resume", false, "go on with the unfinished run in the output folder")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "answer every question with yes")
 	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
 	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
 	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
-	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or these, separated by commas, in place of an embedded one")
+	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or "+
+		"these, separated by commas, in place of an embedded one")
 	fl.StringVar(&f.home, "home", "", "with --network: folder of the account that pays")
-	fl.StringVar(&f.web, "web", node.DefaultWeb, "where the dashboard of the run is while it goes on: host:port of the loopback; a free port if this one is taken")
+	fl.StringVar(&f.web, "web", dashboard.DefaultWeb,
+		"where the dashboard of the run is while it goes on: host:port of the loopback; a free port if this one is taken")
 	fl.BoolVar(&f.noWeb, "no-web", false, "open no dashboard")
-	fl.StringSliceVar(&f.listen, "listen", nil, "with --network: multiaddrs at which workers fetch the job (default: any port of the loopback)")
+	fl.StringSliceVar(&f.listen, "listen", nil, "with --network: multiaddrs at which workers fetch the job (default: "+
+		"any port of the loopback)")
 	return cmd
 }
 
@@ -113,7 +123,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 		}
 	}
 	if f.dryRun {
-		return c.plan(ctx, j, path, f.network, f.torch)
+		return c.plan(ctx, j, path, f.network, f.again(), f.torch)
 	}
 	dir := f.dir
 	if dir == "" {
@@ -123,17 +133,21 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if err != nil {
 		return err
 	}
-	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()), terminal.Width(os.Stderr))
+	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()),
+		terminal.Width(os.Stderr))
 	for _, n := range j.Notes {
 		progress.Say(time.Now(), n.Place+": "+n.Text)
 	}
 	if f.noWeb {
 		f.web = ""
+	} else if err := terminal.CheckListen("--web", f.web, dashboard.DefaultWeb); err != nil {
+		return err
 	}
-	summary, err := node.Train(ctx, node.TrainOptions{
-		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
+	summary, err := node.Train(ctx, consumer.Options{
+		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Dishonest: f.dishonest, Network: f.network, Home: f.home,
+		Listen:  f.listen,
 		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: binaryVersion(),
-		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
+		Progress: func(p consumer.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})
 	progress.Done()
@@ -151,17 +165,22 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	return nil
 }
 
-func update(p node.Progress) terminal.Update {
+func update(p consumer.Progress) terminal.Update {
 	return terminal.Update{
 		Job: p.Job, Step: p.Step, MaxSteps: p.Steps, Round: p.Round, Rounds: p.Rounds, Loss: p.Loss, EvalLoss: p.EvalLoss,
-		LearningRate: p.LearningRate, GradNorm: p.GradNorm, TokensPerSecond: p.TokensPerSecond, Workers: p.Workers, WorkersTarget: p.Target,
-		CostUzen: p.PaidUzen, BudgetUzen: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
+		LearningRate: p.LearningRate, GradNorm: p.GradNorm, TokensPerSecond: p.TokensPerSecond, Workers: p.Workers,
+		WorkersTarget: p.Target,
+		CostUzen:      p.PaidUzen, BudgetUzen: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
 	}
 }
 
-// again are the flags with which a run is gone on with.
+// again are the flags with which a run is begun, or gone on with.
 func (f trainFlags) again() string {
 	var flags strings.Builder
+	flags.WriteString(job.SetFlags(f.set))
+	if f.dishonest > 0 {
+		fmt.Fprintf(&flags, " --dishonest %d", f.dishonest)
+	}
 	for _, x := range []struct{ name, value string }{{"dir", f.dir}, {"network", f.network}, {"home", f.home}} {
 		if x.value != "" {
 			fmt.Fprintf(&flags, " --%s %s", x.name, x.value)
@@ -172,16 +191,16 @@ func (f trainFlags) again() string {
 
 // agree settles what to do with what the output folder holds.
 func (f trainFlags) agree(dir string) (resume bool, err error) {
-	err = node.Probe(dir)
+	err = rundir.Probe(dir)
 	switch {
 	case err == nil:
 		return false, nil
-	case errors.Is(err, node.ErrFinished):
+	case errors.Is(err, rundir.ErrFinished):
 		return false, terminal.WithExit(&terminal.Problem{
 			Code: "OUTPUT_FINISHED", What: "the output folder " + dir + " holds a finished run",
 			Why: "starling never overwrites a model", Fix: "give another folder with --dir, or remove this one",
 		}, terminal.ExitConflict)
-	case !errors.Is(err, node.ErrUnfinished):
+	case !errors.Is(err, rundir.ErrUnfinished):
 		return false, err
 	case f.resume || f.yes:
 		return true, nil
@@ -195,43 +214,57 @@ func (f trainFlags) agree(dir string) (resume bool, err error) {
 	}
 	return false, terminal.WithExit(&terminal.Problem{
 		Code: "OUTPUT_UNFINISHED", What: "the output folder " + dir + " holds an unfinished run",
-		Why: "starting anew would lose it", Fix: "go on with --resume, give another folder with --dir, or remove this one",
+		Why: "starting over would delete it", Fix: "go on with --resume, give another folder with --dir, or remove this one",
 	}, terminal.ExitConflict)
 }
 
 // trainError gives the errors of a run their exit codes.
 func trainError(err error) error {
 	var wrong *job.ErrorList
-	var halted *node.HaltedError
-	var room *node.RoomError
+	var halted *consumer.HaltedError
+	var room *member.ShortageError
+	var budget *prepare.BudgetError
 	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &wrong):
 		return terminal.WithExit(err, terminal.ExitUsage)
 	case errors.As(err, &halted):
-		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why, Fix: halted.Fix()}, halted.ExitCode())
+		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why,
+			Fix: halted.Fix()}, halted.ExitCode())
 	case errors.As(err, &diverged):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "RUN_DIVERGED", What: diverged.Error(),
-			Fix: "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer; the model and the receipts of the rounds before are in the output folder",
+			Fix: "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer; the model and the receipts " +
+				"of the rounds before are in the output folder",
 		}, terminal.ExitJobFailed)
-	case errors.Is(err, node.ErrBudget):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job", Why: err.Error(), Fix: "raise budget.max_cost or train fewer steps",
-		}, terminal.ExitFunds)
+	case errors.As(err, &budget):
+		return terminal.WithExit(&terminal.Problem{Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job",
+			Why: budget.Error(), Fix: budget.Fix()}, terminal.ExitFunds)
 	case errors.As(err, &room):
 		return terminal.WithExit(&terminal.Problem{
-			Code: "STORE_TOO_SMALL", What: "the disk is too small for the job", Why: err.Error(), Fix: "make room on the disk, or give an output folder on a larger one with --dir",
+			Code: "STORE_TOO_SMALL", What: "the disk is too small for the job", Why: err.Error(),
+			Fix: "make room on the disk, or give an output folder on a larger one with --dir",
 		}, terminal.ExitFailure)
-	case errors.Is(err, node.ErrPlanStale):
-		return terminal.WithExit(&terminal.Problem{Code: "PLAN_STALE", What: err.Error(), Fix: "plan it again with --dry-run"}, terminal.ExitConflict)
-	case errors.Is(err, node.ErrInUse), errors.Is(err, node.ErrOtherJob):
-		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(), Fix: "give another folder with --dir"}, terminal.ExitConflict)
+	case errors.Is(err, plan.ErrPlanStale):
+		return terminal.WithExit(&terminal.Problem{Code: "PLAN_STALE", What: err.Error(),
+			Fix: "plan it again with --dry-run"}, terminal.ExitConflict)
+	case errors.Is(err, rundir.ErrOtherJob):
+		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
+			Fix: "go on with the job file, the data and the --set flags that it began with, which job.yaml and run.json in " +
+				"the folder tell; or give another folder with --dir"}, terminal.ExitConflict)
+	case errors.Is(err, prepare.ErrMemory):
+		return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
+			What: "the job does not fit into the memory of this machine", Why: err.Error(),
+			Fix: "train a smaller model, fewer or shorter sequences of a step, or with fewer workers; or on a network " +
+				"(--network)"}, terminal.ExitNoCapacity)
+	case errors.Is(err, rundir.ErrInUse):
+		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
+			Fix: "give another folder with --dir"}, terminal.ExitConflict)
 	}
 	return err
 }
 
-func printSummary(s *node.Summary, dir, prompt string) {
+func printSummary(s *rundir.Summary, dir, prompt string) {
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
 	fmt.Fprintf(w, "eval loss   %s -> %s nats a token, %d steps in %d rounds on %d workers\n",
@@ -239,15 +272,18 @@ func printSummary(s *node.Summary, dir, prompt string) {
 	if s.Diverged != "" {
 		fmt.Fprintf(w, "warning     the training diverged: %s; lower training.learning_rate\n", s.Diverged)
 	}
-	fmt.Fprintf(w, "audits      %d drawn, %d passed, %d failed\n", s.Audits.Drawn, s.Audits.Passed, s.Audits.Failed)
+	fmt.Fprintf(w, "audits      %v\n", s.Audits)
 	for _, d := range s.Disputes {
 		fmt.Fprintf(w, "dispute     round %d: %s: %s\n", d.Round, d.Worker, d.Verdict)
 	}
-	fmt.Fprintf(w, "cost        %s paid + %s fee, %s of %s ZEN refunded\n", terminal.Zen(s.PaidUzen), terminal.Zen(s.FeeUzen), terminal.Zen(s.RefundedUzen), terminal.Zen(s.BudgetUzen))
+	fmt.Fprintf(w, "cost        %s paid + %s fee, %s of %s ZEN refunded\n", terminal.Zen(s.PaidUzen),
+		terminal.Zen(s.FeeUzen), terminal.Zen(s.RefundedUzen), terminal.Zen(s.BudgetUzen))
 	if s.SlashedUzen > 0 {
 		fmt.Fprintf(w, "slashed     %s ZEN\n", terminal.Zen(s.SlashedUzen))
 	}
 	fmt.Fprintf(w, "state root  %s\n", s.StateRoot)
-	fmt.Fprintf(w, "output      %s\n\n", dir)
-	fmt.Fprintf(w, "next: starling verify %s\n      starling generate %s --prompt %q --tokens 100\n", dir, dir, prompt)
+	fmt.Fprintf(w, "output      %s\n", dir)
+	fmt.Fprintf(w, "report      %s\n\n", filepath.Join(dir, "report.html"))
+	fmt.Fprintf(w, "next: starling job verify %s\n      starling model generate %s --prompt %q --tokens 100\n      "+
+		"starling model serve %s\n      starling web %s\n", dir, dir, prompt, dir, dir)
 }

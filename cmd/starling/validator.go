@@ -8,70 +8,63 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/manual"
+
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/validator"
 )
 
 func (c *cli) validator() *cobra.Command {
-	validator := group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
-third of them are down. HOME is the folder of a validator; --home gives it, too, as it does to other commands.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport(), c.validatorReplay())
+	validator := group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain
+says. A chain goes on while fewer than a third of them are down. --home is the folder of a validator.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport(), c.validatorReplay())
 	for _, cmd := range validator.Commands() {
-		homeByFlag(cmd)
+		manual.HomeByFlag(cmd, &c.quiet)
 	}
 	return validator
 }
 
-// homeByFlag lets --home give the folder that is the first argument of a command.
-func homeByFlag(cmd *cobra.Command) {
-	home := cmd.Flags().String("home", "", "folder of the validator, in place of HOME")
-	with := func(args []string) []string {
-		if *home == "" {
-			return args
-		}
-		return append([]string{*home}, args...)
-	}
-	check, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, with(args)) }
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, with(args)) }
-}
+func (c *cli) validatorUp() *cobra.Command { return c.validate(new(validator.Options)) }
 
-func (c *cli) validatorUp() *cobra.Command {
-	var o node.ValidatorOptions
-	reserve := disk.Share{Bytes: node.DefaultReserve}
+// validate is validator up over options of which the caller may have set some.
+func (c *cli) validate(o *validator.Options) *cobra.Command {
+	reserve := disk.Share{Bytes: validator.DefaultReserve}
 	cmd := &cobra.Command{
-		Use:   "up HOME",
+		Use:   "up --home DIR",
 		Short: "Run the validator of a folder until Ctrl-C",
 		Long: `Run a validator: it takes part in consensus, adds to the beacon and judges the last question of disputes.
-HOME is a validator's folder that starling net init or starling validator join made; of join --full it is a full node, which only
-follows the chain and answers clients. What goes wrong inside the chain
-is written to validator.log there. Stop and start it as you like: it goes on where it was, and never
-signs two votes for one step. When its disk is nearly full (--reserve) it stops, says so (DISK_FULL), and
-goes on by itself when there is room.`,
-		Example: `  starling validator up net/validator-0
-  starling validator up net/validator-0 --metrics 127.0.0.1:9464`,
-		Args: exactly("HOME"),
+--home is a validator's folder that starling network init or starling validator join made; of join --full it is a full
+node, which only follows the chain and answers clients. What goes wrong inside the chain is written to validator.log
+there. Stop and start it as you like: it goes on where it was, and never signs two votes for one step. When its disk is
+nearly full (--reserve) it stops, says so (DISK_FULL), and goes on by itself when there is room.`,
+		Example: `  starling validator up --home net/validator-0
+  starling validator up --home net/validator-0 --metrics 127.0.0.1:9464`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Home, o.Version, o.Say, o.Reserve = args[0], binaryVersion(), c.say, reserve.Bytes
 			if o.Reserve == 0 {
 				return usage(cmd, errors.New("--reserve is a number of bytes, such as 256MiB"))
 			}
-			err := node.RunValidator(cmd.Context(), o)
-			if errors.Is(err, node.ErrRoomAgain) {
+			err := validator.Run(cmd.Context(), *o)
+			if errors.Is(err, validator.ErrRoomAgain) {
 				err = startAgain()
 			}
 			return networkError(err)
 		},
 	}
 	cmd.Flags().Var(&reserve, "reserve", "free space of the disk below which the validator stops until there is room")
-	cmd.Flags().Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery, "blocks between two snapshots of the state, which validators that join start from; 0: none")
-	cmd.Flags().StringVar(&o.GasPrice, "gas-price", "", "uzen that a transaction pays for a unit of gas, such as 0.001, but for the first of an account (default: nothing)")
+	cmd.Flags().Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery,
+		"blocks between two snapshots of the state, which validators that join start from; 0: none")
+	cmd.Flags().StringVar(&o.GasPrice, "gas-price", "",
+		"uzen that a transaction pays for a unit of gas, such as 0.02, where that is more than the chain asks; 0: nothing "+
+			"(default: what the chain asks)")
 	metricsFlag(cmd, &o.Metrics)
 	return cmd
 }
 
 func metricsFlag(cmd *cobra.Command, address *string) {
-	cmd.Flags().StringVar(address, "metrics", "", "host:port where Prometheus finds metrics, such as 127.0.0.1:9464 (default: nowhere)")
+	cmd.Flags().StringVar(address, "metrics", "", "host:port where Prometheus finds metrics, such as 127.0.0.1:9464 "+
+		"(default: nowhere)")
 }
 
 // say prints a line of news to standard error.
@@ -83,15 +76,15 @@ func (c *cli) say(text string) {
 
 func (c *cli) validatorExport() *cobra.Command {
 	return &cobra.Command{
-		Use:   "export HOME",
+		Use:   "export --home DIR",
 		Short: "Print the whole state of a stopped validator as a genesis",
 		Long: `Print the genesis of a chain that goes on where the stopped validator of a folder is, with the next height:
 accounts, stakes, offers, orders, runs and disputes, everything but old blocks and transactions. With -o json it
 is on one line.`,
-		Example: `  starling validator export net/validator-0 > genesis.json`,
-		Args:    exactly("HOME"),
+		Example: `  starling validator export --home net/validator-0 > genesis.json`,
+		Args:    exactly(),
 		RunE: func(_ *cobra.Command, args []string) error {
-			doc, err := node.ExportChain(args[0])
+			doc, err := validator.ExportChain(args[0])
 			if err != nil {
 				return networkError(err)
 			}
@@ -102,14 +95,14 @@ is on one line.`,
 
 func (c *cli) validatorImport() *cobra.Command {
 	return &cobra.Command{
-		Use:   "import HOME GENESIS",
+		Use:   "import GENESIS --home DIR",
 		Short: "Begin the chain of a genesis in the folder of a stopped validator",
 		Long: `Put a genesis, such as validator export prints, in the folder of a stopped validator. The chain that the folder
 holds is set aside in it; keys stay. Every validator of the chain imports the same file.`,
-		Example: `  starling validator import net/validator-0 genesis.json`,
-		Args:    exactly("HOME", "GENESIS"),
+		Example: `  starling validator import --home net/validator-0 genesis.json`,
+		Args:    exactly("GENESIS"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			aside, err := node.ImportChain(args[0], args[1])
+			aside, err := validator.ImportChain(args[0], args[1])
 			if err != nil {
 				return networkError(err)
 			}

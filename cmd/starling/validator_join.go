@@ -12,43 +12,46 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/validator"
 )
 
 func (c *cli) validatorJoin() *cobra.Command {
-	o := node.JoinOptions{}
+	o := validator.JoinOptions{}
 	cmd := &cobra.Command{
-		Use:   "join HOME --network URL --host ADDRESS",
+		Use:   "join --home DIR --network URL --host ADDRESS",
 		Short: "Make the folder of a validator that joins a chain which others run",
 		Long: `Make the folder of a new validator of a chain that others run: its keys, the chain's genesis, and where the
 others are. What the validator at --network says of the chain is trusted, so name one that you would
 trust with that; with several, separated by commas, the headers of one are compared with the others'.
 
-The new validator gets the state from a snapshot of another, checked against headers that lead to it from
-the block that is printed here, and then the blocks after it. With --snapshot-every 0, and on a chain
-of fewer than 2,000 blocks, it executes all blocks from the first on, which needs no trust but in the genesis. Start it with starling validator up. It follows the chain at once, and votes when starling
-validator bond has staked for it.
+The new validator gets the state from a snapshot of another, checked against headers that lead to it from the block that
+is printed here, and then the blocks after it. With --snapshot-every 0, and on a chain of fewer than 2,000 blocks, it
+executes all blocks from the first on, which needs no trust but in the genesis. Start it with starling validator up. It
+follows the chain at once, and votes when starling validator bond has staked for it.
 
-With --full it makes the folder of a full node instead: a process without any key of a validator that follows the
-chain and answers clients (CometBFT's RPC, gRPC, REST). With --private the interfaces for clients are on the loopback: a validator
-that is asked by nobody but its own machine, beside full nodes that are asked by everybody.
+With --full it makes the folder of a full node instead: a process without any key of a validator that follows the chain
+and answers clients (CometBFT's RPC, gRPC, REST). With --private the interfaces for clients are on the loopback: a
+validator that is asked by nobody but its own machine, beside full nodes that are asked by everybody.
 
-Keys that starling validator identity --restore has put in the folder are used; new ones have a backup phrase, which is shown.
+Keys that starling validator identity --restore has put in the folder are used; new ones have a backup phrase, which
+is shown.
 
 With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","height","hash"},"phrase"}, the phrase
 only when the keys are new.`,
-		Example: `  starling validator join my-validator --network http://10.0.0.7:26601 --host 10.0.0.9
-  starling validator join my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0
-  starling validator join my-node --full --network http://10.0.0.7:26601 --host 10.0.0.9`,
-		Args: exactly("HOME"),
+		Example: `  starling validator join --home my-validator --network http://10.0.0.7:26601 --host 10.0.0.9
+  starling validator join --home my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0
+  starling validator join --home my-node --full --network http://10.0.0.7:26601 --host 10.0.0.9`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantNetwork(cmd, o.Network); err != nil {
 				return err
 			}
 			o.Home = args[0]
-			j, err := node.Join(cmd.Context(), o)
-			if errors.Is(err, node.ErrIsValidator) {
-				return terminal.WithExit(&terminal.Problem{Code: "VALIDATOR_EXISTS", What: err.Error(), Why: "keys are never overwritten", Fix: "give another folder"}, terminal.ExitConflict)
+			j, err := validator.Join(cmd.Context(), o)
+			if errors.Is(err, keystore.ErrIsValidator) {
+				return terminal.WithExit(&terminal.Problem{Code: "VALIDATOR_EXISTS", What: err.Error(),
+					Why: "keys are never overwritten", Fix: "give another folder"}, terminal.ExitConflict)
 			}
 			if err != nil {
 				return err
@@ -56,16 +59,18 @@ only when the keys are new.`,
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, joinAnswer(j))
 			}
-			fmt.Printf("a %s of %s in %s, with %d peers\n", map[bool]string{false: "validator", true: "full node"}[o.Full], j.ChainID, j.Home, len(j.Peers))
+			fmt.Printf("a %s of %s in %s, with %d peers\n", map[bool]string{false: "validator", true: "full node"}[o.Full],
+				j.ChainID, j.Home, len(j.Peers))
 			if j.Sync != nil {
 				fmt.Printf("trusted: block %d, hash %s\n", j.Sync.Height, j.Sync.Hash)
 			}
 			if o.Full {
-				fmt.Printf("\nnext: starling validator up %s\n", j.Home)
+				fmt.Printf("\nnext: starling validator up --home %s\n", j.Home)
 				return nil
 			}
-			printPhrase(j.Phrase, "", "starling validator identity "+j.Home+" --restore")
-			fmt.Printf("\nnext: starling validator up %s\n      starling account send %s 100 --home DIR --network %s\n      starling validator bond %s 100\n", j.Home, j.Operator, o.Network, j.Home)
+			printPhrase(j.Phrase, "", "starling validator identity --home "+j.Home+" --restore")
+			fmt.Printf("\nnext: starling validator up --home %s\n      starling account send %s 100.1 --home DIR --network "+
+				"%s\n      starling validator bond --home %s 100\n", j.Home, j.Operator, o.Network, j.Home)
 			return nil
 		},
 	}
@@ -76,63 +81,67 @@ only when the keys are new.`,
 	f.StringVar(&o.Host, "host", "127.0.0.1", "address at which everybody reaches this validator")
 	f.IntVar(&o.Port, "port", 26600, "port for other validators; the three after it are for CometBFT's RPC, gRPC and REST")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks, as the other validators have it")
-	f.Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery, "blocks between two snapshots, as the other validators have it; 0: use none")
+	f.Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery,
+		"blocks between two snapshots, as the other validators have it; 0: use none")
 	return cmd
 }
 
 // privateFlag is where validators answer clients.
 func privateFlag(cmd *cobra.Command, private *bool) {
-	cmd.Flags().BoolVar(private, "private", false, "answer clients on the loopback only; full nodes (starling validator join --full) answer everybody")
+	cmd.Flags().BoolVar(private, "private", false, "answer clients on the loopback only; full nodes (starling "+
+		"validator join --full) answer everybody")
 }
 
 func (c *cli) validatorBond() *cobra.Command {
 	return &cobra.Command{
-		Use:   "bond HOME ZEN",
+		Use:   "bond ZEN --home DIR",
 		Short: "Stake for a validator, so that it votes",
 		Long: `Stake coins of a validator's operator, whose account starling validator join prints, for the validator of a
 folder, which runs and is where the others are. It votes from the second block after, one vote for each ZEN.
 Whoever signs two votes for one step loses a part of the stake and never votes again.
 
 With -o json: {"height","hash"}.`,
-		Example: `  starling validator bond my-validator 100`,
-		Args:    exactly("HOME", "ZEN"),
+		Example: `  starling validator bond --home my-validator 100`,
+		Args:    exactly("ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			amount, err := wantAmount(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			return c.operate(cmd, args[0], "the stake is in block %d\n", func(ctx context.Context, home string) (client.Result, error) {
-				return node.Bond(ctx, home, amount)
-			})
+			return c.operate(cmd, args[0], "the stake is in block %d\n",
+				func(ctx context.Context, home string) (client.Result, error) {
+					return validator.Bond(ctx, home, amount)
+				})
 		},
 	}
 }
 
 func (c *cli) validatorUnjail() *cobra.Command {
 	return &cobra.Command{
-		Use:   "unjail HOME",
+		Use:   "unjail --home DIR",
 		Short: "Give a validator its vote back",
 		Long: `Give the validator of a folder the vote back that it lost because it had signed too few blocks. It runs again,
 and the time for which it is jailed, which starling validator status shows, is over.
 
 With -o json: {"height","hash"}.`,
-		Example: `  starling validator unjail net/validator-0`,
-		Args:    exactly("HOME"),
+		Example: `  starling validator unjail --home net/validator-0`,
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.operate(cmd, args[0], "it votes again after block %d\n", node.Unjail)
+			return c.operate(cmd, args[0], "it votes again after block %d\n", validator.Unjail)
 		},
 	}
 }
 
 // operate lets the operator of a validator do something.
-func (c *cli) operate(cmd *cobra.Command, home, done string, do func(context.Context, string) (client.Result, error)) error {
+func (c *cli) operate(cmd *cobra.Command, home, done string,
+	do func(context.Context, string) (client.Result, error)) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
 	r, err := do(ctx, home)
 	switch {
-	case errors.Is(err, node.ErrNoValidator):
+	case errors.Is(err, keystore.ErrNoValidator):
 		return networkError(err)
-	case errors.Is(err, node.ErrBehind):
+	case errors.Is(err, keystore.ErrBehind):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "VALIDATOR_BEHIND", What: err.Error(), Fix: "wait until starling validator status says that it has caught up",
 		}, terminal.ExitConflict)

@@ -10,27 +10,27 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/verify"
 )
 
 func (c *cli) verify() *cobra.Command {
-	var opt node.VerifyOptions
+	var opt verify.Options
 	cmd := &cobra.Command{
 		Use:   "verify OUT",
 		Short: "Re-execute a run and confirm every attested state root",
-		Long: `Re-execute a run offline, from its job file, its data and its lineage, and confirm bit for bit every
-state root that was attested. All blobs are hashed and all signatures checked. Exit code 0 means
-that the model is what the job and the data determine; 10 names the first round that differs. When
-the files of the data have changed since, --shipped-data verifies the run with the data it shipped,
-whose digest the job's identifier binds.
+		Long: `Re-execute a run offline, from its job file, its data and its lineage, and confirm bit for bit every state
+root that was attested. All blobs are hashed and all signatures checked. Exit code 0 means that the model is what the
+job and the data determine; 10 names the first round that differs. When the files of the data have changed since,
+--shipped-data verifies the run with the data it shipped, whose digest the job's identifier binds.
 
 The updates of a job with numerics: tolerant are not the same bits everywhere: each is held against its
 exact execution, within the job's tolerance, and combining them must give the attested roots.
 
 With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}.`,
-		Example: `  starling verify out/quickstart
-  starling verify out/quickstart --round 3
-  starling verify out/quickstart --job examples/quickstart.yaml -o json`,
+		Example: `  starling job verify out/quickstart
+  starling job verify out/quickstart --round 3
+  starling job verify out/quickstart --job examples/quickstart.yaml -o json`,
 		Args: exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("round") && opt.Round < 1 {
@@ -38,10 +38,10 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 			}
 			show := c.counter("round")
 			opt.Progress = show
-			v, err := node.Verify(cmd.Context(), args[0], opt)
+			v, err := verify.Run(cmd.Context(), args[0], opt)
 			show(0, 0)
 			if err != nil {
-				return interrupted(cmd.Context(), verifyError(err), "starling verify "+args[0])
+				return interrupted(cmd.Context(), verifyError(err), "starling job verify "+args[0])
 			}
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, verifyAnswer(v, args[0]))
@@ -52,17 +52,20 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 			}
 			fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",
 				len(v.Rounds), how, v.Units, len(v.Signers), v.StateRoot)
+			fmt.Println("not checked receipts.jsonl and the figures of summary.json, report.html and README.md: the chain " +
+				"has the first, `starling model card --verify` computes the last")
 			return nil
 		},
 	}
 	cmd.Flags().IntVar(&opt.Round, "round", 0, "confirm only the round with this number")
 	cmd.Flags().StringVar(&opt.JobFile, "job", "", "job file, in place of the one the run was started with")
-	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false, "take the data from the folder's blobs, not from the files that the job names")
+	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false,
+		"take the data from the folder's blobs, not from the files that the job names")
 	return cmd
 }
 
 func verifyError(err error) error {
-	var differs *node.MismatchError
+	var differs *verify.MismatchError
 	var wrong *job.ErrorList
 	switch {
 	case errors.As(err, &differs):
@@ -70,8 +73,9 @@ func verifyError(err error) error {
 			Code: "VERIFICATION_FAILED", What: "the run is not what its job and data determine", Why: differs.Error(),
 			Fix: "if the data's files have changed since, try --shipped-data; otherwise do not trust this model",
 		}, terminal.ExitVerification)
-	case errors.Is(err, node.ErrNotARun):
-		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
+	case errors.Is(err, rundir.ErrNotARun):
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
+			Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
 	case errors.As(err, &wrong):
 		return terminal.WithExit(err, terminal.ExitVerification)
 	}

@@ -15,25 +15,41 @@ func (c *cli) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version, the numerics and the kernels in use",
-		Long:  `Show the version of the binary, the version of the numerics (programs run only on the version they were made for), and the kernels in use.`,
+		Long: `Show the version of the binary, the version of the numerics (programs run only on the version they were ` +
+			`made for), and the kernels in use.`,
 		Example: `  starling version
   starling version -o name`,
 		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			version := binaryVersion()
-			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
+			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(),
+				"platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, versionAnswer(v, version))
 			}
-			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"], v["go"])
+			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"],
+				v["go"])
 			return nil
 		},
 	}
 }
 
 func binaryVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+	info, ok := debug.ReadBuildInfo()
+	switch {
+	case !ok:
+		return "development"
+	case info.Main.Version != "" && info.Main.Version != "(devel)":
 		return info.Main.Version
 	}
-	return "development"
+	version := "development"
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			version += " " + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			version += ", changed"
+		}
+	}
+	return version
 }

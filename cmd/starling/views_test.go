@@ -13,15 +13,19 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 )
 
 // funds are the uzen that every account of a network of one's own begins with.
 const funds = 1_000_000_000_000
 
-// shows runs a command that must succeed in both forms: what it prints for programs goes into answer, and what it prints for
-// people is returned, its rows by their first words.
+// shows runs a command that must succeed in both forms: what it prints for programs goes into answer, and what it
+// prints for people is returned, its rows by their first words.
 func shows(t *testing.T, answer any, args ...string) (rows map[string][]string) {
 	t.Helper()
 	does(t, answer, args...)
@@ -43,9 +47,9 @@ func has(row []string, words ...any) bool {
 	return strings.Contains(" "+strings.Join(row, " ")+" ", " "+strings.TrimSpace(fmt.Sprintln(words...))+" ")
 }
 
-// views asks for everything that is to be seen of a network of one validator, three workers and two verifiers on which a job was
-// trained, and compares it with what the job came to.
-func views(t *testing.T, dir, network string, s node.Summary) {
+// views asks for everything that is to be seen of a network of one validator, three workers and two verifiers on which
+// a job was trained, and compares it with what the job came to.
+func views(t *testing.T, dir, network string, s rundir.Summary) {
 	var nodes struct{ Nodes []api.Participant }
 	rows := shows(t, &nodes, "market", "nodes", "--network", network)
 	by := map[string][]string{} // accounts, by their roles
@@ -55,10 +59,11 @@ func views(t *testing.T, dir, network string, s node.Summary) {
 		if role == "" { // the consumer only says where it is reached
 			continue
 		}
-		if n.Price != node.DefaultPrice || n.Stake != node.DefaultStake || !n.Offers || n.Jailed || len(n.Jobs) > 0 {
+		if n.Price != market.DefaultPrice || n.Stake != registry.DefaultStake || !n.Offers || n.Jailed || len(n.Jobs) > 0 {
 			t.Errorf("%+v", n)
 		}
-		if !has(rows[n.ID], role, n.Class) || !has(rows[n.ID], node.DefaultPrice, true, terminal.Zen(node.DefaultStake), false) {
+		if !has(rows[n.ID], role, n.Class) ||
+			!has(rows[n.ID], market.DefaultPrice, true, terminal.Zen(registry.DefaultStake), false) {
 			t.Errorf("%v, of %+v", rows[n.ID], n)
 		}
 	}
@@ -74,16 +79,18 @@ func views(t *testing.T, dir, network string, s node.Summary) {
 // viewsOfMarket looks at what is offered, and at an order that waits.
 func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 	t.Helper()
-	var prices struct{ Prices []node.Prices }
+	var prices struct{ Prices []inspect.Prices }
 	rows := shows(t, &prices, "market", "price", "--network", network)
 	for i, role := range []string{"worker", "verifier"} {
 		n := len(by[role])
 		p := prices.Prices[i]
 		hour := p.Hourly
-		if p.Hourly = 0; p != (node.Prices{Role: role, Offers: n, Slots: n, Lowest: node.DefaultPrice, Median: node.DefaultPrice, Highest: node.DefaultPrice}) || role == "worker" && hour == 0 {
+		if p.Hourly = 0; p != (inspect.Prices{Role: role, Offers: n, Slots: n, Lowest: market.DefaultPrice,
+			Median: market.DefaultPrice, Highest: market.DefaultPrice}) || role == "worker" && hour == 0 {
 			t.Errorf("%+v, with %d for an hour", p, hour)
 		}
-		if !has(rows[role], role, n, n, node.DefaultPrice, node.DefaultPrice, node.DefaultPrice) || hour > 0 && !has(rows[role], terminal.Zen(hour), "ZEN") {
+		if !has(rows[role], role, n, n, market.DefaultPrice, market.DefaultPrice, market.DefaultPrice) || hour > 0 &&
+			!has(rows[role], terminal.Zen(hour), "ZEN") {
 			t.Errorf("%v", rows[role])
 		}
 	}
@@ -93,10 +100,12 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 		t.Errorf("offers: %+v", offers)
 	}
 	for _, o := range offers.Offers {
-		if !slices.Contains(by[o.Role], o.ID) || o.Price != node.DefaultPrice || o.Slots != 1 || o.Since == 0 || o.Tier != "none" || o.Cover == 0 {
+		if !slices.Contains(by[o.Role], o.ID) || o.Price != market.DefaultPrice || o.Slots != 1 || o.Since == 0 ||
+			o.Tier != "none" || o.Cover == 0 {
 			t.Errorf("%+v", o)
 		}
-		if row := rows[o.ID]; !has(row, o.Role, o.Price) || !has(row, 1, o.Class, "none", "-", "-", "-") || !has(row, terminal.Zen(o.Cover), "ZEN", o.Since) {
+		if row := rows[o.ID]; !has(row, o.Role, o.Price) || !has(row, 1, o.Class, "none", "-", "-", "-") ||
+			!has(row, terminal.Zen(o.Cover), "ZEN", o.Since) {
 			t.Errorf("%v, of %+v", row, o)
 		}
 	}
@@ -106,7 +115,8 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 func waits(t *testing.T, job, dir, network string) {
 	t.Helper()
 	home := filepath.Join(dir, "consumer")
-	c := command(t, "train", job, "--dir", filepath.Join(dir, "waits"), "--network", network, "--home", home, "--set", "resources.placement.regions=[eu]", "--set", "training.max_steps=20")
+	c := command(t, "train", job, "--dir", filepath.Join(dir, "waits"), "--network", network, "--home", home, "--set",
+		"resources.placement.regions=[eu]", "--set", "training.max_steps=20")
 	var said bytes.Buffer
 	c.Stderr = &said
 	if err := c.Start(); err != nil {
@@ -124,10 +134,12 @@ func waits(t *testing.T, job, dir, network string) {
 		}
 	}
 	o, rows := orders.Orders[0], shows(t, &orders, "market", "orders", "--network", network)
-	if o.Why != string(market.ConditionsUnmet) || o.Budget != 25e6 || o.Workers != 3 || o.Most != 3 || o.Since == 0 || o.Verifiers != 2 {
+	if o.Why != string(market.ConditionsUnmet) || o.Budget != 25e6 || o.Workers != 3 || o.Most != 3 || o.Since == 0 ||
+		o.Verifiers != 2 {
 		t.Errorf("%+v", o)
 	}
-	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", o.PriceCap, "3", "to", "3", "too few offers keep the conditions", 2) || !has(row, o.Consumer) {
+	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", o.PriceCap, "3", "too few offers keep the conditions", 2) ||
+		!has(row, o.Consumer) {
 		t.Errorf("%v, of %+v", row, o)
 	}
 	_ = c.Process.Signal(syscall.SIGINT)
@@ -141,39 +153,41 @@ func waits(t *testing.T, job, dir, network string) {
 // viewsOfStakes looks at stakes, and changes one.
 func viewsOfStakes(t *testing.T, dir, network string, by map[string][]string) {
 	t.Helper()
-	var account node.Account
+	var account session.Account
 	home := filepath.Join(dir, "worker-1")
-	does(t, &account, "stake", "add", "10", "--home", home)
-	if account.Stake != node.DefaultStake+10e6 || account.Balance != funds-account.Stake+paidTo(t, home) {
+	does(t, &account, "account", "stake", "add", "10", "--home", home)
+	if account.Stake != registry.DefaultStake+10e6 || !afterFees(account.Balance, funds-account.Stake+paidTo(t, home)) {
 		t.Errorf("with more stake: %+v", account)
 	}
-	does(t, &account, "stake", "remove", "5", "--home", home)
+	does(t, &account, "account", "stake", "remove", "5", "--home", home)
 	if account.Leaving != 5e6 || account.LeavesAt == 0 {
 		t.Errorf("with stake that leaves: %+v", account)
 	}
-	var stakes struct{ Stakes []node.Stake }
-	rows := shows(t, &stakes, "stake", "list", "--network", network)
+	var stakes struct{ Stakes []inspect.Stake }
+	rows := shows(t, &stakes, "account", "stake", "list", "--network", network)
 	if len(stakes.Stakes) != 6 || stakes.Stakes[0].Account != account.Address {
 		t.Errorf("the largest stake is not first: %+v", stakes)
 	}
 	for _, s := range stakes.Stakes {
-		want := node.Stake{Account: s.Account, Roles: s.Roles}
+		want := inspect.Stake{Account: s.Account, Roles: s.Roles}
 		words := []any{"-", "0.00", "0.00", "0.00", false, "-"}
 		if len(s.Roles) > 0 {
-			want.Stake = node.DefaultStake
+			want.Stake = registry.DefaultStake
 			words = []any{s.Roles[0], "100.00", "0.00", "0.00", false, "-"}
 		}
 		if s.Account == account.Address {
 			want.Stake, want.Leaving, want.LeavesAt = account.Stake, account.Leaving, account.LeavesAt
 			words = []any{"worker", "110.00", "0.00", "5.00", false, account.LeavesAt}
 		}
-		if fmt.Sprint(s) != fmt.Sprint(want) || !slices.Contains(by[strings.Join(s.Roles, "")], s.Account) || !has(rows[s.Account], words...) {
+		if fmt.Sprint(s) != fmt.Sprint(want) || !slices.Contains(by[strings.Join(s.Roles, "")], s.Account) ||
+			!has(rows[s.Account], words...) {
 			t.Errorf("%+v, wanted %+v\n%v", s, want, rows[s.Account])
 		}
 	}
 	for _, of := range [][]string{{"--network", network}, {"--home", home}} {
-		var slashes struct{ Slashes []node.Explanation }
-		if rows := shows(t, &slashes, append([]string{"stake", "slashes"}, of...)...); slashes.Slashes == nil || len(slashes.Slashes) > 0 || len(rows) != 1 {
+		var slashes struct{ Slashes []rundir.Explanation }
+		if rows := shows(t, &slashes, append([]string{"account", "stake", "slashes"},
+			of...)...); slashes.Slashes == nil || len(slashes.Slashes) > 0 || len(rows) != 1 {
 			t.Errorf("slashes where nobody lied: %+v\n%v", slashes, rows)
 		}
 	}
@@ -198,12 +212,14 @@ func paidTo(t *testing.T, home string) uint64 {
 		if r.Role == "verifier" && r.Amount == 0 { // it found a planted fault, whose worker showed it before it was settled
 			continue
 		}
-		if kind := map[string]string{"worker": "work", "verifier": "audit"}[r.Role]; r.Kind != kind || r.Why != "the work is verified" || len(r.Arithmetic) != 2 {
+		if kind := map[string]string{"worker": "work", "verifier": "audit"}[r.Role]; r.Kind != kind ||
+			r.Why != "the work is verified" || len(r.Arithmetic) != 2 {
 			t.Errorf("%s: %+v", home, r)
 		}
 	}
 	for word, row := range rows {
-		if strings.HasPrefix(word, "starling1") && has(row, "lost") && !has(row, "received", terminal.Zen(sum), "ZEN and lost 0.00 ZEN of its stake") {
+		if strings.HasPrefix(word, "starling1") && has(row, "lost") &&
+			!has(row, "received", terminal.Zen(sum), "ZEN and lost 0.00 ZEN of its stake") {
 			t.Errorf("%s: %v, of receipts of %d uzen", home, row, sum)
 		}
 	}
@@ -218,47 +234,59 @@ func viewsOfValidator(t *testing.T, dir, network string) {
 	t.Helper()
 	home := filepath.Join(dir, "validator-0")
 	var duties struct {
-		Duties                   []node.Duty
+		Duties                   []inspect.BlockParticipation
 		Signed, Missed, Proposed int
 	}
-	rows := shows(t, &duties, "validator", "duties", home, "--blocks", "5")
-	if len(duties.Duties) != 5 || duties.Signed != 5 || duties.Missed != 0 || duties.Proposed != 5 || !has(rows["5"], "5 signed, 0 missed, 5 proposed") {
+	rows := shows(t, &duties, "validator", "duties", "--home", home, "--blocks", "5")
+	if len(duties.Duties) != 5 || duties.Signed != 5 || duties.Missed != 0 || duties.Proposed != 5 ||
+		!has(rows["5"], "5 signed, 0 missed, 5 proposed") {
 		t.Errorf("%+v\n%v", duties, rows)
 	}
 	for i, d := range duties.Duties {
-		if want := duties.Duties[0].Height - int64(i); d.Height != want || !d.Signed || !d.Proposed || d.Power != 100 || len(d.Block) != 64 {
+		if want := duties.Duties[0].Height - int64(i); d.Height != want || !d.Signed || !d.Proposed || d.Power != 100 ||
+			len(d.Block) != 64 {
 			t.Errorf("%+v, wanted height %d", d, want)
 		}
-		if row, shown := rows[fmt.Sprint(d.Height)]; shown && !has(row, d.Height, true, true, 100, d.Block) { // it was asked for some blocks later
+		// it was asked for some blocks later
+		if row, shown := rows[fmt.Sprint(d.Height)]; shown && !has(row, d.Height, true, true, 100, d.Block) {
 			t.Errorf("%v, of %+v", row, d)
 		}
 	}
-	var earned node.ValidatorEarnings
-	rows = shows(t, &earned, "validator", "earnings", home)
-	if !strings.HasPrefix(earned.Operator, "starlingvaloper1") || earned.Rewards != 0 || earned.Commission != 0 || !has(rows["operator"], earned.Operator) || !has(rows["rewards"], "0.00 ZEN, not withdrawn") {
+	var earned inspect.ValidatorEarnings
+	rows = shows(t, &earned, "validator", "earnings", "--home", home)
+	if !strings.HasPrefix(earned.Operator, "starlingvaloper1") || earned.Rewards == 0 || earned.Commission == 0 ||
+		earned.Commission > earned.Rewards ||
+		!has(rows["operator"], earned.Operator) || !has(rows["rewards"], terminal.Zen(earned.Rewards)+" ZEN, not withdrawn") {
 		t.Errorf("%+v\n%v", earned, rows)
 	}
 	var peers struct{ Peers []client.Peer }
-	if shows(t, &peers, "net", "peers", "--network", network); peers.Peers == nil || len(peers.Peers) > 0 {
+	if shows(t, &peers, "network", "peers", "--network", network); peers.Peers == nil || len(peers.Peers) > 0 {
 		t.Errorf("peers of the only validator: %+v", peers)
 	}
 	var health api.Health
-	rows = shows(t, &health, "net", "health", "--network", network)
+	rows = shows(t, &health, "network", "health", "--network", network)
 	var names []string
 	for _, x := range health.Checks {
 		names = append(names, x.Name)
 	}
-	if health.Status != "ok" || strings.Join(names, ", ") != "network, peers, votes, clock, participants, orders, books" || !has(rows["votes"], "ok", "100 of 100 of the power") ||
+	if health.Status != "ok" || strings.Join(names,
+		", ") != "network, peers, votes, clock, participants, orders, books" ||
+		!has(rows["votes"], "ok", "100 of 100 of the power") ||
 		!has(rows["participants"], "ok", 5, "offer work") || !has(rows["books"], "ok", 8, "modules") {
 		t.Errorf("%+v\n%v", health, rows)
 	}
-	if code, text, stderr := starling(t, "validator", "logs", home); code != 0 || text != "" {
+	if code, text, stderr := starling(t, "validator", "logs", "--home", home); code != 0 || text != "" {
 		t.Errorf("the log of a validator with which nothing is wrong: exit %d\n%s%s", code, text, stderr)
 	}
 }
 
+// afterFees reports whether a balance is what it would be without fees of transactions, less a few of these.
+func afterFees(balance, without uint64) bool {
+	return balance <= without && balance+1_000_000 > without
+}
+
 // viewsOfJob looks at a job that is over, and at what those see of themselves who trained it.
-func viewsOfJob(t *testing.T, dir, network string, s node.Summary, by map[string][]string) {
+func viewsOfJob(t *testing.T, dir, network string, s rundir.Summary, by map[string][]string) {
 	t.Helper()
 	paid := uint64(0)
 	for _, name := range []string{"worker-0", "worker-1", "worker-2", "verifier-0", "verifier-1"} {
@@ -268,22 +296,27 @@ func viewsOfJob(t *testing.T, dir, network string, s node.Summary, by map[string
 		t.Errorf("they received %d uzen, and the job paid %d", paid, s.PaidUzen)
 	}
 	consumer, worker := filepath.Join(dir, "consumer"), filepath.Join(dir, "worker-0")
-	var account node.Account
+	var account session.Account
 	rows := shows(t, &account, "account", "show", "--home", consumer, "--network", network)
-	if account.Address != by[""][0] || account.Balance != funds-s.PaidUzen-s.FeeUzen || account.Stake != 0 || !has(rows["coins"], terminal.Zen(account.Balance), "ZEN") {
+	if account.Address != by[""][0] || !afterFees(account.Balance, funds-s.PaidUzen-s.FeeUzen) || account.Stake != 0 ||
+		!has(rows["coins"], terminal.Zen(account.Balance), "ZEN") {
 		t.Errorf("%+v\n%v", account, rows)
 	}
 	var tasks struct {
-		Tasks []node.ActionStatus
+		Tasks []instrument.ActionStatus
 		Runs  []string
 	}
-	if rows := shows(t, &tasks, "worker", "tasks", "--home", worker); len(tasks.Tasks) > 0 || len(tasks.Runs) > 0 || !has(rows["0"], "0 tasks in 0 runs") {
+	if rows := shows(t, &tasks, "worker", "tasks", "--home", worker); len(tasks.Tasks) > 0 || len(tasks.Runs) > 0 ||
+		!has(rows["0"], "0 tasks in 0 runs") {
 		t.Errorf("%+v\n%v", tasks, rows)
 	}
 	var r workerReport
 	rows = shows(t, &r, "worker", "status", "--home", worker)
-	if !r.Running || r.Process.Role != "worker" || !slices.Contains(by["worker"], r.Process.Address) || r.Process.Received == 0 || len(r.Process.Peers) == 0 ||
-		!has(rows["account"], r.Process.Address) || !has(rows["process"], fmt.Sprintf("%d,", r.Process.PID), "running as worker") || !has(rows["identity"], r.Process.PeerID) {
+	if !r.Running || r.Process.Role != "worker" || !slices.Contains(by["worker"], r.Process.Address) ||
+		r.Process.Received == 0 || len(r.Process.Peers) == 0 ||
+		!has(rows["account"], r.Process.Address) ||
+		!has(rows["process"], fmt.Sprintf("%d,", r.Process.PID), "running as worker") ||
+		!has(rows["identity"], r.Process.PeerID) {
 		t.Errorf("%+v\n%v", r, rows)
 	}
 	var log struct{ Lines []string }
@@ -291,24 +324,30 @@ func viewsOfJob(t *testing.T, dir, network string, s node.Summary, by map[string
 	code, text, stderr := starling(t, "worker", "logs", "--home", worker, "-o", "jsonl")
 	var line struct{ Line string }
 	first, _, _ := strings.Cut(text, "\n")
-	if err := json.Unmarshal([]byte(first), &line); err != nil || code != 0 || !strings.Contains(line.Line, "job opened") || strings.Count(line.Line, s.Job) != 1 || log.Lines[0] != line.Line {
+	if err := json.Unmarshal([]byte(first), &line); err != nil || code != 0 ||
+		!strings.Contains(line.Line, "job opened") || strings.Count(line.Line, s.Job) != 1 || log.Lines[0] != line.Line {
 		t.Errorf("exit %d, %v: %s%s", code, err, first, stderr)
 	}
 	var list struct{ Jobs []api.Job }
 	rows = shows(t, &list, "job", "list", "--network", network)
-	if len(list.Jobs) != 1 || list.Jobs[0].ID != s.Job || list.Jobs[0].Audits != api.AuditCounts(s.Audits) || s.Audits.Passed == 0 || !has(rows[s.Job], s.Job, "done", "4/4", "-", "-", 3, terminal.Zen(s.PaidUzen), "-", "network", "-", "-", terminal.Zen(s.BudgetUzen), list.Jobs[0].Disputes, s.Job, s.StateRoot) {
+	if len(list.Jobs) != 1 || list.Jobs[0].ID != s.Job || list.Jobs[0].Audits != api.AuditCounts(s.Audits) ||
+		s.Audits.Passed == 0 || !has(rows[s.Job], s.Job, "done", "4/4", "-", "-", 3, terminal.Zen(s.PaidUzen), "-",
+		"network", "-", "-", terminal.Zen(s.BudgetUzen), list.Jobs[0].Disputes, s.Job, s.StateRoot) {
 		t.Errorf("%+v\n%v", list, rows)
 	}
 	var j api.Job
 	rows = shows(t, &j, "job", "get", s.Job, "--network", network)
-	if j.StateRoot != s.StateRoot.String() || j.RefundedUzen != s.RefundedUzen || j.Audits.Drawn != s.Audits.Drawn || j.Audits.Passed != s.Audits.Passed || !has(rows["state"], "state root", s.StateRoot) || !has(rows["refunded"], terminal.Zen(s.RefundedUzen)) {
+	if j.StateRoot != s.StateRoot.String() || j.RefundedUzen != s.RefundedUzen || j.Audits.Drawn != s.Audits.Drawn ||
+		j.Audits.Passed != s.Audits.Passed || !has(rows["state"], "state root", s.StateRoot) ||
+		!has(rows["refunded"], terminal.Zen(s.RefundedUzen)) {
 		t.Errorf("%+v\n%v", j, rows)
 	}
 	var members api.Members
 	rows, units := shows(t, &members, "job", "workers", s.Job, "--network", network), 0
 	for _, m := range members.Members {
 		units += m.Units
-		if m.Role != "consumer" && !slices.Contains(by[m.Role], m.ID) || !has(rows[m.ID], m.Role, m.Units, m.Audits.Drawn, fmt.Sprintf("%d/4", m.Signed), terminal.Zen(m.Uzen)) {
+		if m.Role != "consumer" && !slices.Contains(by[m.Role], m.ID) ||
+			!has(rows[m.ID], m.Role, m.Units, m.Audits.Drawn, fmt.Sprintf("%d/4", m.Signed), terminal.Zen(m.Uzen)) {
 			t.Errorf("%+v\n%v", m, rows[m.ID])
 		}
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server"
 )
 
 func (c *cli) web() *cobra.Command {
-	var o node.WebOptions
+	var o dashboard.WebOptions
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "web [DIR]",
@@ -29,9 +30,8 @@ its own; job files name their data below the folder of --data, and nothing else.
 nothing. A job that the end of the server stopped goes on when it is submitted again with the same key. Clients of
 OpenAI's interface upload files of examples, tune models with them and ask the models at the same address, under /v1.
 
-The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its
-owner can read, with a token a line and its scopes, read or read,submit. docs/api.md has the API,
-docs/dashboard.md the pages.`,
+The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
+read, with a token a line and its scopes, read or read,submit. docs/api.md has the API, docs/dashboard.md the pages.`,
 		Example: `  starling web
   starling web out/quickstart
   starling web out --network http://127.0.0.1:26601
@@ -50,19 +50,23 @@ docs/dashboard.md the pages.`,
 			if readOnly {
 				o.Data = ""
 			}
+			if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
+				return err
+			}
 			o.Version = binaryVersion()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
-			return webError(cmd, node.ServeWeb(cmd.Context(), dir, o))
+			return webError(cmd, server.Serve(cmd.Context(), dir, o))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Listen, "listen", node.DefaultWeb, "host:port to answer at; a free port if this one is taken")
+	f.StringVar(&o.Listen, "listen", dashboard.DefaultWeb, "host:port to answer at; a free port if this one is taken")
 	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network")
 	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
-	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, beside addresses and the loopback's (repeatable)")
+	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, beside addresses and the loopback's "+
+		"(repeatable)")
 	return cmd
 }
 
@@ -70,14 +74,18 @@ docs/dashboard.md the pages.`,
 func webError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.Is(err, runs.ErrNoRuns):
-		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give a folder of runs, such as the one that starling train writes to, or make one (mkdir) for jobs that are submitted"}, terminal.ExitNotFound)
-	case errors.Is(err, node.ErrOpenToAll):
-		return terminal.WithExit(&terminal.Problem{Code: "WEB_NEEDS_TOKENS", What: err.Error(), Fix: "give --token-file, or listen on 127.0.0.1"}, terminal.ExitAuth)
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
+			Fix: "give a folder of runs, such as the one that starling train writes to, or make one (mkdir) for jobs that " +
+				"are submitted"}, terminal.ExitNotFound)
+	case errors.Is(err, dashboard.ErrOpenToAll):
+		return terminal.WithExit(&terminal.Problem{Code: "WEB_NEEDS_TOKENS", What: err.Error(),
+			Fix: "give --token-file, or listen on 127.0.0.1"}, terminal.ExitAuth)
 	case cmd.Context().Err() != nil:
 		return nil
 	}
 	if err = cause(err); err == nil || terminal.Explained(err) {
 		return err
 	}
-	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot go on", Why: err.Error(), Fix: "check --listen and --token-file; `starling web --help` says what they are"}
+	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot go on", Why: err.Error(),
+		Fix: "check --listen and --token-file; `starling web --help` says what they are"}
 }

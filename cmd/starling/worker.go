@@ -10,45 +10,49 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 )
 
 func (c *cli) worker() *cobra.Command {
-	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
-what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerTasks(), c.workerLogs(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
+	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units
+of jobs or do units of others again, and be paid for what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerTasks(), c.workerLogs(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
 }
 
-func (c *cli) workerUp() *cobra.Command { return c.takePart(new(node.WorkerOptions)) }
+func (c *cli) workerUp() *cobra.Command { return c.takePart(new(provider.Options)) }
 
 // takingPart is what worker up --help says.
-const takingPart = `Take part in a network as a worker, who trains, or as a verifier, who does work of others again. The
-folder holds the key, which is made when there is none, and the blobs; worker.log there says what
-happened. The account needs coins for the stake, which a conviction for wrong work takes half of; without
-them it says where they are to be sent, and waits.
+const takingPart = `Join a network as a worker, which trains units, or as a verifier, which re-executes units of
+workers. The folder holds the key, which is made when there is none, and the blobs; worker.log there says what
+happened. The account needs coins for the stake, which a conviction for wrong work takes half of; without them it says
+where they are to be sent, and waits.
 
-Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot
-dial it, --behind-nat finds relays among the participants: those that were started with --relay. The first
-Ctrl-C drains: no new runs are taken, and the command ends when the present ones are over. The second
-stops at once; a unit that is not done then goes to somebody else.
+Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
+--behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
+new runs are taken, and the command ends when the present ones are over. The second stops at once; a unit that is not
+done then goes to somebody else.
 
-A worker that has no run lets the registry measure its machine once (--measure), which takes some seconds and
-gives it a class; with --tier it says in time that it is there.
+A worker that has no run lets the registry measure its machine once (--measure), which takes some seconds and gives it
+a class; with --tier it says in time that it is there.
 
 A service of the system gives its flags in a file: --config names one (YAML, with apiVersion: starling/v1 and kind:
-Worker), in which every flag is a key of its name. Flags on the command line win over it. starling worker
-schema prints what it may say; examples/worker.yaml is one.
+Worker), in which every flag is a key of its name. Flags on the command line win over it. starling worker schema
+prints what it may say; examples/worker.yaml is one.
 
-The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest
-time goes. Jobs keep within --memory, or three quarters of the memory that is free. A run that may need more of
-either than there is left is left at once (STORE_TOO_SMALL, MEMORY_TOO_SMALL), which costs nothing.
+The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest time goes.
+Jobs keep within --memory, or three quarters of the memory that is free. A run that may need more of either than there
+is left is left at once (STORE_TOO_SMALL, MEMORY_TOO_SMALL), which costs nothing.
 
-With --executor torch the units of jobs that say executor: torch are trained in your own PyTorch, on a CPU or a
-GPU: in a child process that has no network and sees none of your files. docs/executor.md says how, and how to
-write a step of your own. A unit that it fails at is computed by the built-in engine.`
+With --executor torch the units of jobs that say executor: torch are trained in your own PyTorch, on a CPU or a GPU:
+in a child process that has no network and sees none of your files. docs/executor.md says how, and how to write a step
+of your own. A unit that it fails at is computed by the built-in engine.`
 
 // takePart is worker up over options of which the caller may have set some.
-func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
+func (c *cli) takePart(o *provider.Options) *cobra.Command {
 	var role, config, executor, accelerators string
 	var pytorch torch.Options
 	cmd := &cobra.Command{
@@ -72,7 +76,7 @@ func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
 				}
 			}
 			var err error
-			if o.Hardware.Model, o.Hardware.Devices, err = node.ParseAccelerators(accelerators); err != nil {
+			if o.Hardware.Model, o.Hardware.Devices, err = prepare.ParseAccelerators(accelerators); err != nil {
 				return usage(cmd, err)
 			}
 			o.Verifies = role == "verifier"
@@ -80,7 +84,8 @@ func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
 				o.Torch = &pytorch
 			}
 			if o.Torch != nil && o.Verifies {
-				return usage(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for workers"))
+				return usage(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for "+
+					"workers"))
 			}
 			if err := c.confirmReduced(o.Torch, typed); err != nil {
 				return err
@@ -95,19 +100,22 @@ func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
 				return usage(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
 			}
 			o.Say, o.Version = c.say, binaryVersion()
-			return workerError(node.RunWorker(cmd.Context(), *o))
+			return workerError(provider.Run(cmd.Context(), *o))
 		},
 	}
 	metricsFlag(cmd, &o.Metrics)
 	executorFlags(cmd, &pytorch)
 	f := cmd.Flags()
 	f.StringVar(&config, "config", "", "file that gives flags, as starling worker schema describes it")
-	f.Var(flagfile.OneOf(&executor, job.Builtin, job.Torch), "executor", "what takes the steps of jobs with executor: torch: builtin, the engine that every worker has, or torch, your PyTorch")
+	f.Var(flagfile.OneOf(&executor, job.Builtin, job.Torch), "executor",
+		"what takes the steps of jobs with executor: torch: builtin, the engine that every worker has, or torch, your "+
+			"PyTorch")
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
-	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is asked when one is gone")
+	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+
+		"asked when one is gone")
 	f.Var(flagfile.OneOf(&role, "worker", "verifier"), "role", "what to do: worker or verifier")
-	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen asked for 10^15 floating-point operations")
-	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")
+	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
+	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
 	f.Var(flagfile.OneOf(&o.Kind, "cpu", "gpu", "apple"), "device", "what it computes on: cpu, gpu or apple")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of what is free)")
 	f.Uint64Var(&o.Hardware.Upload, "upload", 0, "kbit/s promised to peers")
@@ -116,17 +124,20 @@ func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
 	f.StringVar(&o.Hardware.Region, "region", "", "where it is, such as eu-north")
 	f.StringVar(&o.Hardware.Jurisdiction, "jurisdiction", "", "ISO 3166 code of the country")
 	f.StringVar(&o.Hardware.Domain, "failure-domain", "", "what has this in common fails together")
-	f.Var(flagfile.OneOf(&o.Tier, "none", "bronze", "silver", "gold"), "tier", "uptime to commit to: none, bronze, silver or gold; below it costs stake")
-	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a class")
+	f.Var(flagfile.OneOf(&o.Tier, "none", "bronze", "silver", "gold"), "tier",
+		"uptime to commit to: none, bronze, silver or gold; below it costs stake")
+	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a "+
+		"class")
 	f.StringVar(&o.Pool, "pool", "", "account that may offer this worker's work beside others'")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
 	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
-	o.Disk = node.DefaultDisk
+	o.Disk = member.DefaultDisk
 	f.Var(&o.Disk, "disk", "what blobs may take: a size such as 20GiB, or a part of the free disk")
-	f.IntVar(&o.Keep, "keep", node.DefaultKeep, "checkpoints of a run that stay: the latest")
-	f.IntVar(&o.Replicas, "replicas", replica.Factor, "members that keep a blob which is to outlive any of them: data and the latest checkpoints")
+	f.IntVar(&o.Keep, "keep", member.DefaultKeep, "checkpoints of a run that stay: the latest")
+	f.IntVar(&o.Replicas, "replicas", replica.Factor,
+		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
 }
@@ -140,8 +151,8 @@ func (c *cli) workerSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of worker files",
-		Long: `Print the JSON Schema (draft 2020-12) of the files of starling worker up --config. An editor that speaks YAML takes
-it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
+		Long: `Print the JSON Schema (draft 2020-12) of the files of starling worker up --config. An editor that speaks YAML
+takes it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
 		Example: "  starling worker schema > worker.schema.json",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
@@ -159,6 +170,7 @@ func workerError(err error) error {
 		return err
 	}
 	return terminal.WithExit(&terminal.Problem{
-		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(), Fix: "check --network and the account's coins; worker.log in its folder says more",
+		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(),
+		Fix: "check --network and the account's coins; worker.log in its folder says more",
 	}, terminal.ExitFailure)
 }

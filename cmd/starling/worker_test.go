@@ -90,7 +90,8 @@ func TestWorkerFileIsWrong(t *testing.T) {
 func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
 	c := &cli{quiet: true}
 	reduced := &torch.Options{Box: confine.Reduced}
-	if err := c.confirmReduced(reduced, false); terminal.ExitCode(err) != terminal.ExitUsage || !strings.Contains(err.Error(), "nobody has confirmed it") {
+	if err := c.confirmReduced(reduced, false); terminal.ExitCode(err) != terminal.ExitUsage ||
+		!strings.Contains(err.Error(), "nobody has confirmed it") {
 		t.Errorf("not confirmed: %v", err)
 	}
 	for _, o := range []*torch.Options{nil, {}, {Box: confine.Full}} {

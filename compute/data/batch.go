@@ -59,9 +59,9 @@ func (a Address) first() (uint64, error) {
 	return steps*inRound + uint64(a.Unit)*uint64(a.Batch), nil
 }
 
-// Batch fills dst, which is [Batch, seqLen+1] row-major, with the windows at an address. The run's sequence of windows is
-// one epoch after the other; epoch e has every window of the training part once, in the order of a permutation keyed by
-// (seed, e). The error wraps ErrAddress or is a *TooShortError.
+// Batch fills dst, which is [Batch, seqLen+1] row-major, with the windows at an address. The run's sequence of windows
+// is one epoch after the other; epoch e has every window of the training part once, in the order of a permutation keyed
+// by (seed, e). The error wraps ErrAddress or is a *TooShortError.
 func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
 	n := c.Windows(seqLen)
 	if n == 0 {
@@ -87,8 +87,8 @@ func window(seed, place, n uint64) uint64 {
 }
 
 // ValBatches returns at most limit batches, each [batch, seqLen+1] row-major, of windows spread evenly over the
-// validation part, in order and without repetition. If it has fewer than batch windows, there is one batch, in which they
-// repeat; if it has none, there is no batch.
+// validation part, in order and without repetition. If it has fewer than batch windows, there is one batch, in which
+// they repeat; if it has none, there is no batch.
 func (c *Corpus) ValBatches(batch, seqLen, limit int) [][]int32 {
 	n := windows(c.Val, seqLen)
 	if n == 0 || batch < 1 || limit < 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 )
 
-// Corpus is a tokenized data set: one stream of tokens, of which the last part is for validation. It is not changed once
-// built, and may be used by several goroutines at once.
+// Corpus is a tokenized data set: one stream of tokens, of which the last part is for validation. It is not changed
+// once built, and may be used by several goroutines at once.
 type Corpus struct {
 	Vocab uint32 // every token is below
 	Train Tokens // the first part of the stream

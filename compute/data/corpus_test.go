@@ -81,7 +81,8 @@ func TestBuildRefuses(t *testing.T) {
 
 func wideTokenizer(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
-	text := strings.NewReplacer(`"added_tokens": [`, `"added_tokens": [{"id":70000,"content":"<far>"}`, `"vocab": {`, `"vocab": {"<far>": 70000,`).
+	text := strings.NewReplacer(`"added_tokens": [`, `"added_tokens": [{"id":70000,"content":"<far>"}`, `"vocab": {`,
+		`"vocab": {"<far>": 70000,`).
 		Replace(string(tokenizer.Bytes().JSON()))
 	tok, err := tokenizer.Parse([]byte(text))
 	if err != nil {
@@ -106,7 +107,8 @@ func TestShardsAssemble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Vocab != c.Vocab || !slices.Equal(list(got.Train), list(c.Train)) || !slices.Equal(list(got.Val), list(c.Val)) {
+			if got.Vocab != c.Vocab || !slices.Equal(list(got.Train), list(c.Train)) ||
+				!slices.Equal(list(got.Val), list(c.Val)) {
 				t.Fatalf("shards of %d tokens give another corpus", size)
 			}
 			if again.Digest() != m.Digest() {
@@ -143,7 +145,8 @@ func TestAssembleRefuses(t *testing.T) {
 	flipped[1][0] ^= 1
 	short[2] = short[2][:10]
 	swapped[0], swapped[1] = swapped[1], swapped[0]
-	for name, s := range map[string][][]byte{"a bit": flipped, "a length": short, "an order": swapped, "a number": shards()[:3]} {
+	for name, s := range map[string][][]byte{"a bit": flipped, "a length": short, "an order": swapped,
+		"a number": shards()[:3]} {
 		if _, err := Assemble(c.Manifest(300), s); !errors.Is(err, ErrShard) {
 			t.Errorf("%s wrong: %v", name, err)
 		}

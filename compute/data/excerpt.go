@@ -28,9 +28,9 @@ func shardTree(raw []byte) *canon.Tree {
 	return canon.NewTree(canon.Leaves(slices.Collect(slices.Chunk(raw, LeafBytes))))
 }
 
-// Spans returns where in the stream the elements lo up to hi of Batch are: the windows at the address one after the other,
-// each of seqLen tokens and one target more. The manifest must have passed Check. The error wraps ErrAddress or is a
-// *TooShortError.
+// Spans returns where in the stream the elements lo up to hi of Batch are: the windows at the address one after the
+// other, each of seqLen tokens and one target more. The manifest must have passed Check. The error wraps ErrAddress or
+// is a *TooShortError.
 func (m Manifest) Spans(a Address, seqLen, lo, hi int) ([]Span, error) {
 	if m.TrainTokens <= uint64(max(seqLen, 0)) || seqLen < 1 {
 		return nil, &TooShortError{Tokens: int(m.TrainTokens), SeqLen: seqLen}
@@ -168,7 +168,8 @@ func (m Manifest) open(p part, e Excerpt) ([][]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrExcerpt, err)
 	}
 	if root != m.Shards[p.shard] {
-		return nil, fmt.Errorf("%w: shard %d has root %s, the manifest says %s", ErrExcerpt, p.shard, root.Short(), m.Shards[p.shard].Short())
+		return nil, fmt.Errorf("%w: shard %d has root %s, the manifest says %s", ErrExcerpt, p.shard, root.Short(),
+			m.Shards[p.shard].Short())
 	}
 	return leaves, nil
 }

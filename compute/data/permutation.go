@@ -5,7 +5,8 @@ import "math/bits"
 // permutation is a keyed bijection of the numbers below n, computed one at a time: a balanced Feistel network over the
 // smallest even number of bits that holds n, walked until the result is below n (cycle walking: Black and Rogaway 2002,
 // "Ciphers with arbitrary finite domains"). The domain is at most 4n, so a walk takes at most 4 steps on average.
-// It is for spreading, not secrecy: whoever knows the seed knows the order. Changing it changes what every run computes.
+// It is for spreading, not secrecy: whoever knows the seed knows the order. Changing it changes what every run
+// computes.
 type permutation struct {
 	n    uint64
 	half uint // bits of one half

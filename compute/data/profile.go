@@ -39,8 +39,8 @@ const (
 	maxBeginning = 200 // bytes
 )
 
-// NewProfile reads a source as Documents does, but to its end: a line that is wrong is passed over, and told. At most so many
-// faults are listed. A format that is unknown, or a file that cannot be read at all, is a fault of the whole.
+// NewProfile reads a source as Documents does, but to its end: a line that is wrong is passed over, and told. At most
+// so many faults are listed. A format that is unknown, or a file that cannot be read at all, is a fault of the whole.
 func NewProfile(s Source, faults int) *Profile {
 	p := &profiler{limit: faults, name: s.Name, seen: map[string]bool{}}
 	if s.Field == "" {
@@ -143,7 +143,7 @@ func (p *profiler) lines(s Source) {
 				f.Texts++
 			}
 		}
-		doc, err := textField(o, s.Field)
+		doc, err := s.document(o)
 		if err != nil {
 			p.fault(line, err)
 			continue

@@ -10,7 +10,8 @@ import (
 
 // Every fault of a file is told with its line, and what is between them is counted.
 func TestProfileFindsAllFaults(t *testing.T) {
-	text := "{\"text\":\"a\",\"n\":1}\nnot json\n\n{\"body\":\"b\"}\n{\"text\":3}\n[]\n{\"text\":\"\"}\n{\"text\":\"a\"}\n{\"text\":\"long\"}\nnull\n"
+	text := "{\"text\":\"a\",\"n\":1}\nnot " +
+		"json\n\n{\"body\":\"b\"}\n{\"text\":3}\n[]\n{\"text\":\"\"}\n{\"text\":\"a\"}\n{\"text\":\"long\"}\nnull\n"
 	p := NewProfile(Source{Format: JSONL, Name: "x.jsonl", Data: []byte(text)}, 100)
 	type fault struct {
 		line int
@@ -22,7 +23,8 @@ func TestProfileFindsAllFaults(t *testing.T) {
 			t.Errorf("fault %d: %v", i, f)
 		}
 	}
-	if len(p.Faults) != len(want) || p.Documents != 3 || p.Empty != 1 || p.Repeated != 1 || p.Longest != 4 || p.Text != 6 || p.Beginning != "a" || p.Bytes != int64(len(text)) {
+	if len(p.Faults) != len(want) || p.Documents != 3 || p.Empty != 1 || p.Repeated != 1 || p.Longest != 4 ||
+		p.Text != 6 || p.Beginning != "a" || p.Bytes != int64(len(text)) {
 		t.Errorf("%+v", p)
 	}
 	if !slices.Equal(p.Fields, []Field{{"body", 1, 1}, {"n", 0, 1}, {"text", 4, 5}}) {
@@ -50,7 +52,8 @@ func TestProfileOfFormats(t *testing.T) {
 	if p.Tokens != 3 || p.Largest != 9 || len(p.Faults) > 0 {
 		t.Errorf("tokens: %+v", p)
 	}
-	for _, s := range []Source{{Format: "tar"}, {Format: Text, Name: "x.gz", Data: []byte("no")}, {Format: JSONL, Name: "x.zst", Data: []byte("no")}, {Format: LLMC}} {
+	for _, s := range []Source{{Format: "tar"}, {Format: Text, Name: "x.gz", Data: []byte("no")},
+		{Format: JSONL, Name: "x.zst", Data: []byte("no")}, {Format: LLMC}} {
 		if p := NewProfile(s, 5); len(p.Faults) != 1 || p.Faults[0].Line != 0 {
 			t.Errorf("%+v: %+v", s, p.Faults)
 		}

@@ -29,7 +29,8 @@ var (
 	ErrShard = errors.New("data: wrong shard")
 )
 
-// Shards cuts the stream of tokens in shards of maxTokens, the last of at most that. They share the memory of the corpus.
+// Shards cuts the stream of tokens in shards of maxTokens, the last of at most that. They share the memory of the
+// corpus.
 func (c *Corpus) Shards(maxTokens int) [][]byte {
 	size := c.shardTokens(maxTokens) * c.all.width
 	var shards [][]byte

@@ -1,6 +1,6 @@
-// Package data turns documents into the batches of a training run. A batch has an address (seed, round, unit, step), and
-// whoever holds the corpus computes the same batch from it: a worker, its verifier, the referee. Nothing is shuffled in
-// memory and no position is kept.
+// Package data turns documents into the batches of a training run. A batch has an address (seed, round, unit, step),
+// and whoever holds the corpus computes the same batch from it: a worker, its verifier, the referee. Nothing is
+// shuffled in memory and no position is kept.
 //
 // It does no I/O: the caller reads files and moves shards. It knows nothing of programs; a batch is plain token ids.
 package data
@@ -16,7 +16,8 @@ import (
 	"github.com/starling-network/starling/compute/data/parquet"
 )
 
-// The formats of a Source of text. Files whose names end in .gz or .zst are unpacked, but for Parquet, which packs by itself.
+// The formats of a Source of text. Files whose names end in .gz or .zst are unpacked, but for Parquet, which packs by
+// itself.
 const (
 	Text    = "text"    // the whole of Data is one document, of any bytes
 	JSONL   = "jsonl"   // one JSON object a line, of which one field is the document
@@ -32,6 +33,10 @@ type Source struct {
 	Field  string // of a JSONL object, or column of Parquet; "" is DefaultField
 	Name   string // the path as the user gave it: for errors, and for its ending
 	Data   []byte
+
+	// Render makes a document of what a field of a JSONL object holds in place of a string, such as a conversation;
+	// nil: nothing does.
+	Render func(raw []byte) (string, error)
 }
 
 // SourceError says where a source is wrong.
@@ -97,7 +102,7 @@ func jsonLines(s Source) ([]string, error) {
 		fields, err := object(raw)
 		var doc string
 		if err == nil {
-			doc, err = textField(fields, s.Field)
+			doc, err = s.document(fields)
 		}
 		if err != nil {
 			return nil, &SourceError{Name: s.Name, Line: line, Err: err}
@@ -133,15 +138,22 @@ func object(raw []byte) (fields map[string]json.RawMessage, err error) {
 	return fields, nil
 }
 
-// textField returns the string in a field of a JSON object.
-func textField(fields map[string]json.RawMessage, field string) (string, error) {
-	raw, ok := fields[field]
+// document is what the field of a JSON object holds, as text.
+func (s Source) document(fields map[string]json.RawMessage) (string, error) {
+	raw, ok := fields[s.Field]
 	if !ok {
-		return "", fmt.Errorf("%w: the object has no field %q", ErrField, field)
+		return "", fmt.Errorf("%w: the object has no field %q", ErrField, s.Field)
 	}
 	var text *string
-	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
-		return "", fmt.Errorf("%w: the field %q is not a string", ErrField, field)
+	if err := json.Unmarshal(raw, &text); err == nil && text != nil {
+		return *text, nil
 	}
-	return *text, nil
+	if s.Render == nil {
+		return "", fmt.Errorf("%w: the field %q is not a string", ErrField, s.Field)
+	}
+	out, err := s.Render(raw)
+	if err != nil {
+		return "", fmt.Errorf("%w: the field %q is neither a string nor a conversation: %w", ErrField, s.Field, err)
+	}
+	return out, nil
 }

@@ -57,11 +57,14 @@ func TestDocuments(t *testing.T) {
 		{"text is one document", Source{Format: Text, Data: []byte("a\n\nb\n")}, []string{"a\n\nb\n"}},
 		{"text of any bytes", Source{Format: Text, Data: []byte("a\xff\x00")}, []string{"a\xff\x00"}},
 		{"empty text", Source{Format: Text}, nil},
-		{"lines", Source{Format: JSONL, Data: []byte("{\"text\":\"a\\nb\"}\r\n\n{\"n\":1,\"text\":\"é\"}")}, []string{"a\nb", "é"}},
+		{"lines", Source{Format: JSONL, Data: []byte("{\"text\":\"a\\nb\"}\r\n\n{\"n\":1,\"text\":\"é\"}")},
+			[]string{"a\nb", "é"}},
 		{"another field", Source{Format: JSONL, Field: "body", Data: []byte(`{"text":"a","body":"b"}`)}, []string{"b"}},
-		{"empty documents are left out", Source{Format: JSONL, Data: []byte("{\"text\":\"\"}\n{\"text\":\"a\"}\n")}, []string{"a"}},
+		{"empty documents are left out", Source{Format: JSONL, Data: []byte("{\"text\":\"\"}\n{\"text\":\"a\"}\n")},
+			[]string{"a"}},
 		{"gzip", Source{Format: JSONL, Name: "x.jsonl.gz", Data: gzipped(lines)}, []string{"a", "é"}},
-		{"gzip in two parts", Source{Format: Text, Name: "x.gz", Data: append(gzipped("a"), gzipped("b")...)}, []string{"ab"}},
+		{"gzip in two parts", Source{Format: Text, Name: "x.gz", Data: append(gzipped("a"), gzipped("b")...)},
+			[]string{"ab"}},
 		{"zstd", Source{Format: JSONL, Name: "x.jsonl.zst", Data: zstandard(lines)}, []string{"a", "é"}},
 		{"zstd of text", Source{Format: Text, Name: "dir/x.txt.zst", Data: zstandard("a\n")}, []string{"a\n"}},
 		{"the name decides", Source{Format: Text, Name: "x.txt", Data: zstandard("")}, []string{string(zstandard(""))}},
@@ -104,7 +107,8 @@ func TestDocumentsSaysWhereAndWhat(t *testing.T) {
 func TestPackedSourcesAreRefused(t *testing.T) {
 	for ending, pack := range map[string]func(string) []byte{".gz": gzipped, ".zst": zstandard} {
 		whole := pack(strings.Repeat(lines, 1000))
-		for _, data := range [][]byte{nil, []byte("no archive"), whole[:len(whole)/2], whole[:len(whole)-1], append(bytes.Clone(whole), 'x')} {
+		for _, data := range [][]byte{nil, []byte("no archive"), whole[:len(whole)/2], whole[:len(whole)-1],
+			append(bytes.Clone(whole), 'x')} {
 			_, err := Documents(Source{Format: JSONL, Name: "f" + ending, Data: data})
 			var at *SourceError
 			if len(data) == 0 && ending == ".zst" && err == nil {

@@ -7,17 +7,19 @@ import (
 	"math"
 )
 
-// The formats of a Source that holds token ids, little-endian, of text that was tokenized before. Nothing is put between them.
+// The formats of a Source that holds token ids, little-endian, of text that was tokenized before. Nothing is put
+// between them.
 const (
-	LLMC    = "llmc-bin"    // as llm.c reads: a header of 1024 bytes, then ids of 2 bytes (that of GPT-2) or of 4 (that of Llama 3)
+	// as llm.c reads: a header of 1024 bytes, then ids of 2 bytes (that of GPT-2) or of 4 (that of Llama 3)
+	LLMC    = "llmc-bin"
 	NanoGPT = "nanogpt-bin" // as nanoGPT writes: ids of 2 bytes and nothing else
 )
 
 // Tokenized reports whether sources of a format hold token ids.
 func Tokenized(format string) bool { return format == LLMC || format == NanoGPT }
 
-// The header of LLMC is 256 numbers of 4 bytes, of which three say something: which file it is, its version, and how many ids
-// follow. Source: llmc/dataloader.h and dev/data/data_common.py of github.com/karpathy/llm.c.
+// The header of LLMC is 256 numbers of 4 bytes, of which three say something: which file it is, its version, and how
+// many ids follow. Source: llmc/dataloader.h and dev/data/data_common.py of github.com/karpathy/llm.c.
 const (
 	llmcHeader = 256 * 4
 	llmcGPT2   = 20240520 // version 1, ids of 2 bytes
@@ -60,10 +62,12 @@ func tokens(s Source) (Tokens, error) {
 	case kind == llmcLlama3 && version == 7:
 		t.width = 4
 	default:
-		return Tokens{}, fmt.Errorf("%w: it begins with %d and version %d, wanted %d and 1 or %d and 7", ErrTokens, kind, version, llmcGPT2, llmcLlama3)
+		return Tokens{}, fmt.Errorf("%w: it begins with %d and version %d, wanted %d and 1 or %d and 7", ErrTokens, kind,
+			version, llmcGPT2, llmcLlama3)
 	}
 	if want := uint64(at(2)) * uint64(t.width); uint64(len(t.raw)) != want {
-		return Tokens{}, fmt.Errorf("%w: %d tokens of %d bytes announced, and %d bytes follow: is it cut off?", ErrTokens, at(2), t.width, len(t.raw))
+		return Tokens{}, fmt.Errorf("%w: %d tokens of %d bytes announced, and %d bytes follow: is it cut off?", ErrTokens,
+			at(2), t.width, len(t.raw))
 	}
 	return t, nil
 }
@@ -90,8 +94,8 @@ func (t Tokens) join(more Tokens) Tokens {
 	return t
 }
 
-// File is the corpus as a file of LLMC: with the same tokenizer, a job that names it in place of the text has the same corpus.
-// The error is ErrTooLarge for more than MaxFileTokens.
+// File is the corpus as a file of LLMC: with the same tokenizer, a job that names it in place of the text has the same
+// corpus. The error is ErrTooLarge for more than MaxFileTokens.
 func (c *Corpus) File() ([]byte, error) {
 	n := c.all.Len()
 	if n > MaxFileTokens {

@@ -21,7 +21,8 @@ func llmc(kind, version uint32, width int, ids ...uint32) []byte {
 
 // A job that names the tokens of its data in place of the data has the same corpus, bit for bit.
 func TestTokensStandForTheirText(t *testing.T) {
-	texts := []Source{{Format: JSONL, Data: []byte("{\"text\":\"one two\"}\n{\"text\":\"two three\"}\n")}, {Format: Text, Data: []byte("four")}}
+	texts := []Source{{Format: JSONL, Data: []byte("{\"text\":\"one two\"}\n{\"text\":\"two three\"}\n")},
+		{Format: Text, Data: []byte("four")}}
 	bpe, err := tokenizer.TrainBPE(slices.Values([]string{"one two", "two three", "four"}), 270)
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +53,10 @@ func TestTokenFiles(t *testing.T) {
 		want []uint32
 		err  error
 	}{
-		"gpt-2":           {Source{Format: LLMC, Data: llmc(llmcGPT2, 1, 2, 5, 65535)}, []uint32{5, 65535}, nil},
-		"llama 3":         {Source{Format: LLMC, Data: llmc(llmcLlama3, 7, 4, 5, 128000)}, []uint32{5, 128000}, nil},
-		"packed":          {Source{Format: LLMC, Name: "x.bin.gz", Data: gzipped(string(llmc(llmcGPT2, 1, 2, 7)))}, []uint32{7}, nil},
+		"gpt-2":   {Source{Format: LLMC, Data: llmc(llmcGPT2, 1, 2, 5, 65535)}, []uint32{5, 65535}, nil},
+		"llama 3": {Source{Format: LLMC, Data: llmc(llmcLlama3, 7, 4, 5, 128000)}, []uint32{5, 128000}, nil},
+		"packed": {Source{Format: LLMC, Name: "x.bin.gz", Data: gzipped(string(llmc(llmcGPT2, 1, 2, 7)))},
+			[]uint32{7}, nil},
 		"nanoGPT":         {Source{Format: NanoGPT, Data: []byte{1, 0, 0, 2}}, []uint32{1, 512}, nil},
 		"nothing":         {Source{Format: NanoGPT}, nil, nil},
 		"half an id":      {Source{Format: NanoGPT, Data: []byte{1, 0, 0}}, nil, ErrTokens},
@@ -69,7 +71,8 @@ func TestTokenFiles(t *testing.T) {
 		}
 	}
 	_, err := Build([]Source{{Format: NanoGPT, Name: "other.bin", Data: []byte{1, 0, 0, 1}}}, tokenizer.Bytes(), 0)
-	if !errors.Is(err, ErrVocab) || !strings.Contains(err.Error(), "other.bin: a token") || !strings.Contains(err.Error(), "token 1 is 256") {
+	if !errors.Is(err, ErrVocab) || !strings.Contains(err.Error(), "other.bin: a token") ||
+		!strings.Contains(err.Error(), "token 1 is 256") {
 		t.Errorf("a token of another tokenizer: %v", err)
 	}
 	if _, err := Documents(Source{Format: LLMC}); !errors.Is(err, ErrNoText) {

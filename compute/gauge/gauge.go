@@ -1,6 +1,6 @@
-// Package gauge is the program by which the rate of a machine is measured: a chain of matrix products that nobody can run
-// before its seed is known, or shorten, and whose result is the same bits on every machine. What is done with the result is
-// decided by protocol/registry.
+// Package gauge is the program by which the rate of a machine is measured: a chain of matrix products that nobody can
+// run before its seed is known, or shorten, and whose result is the same bits on every machine. What is done with the
+// result is decided by protocol/registry.
 package gauge
 
 import (
@@ -14,9 +14,9 @@ import (
 // Side of the square matrices that are multiplied.
 const Side = 256
 
-// Segment runs a segment of the program of a seed and returns the digest of what came out. Each step multiplies the state
-// [Side, Side] by a fixed matrix and keeps of every element what is beyond the nearest integer: that stays within a half, and
-// a change in the last bit of one element is a change of all after two steps.
+// Segment runs a segment of the program of a seed and returns the digest of what came out. Each step multiplies the
+// state [Side, Side] by a fixed matrix and keeps of every element what is beyond the nearest integer: that stays within
+// a half, and a change in the last bit of one element is a change of all after two steps.
 func Segment(seed canon.Digest, segment, steps uint32, threads int) canon.Digest {
 	var at [4]byte
 	binary.BigEndian.PutUint32(at[:], segment)
@@ -25,7 +25,8 @@ func Segment(seed canon.Digest, segment, steps uint32, threads int) canon.Digest
 	kernel.NormalTo(x, binary.BigEndian.Uint64(d[:]), 0)
 	kernel.NormalTo(w, binary.BigEndian.Uint64(d[:]), 1)
 	for range steps {
-		(&kernel.Gemm{M: Side, N: Side, K: Side, A: x, ARow: Side, ACol: 1, B: w, BRow: Side, BCol: 1, C: y, CRow: Side}).Run(threads)
+		(&kernel.Gemm{M: Side, N: Side, K: Side, A: x, ARow: Side, ACol: 1, B: w, BRow: Side, BCol: 1, C: y,
+			CRow: Side}).Run(threads)
 		for i, v := range y {
 			x[i] = v - kernel.Round(v)
 		}

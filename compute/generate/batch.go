@@ -14,9 +14,9 @@ const (
 	minMemory = 64 // tokens; memory doubles from here on
 )
 
-// Batch reads sequences of tokens, a piece of one or a token of each of many at a time, with the weights of one model and,
-// if a sequence has them, the adapters of its own. What it computes for a sequence has the same bits whatever is read
-// beside it. It is for one goroutine at a time.
+// Batch reads sequences of tokens, a piece of one or a token of each of many at a time, with the weights of one model
+// and, if a sequence has them, the adapters of its own. What it computes for a sequence has the same bits whatever is
+// read beside it. It is for one goroutine at a time.
 type Batch struct {
 	base     model.Config
 	config   model.Config // with room for every adapter
@@ -53,8 +53,8 @@ type pass struct {
 func NewBatch(c model.Config, threads int) *Batch { return &Batch{base: c, threads: threads} }
 
 // SetWeights gives the batch the tensors of a model by their Hugging Face names, which it reads but does not copy, and
-// adapters, which share them and which sequences choose by their number from 1 on. Sequences made before must not be read
-// any more. The error wraps ErrWeights.
+// adapters, which share them and which sequences choose by their number from 1 on. Sequences made before must not be
+// read any more. The error wraps ErrWeights.
 func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapter) error {
 	weights := map[string]*tensor.Tensor{}
 	for _, t := range b.base.Tensors() {
@@ -103,8 +103,8 @@ type Sequence struct {
 // Len is the number of tokens read.
 func (s *Sequence) Len() int { return s.length }
 
-// Sequence begins a sequence of at most limit tokens, read with the adapter of the given number, or without one for 0. Its
-// memory grows with it, to at most Memory(limit).
+// Sequence begins a sequence of at most limit tokens, read with the adapter of the given number, or without one for 0.
+// Its memory grows with it, to at most Memory(limit).
 func (b *Batch) Sequence(limit, adapter int) *Sequence {
 	return &Sequence{limit: min(limit, b.Context()), adapter: adapter}
 }
@@ -140,9 +140,9 @@ func (b *Batch) Read(s *Sequence, tokens []int32) ([]float32, error) {
 	return logits, Finite(logits)
 }
 
-// Next continues each sequence by one token and returns the logits that follow each [vocab], valid until the next call. No
-// sequence may occur twice. The error wraps ErrContext or ErrToken, and then nothing was read. Whether the logits are
-// finite, Finite tells: those of one sequence say nothing about the others.
+// Next continues each sequence by one token and returns the logits that follow each [vocab], valid until the next call.
+// No sequence may occur twice. The error wraps ErrContext or ErrToken, and then nothing was read. Whether the logits
+// are finite, Finite tells: those of one sequence say nothing about the others.
 func (b *Batch) Next(all []*Sequence, tokens []int32) ([][]float32, error) {
 	for i, s := range all {
 		if err := b.check(s, tokens[i:i+1]); err != nil {
@@ -174,7 +174,8 @@ func (b *Batch) Next(all []*Sequence, tokens []int32) ([][]float32, error) {
 	return b.rows[:len(all)], nil
 }
 
-// groups deals the sequences into those that are read together: all of a group have room for what the longest remembers.
+// groups deals the sequences into those that are read together: all of a group have room for what the longest
+// remembers.
 func (b *Batch) groups(all []*Sequence) (groups [][]int) {
 	rest := make([]int, len(all))
 	for i := range rest {

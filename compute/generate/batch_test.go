@@ -52,7 +52,7 @@ func batch(t *testing.T, c model.Config, adapters ...Adapter) *Batch {
 func requests(c model.Config, n, adapters int) (all []Request) {
 	random := kernel.NewPhilox(11, 0)
 	for i := range n {
-		r := Request{Prompt: make([]int32, 1+random.Uint64n(100)), Tokens: 1 + int(random.Uint64n(40)), End: -1,
+		r := Request{Prompt: make([]int32, 1+random.Uint64n(100)), Tokens: 1 + int(random.Uint64n(40)),
 			Adapter: i % (adapters + 1), Sampling: Sampling{Temperature: float64(i%3) / 2, TopP: 0.9, Seed: uint64(i)}}
 		for j := range r.Prompt {
 			r.Prompt[j] = int32(random.Uint64n(uint64(c.VocabSize())))
@@ -74,7 +74,7 @@ func alone(t *testing.T, b *Batch, r Request) (ids []int32, finish Finish) {
 		id := r.Sampling.Pick(logits, uint64(len(ids)))
 		ids = append(ids, id)
 		switch {
-		case id == r.End:
+		case slices.Contains(r.Ends, id):
 			return ids, FinishEnd
 		case len(ids) == r.Tokens || s.Len() == b.Context():
 			return ids, FinishLength
@@ -219,7 +219,7 @@ func TestSchedulerEndsAndCancels(t *testing.T) {
 	c := models(t)["llama"]
 	b := batch(t, c)
 	s := NewScheduler(b, Limits{Texts: 2, Memory: 1 << 30})
-	greedy, _ := alone(t, batch(t, c), Request{Prompt: []int32{1}, Tokens: 20, End: -1})
+	greedy, _ := alone(t, batch(t, c), Request{Prompt: []int32{1}, Tokens: 20})
 	submit := func(r Request) *Text {
 		text, err := s.Submit(r)
 		if err != nil {
@@ -227,9 +227,9 @@ func TestSchedulerEndsAndCancels(t *testing.T) {
 		}
 		return text
 	}
-	end := submit(Request{Prompt: []int32{1}, Tokens: 20, End: greedy[3]})
-	gone := submit(Request{Prompt: []int32{2}, Tokens: 50, End: -1})
-	waits := submit(Request{Prompt: make([]int32, context), Tokens: 50, End: -1}) // the context is full at once
+	end := submit(Request{Prompt: []int32{1}, Tokens: 20, Ends: []int32{greedy[3]}})
+	gone := submit(Request{Prompt: []int32{2}, Tokens: 50})
+	waits := submit(Request{Prompt: make([]int32, context), Tokens: 50}) // the context is full at once
 	finish := map[*Text]Finish{}
 	for n := 0; ; n++ {
 		if waiting, running := s.Load(); waiting+running == 0 {
@@ -289,10 +289,10 @@ func TestBrokenTextHarmsNoOther(t *testing.T) {
 	bad := adaptersOf(t, c)[0]
 	bad.Tensors[bad.Config.Adapters()[1].Name].F32()[0] = float32(math.Inf(1))
 	s := NewScheduler(batch(t, c, bad), Limits{Texts: 4, Memory: 1 << 30})
-	want, _ := alone(t, batch(t, c), Request{Prompt: []int32{1}, Tokens: 9, End: -1})
+	want, _ := alone(t, batch(t, c), Request{Prompt: []int32{1}, Tokens: 9})
 	texts := map[*Text]int{}
 	for i := range 2 {
-		text, err := s.Submit(Request{Prompt: []int32{1}, Tokens: 9, End: -1, Adapter: i})
+		text, err := s.Submit(Request{Prompt: []int32{1}, Tokens: 9, Adapter: i})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,8 @@ func models(t *testing.T) map[string]model.Config {
 		return c
 	}
 	return map[string]model.Config{
-		"gpt2": parse(model.GPT2, map[string]any{"vocab_size": 31, "n_positions": context, "n_embd": 24, "n_layer": 2, "n_head": 3}),
+		"gpt2": parse(model.GPT2, map[string]any{"vocab_size": 31, "n_positions": context, "n_embd": 24, "n_layer": 2,
+			"n_head": 3}),
 		"llama": parse(model.Llama, map[string]any{"vocab_size": 31, "max_position_embeddings": context, "hidden_size": 24,
 			"intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 4}),
 	}

@@ -11,8 +11,8 @@ import (
 // ErrSampling is wrapped by the refusal of a Sampling that has no meaning.
 var ErrSampling = errors.New("generate: invalid sampling")
 
-// Sampling says how a token is drawn from logits: from softmax(logits/Temperature), cut to the likeliest tokens. The zero
-// Sampling takes the most likely token every time.
+// Sampling says how a token is drawn from logits: from softmax(logits/Temperature), cut to the likeliest tokens. The
+// zero Sampling takes the most likely token every time.
 type Sampling struct {
 	Temperature float64 // 0 is the most likely token
 	TopK        int     // draw among the K most likely tokens; 0 is all

@@ -55,7 +55,8 @@ func TestPickDrawsFromTheLikeliest(t *testing.T) {
 	for seed := range uint64(40) {
 		logits := someLogits(3+int(seed)*5, seed)
 		for _, s := range []Sampling{
-			{Temperature: 1, TopK: 3}, {Temperature: 0.5, TopP: 0.7}, {Temperature: 2, TopK: 7, TopP: 0.4}, {Temperature: 1, TopP: 1e-9}, {Temperature: 1},
+			{Temperature: 1, TopK: 3}, {Temperature: 0.5, TopP: 0.7}, {Temperature: 2, TopK: 7, TopP: 0.4},
+			{Temperature: 1, TopP: 1e-9}, {Temperature: 1},
 		} {
 			allowed, drawn := slowly(logits, s), map[int32]int{}
 			s.Seed = seed
@@ -109,7 +110,8 @@ func TestPickWithoutTemperatureTakesTheFirstMaximum(t *testing.T) {
 }
 
 func TestSamplingCheck(t *testing.T) {
-	for _, s := range []Sampling{{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.1}, {TopP: math.NaN()}} {
+	for _, s := range []Sampling{{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1},
+		{TopP: 1.1}, {TopP: math.NaN()}} {
 		if err := s.Check(); !errors.Is(err, ErrSampling) {
 			t.Errorf("%+v: %v", s, err)
 		}

@@ -19,10 +19,10 @@ type Request struct {
 	Prompt   []int32 // at least one token
 	Tokens   int     // to add, at most; the context may end the text before
 	Sampling Sampling
-	Vocab    int   // only the first so many ids are drawn; 0 is all
-	End      int32 // the token that ends a text, or -1
-	Adapter  int   // number of the adapter, or 0
-	Likely   int   // how many of the likeliest tokens are wanted with each token
+	Vocab    int     // only the first so many ids are drawn; 0 is all
+	Ends     []int32 // the tokens that end a text
+	Adapter  int     // number of the adapter, or 0
+	Likely   int     // how many of the likeliest tokens are wanted with each token
 }
 
 // Text is a request in work.
@@ -44,8 +44,8 @@ const (
 	FinishLength Finish = "length" // it has as many tokens as were asked for, or as the context holds
 )
 
-// Token is what happened to a text in a step. The last one of a text has a Finish or an Err; one with Finish "stop" is the
-// token that ends a text, which is not of it.
+// Token is what happened to a text in a step. The last one of a text has a Finish or an Err; one with Finish "stop" is
+// the token that ends a text, which is not of it.
 type Token struct {
 	Text   *Text
 	ID     int32
@@ -61,8 +61,8 @@ type Chance struct {
 	Log float64
 }
 
-// Scheduler writes many texts at a time with one Batch: they wait in turn for room, and come and go between tokens. A text
-// is the same whatever else is written. It is for one goroutine at a time.
+// Scheduler writes many texts at a time with one Batch: they wait in turn for room, and come and go between tokens. A
+// text is the same whatever else is written. It is for one goroutine at a time.
 type Scheduler struct {
 	batch   *Batch
 	limits  Limits
@@ -77,8 +77,8 @@ func NewScheduler(b *Batch, l Limits) *Scheduler {
 	return &Scheduler{batch: b, limits: l}
 }
 
-// Submit puts a text at the end of the line. The error wraps ErrSampling, ErrToken, ErrContext, for a prompt that leaves
-// the context no room for a token, or ErrMemory.
+// Submit puts a text at the end of the line. The error wraps ErrSampling, ErrToken, ErrContext, for a prompt that
+// leaves the context no room for a token, or ErrMemory.
 func (s *Scheduler) Submit(r Request) (*Text, error) {
 	if err := r.Sampling.Check(); err != nil {
 		return nil, err
@@ -113,9 +113,9 @@ func (s *Scheduler) Cancel(t *Text) {
 // Load is the number of texts that wait and that are in work.
 func (s *Scheduler) Load() (waiting, running int) { return len(s.waiting), len(s.running) }
 
-// Step reads a piece of the prompt of the first text that has some left, draws the next token of every text that has been
-// read, and tells of these in the order in which the texts came. Without a text it does nothing. After an error, which is
-// none of a text, the scheduler is of no use.
+// Step reads a piece of the prompt of the first text that has some left, draws the next token of every text that has
+// been read, and tells of these in the order in which the texts came. Without a text it does nothing. After an error,
+// which is none of a text, the scheduler is of no use.
 func (s *Scheduler) Step() ([]Token, error) {
 	s.admit()
 	ready := slices.DeleteFunc(slices.Clone(s.running), func(t *Text) bool { return t.read < len(t.Prompt) })
@@ -192,7 +192,7 @@ func (t *Text) draw(logits []float32) Token {
 	t.next = id
 	t.made++
 	switch {
-	case id == t.End:
+	case slices.Contains(t.Ends, id):
 		token.Finish = FinishEnd
 	case t.made == t.Tokens || t.sequence.Len() == t.sequence.limit:
 		token.Finish = FinishLength

@@ -51,8 +51,8 @@ func (p Path) geluTanh(dst, squares, x []float32) {
 	}
 }
 
-// Gelu is the tanh form of x * Phi(x) (Hendrycks and Gimpel 2016, section 2): h + h*t, with h = x*0.5 and t of geluTanh.
-// dst may be x. The zero Path is the active one, here and below.
+// Gelu is the tanh form of x * Phi(x) (Hendrycks and Gimpel 2016, section 2): h + h*t, with h = x*0.5 and t of
+// geluTanh. dst may be x. The zero Path is the active one, here and below.
 func (p Path) Gelu(dst, x []float32) {
 	activationTiles(dst, [][]float32{x}, func(dst []float32, in [][]float32) {
 		var t, h [activationTile]float32

@@ -63,7 +63,8 @@ func TestActivationBits(t *testing.T) {
 
 // TestActivationGradients compares with differences.
 func TestActivationGradients(t *testing.T) {
-	for _, c := range []struct{ f, grad func(x, d float32) float32 }{{naiveGelu, naiveGeluGrad}, {naiveSilu, naiveSiluGrad}} {
+	for _, c := range []struct{ f, grad func(x, d float32) float32 }{{naiveGelu, naiveGeluGrad},
+		{naiveSilu, naiveSiluGrad}} {
 		for x := float32(-6); x < 6; x += 0.37 {
 			const h = 1. / 128
 			want := float64(c.f(x+h, 0)-c.f(x-h, 0)) / (2 * h)

@@ -22,8 +22,8 @@ func AdamV(dst, v, g []float32, scale, beta float32) {
 }
 
 // AdamP is the next parameter with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay
-// Regularization", algorithm 2, with the decay scaled by the learning rate): p - lr*((m*c1)/(sqrt(v*c2)+eps) + decay*p),
-// every operation rounded. c1 and c2 correct the bias of the moments.
+// Regularization", algorithm 2, with the decay scaled by the learning rate): p - lr*((m*c1)/(sqrt(v*c2)+eps) +
+// decay*p), every operation rounded. c1 and c2 correct the bias of the moments.
 func AdamP(dst, p, m, v []float32, lr, c1, c2, eps, decay float32) {
 	p, m, v = p[:len(dst)], m[:len(dst)], v[:len(dst)]
 	for i := range dst {

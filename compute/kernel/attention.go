@@ -19,9 +19,10 @@ func (r Rows) from(i int) []float32 { return r.Data[min(i*r.Stride, len(r.Data))
 // position Query+i, key j at Key+j, and a query sees the keys at its own position and before.
 //
 // Positions are cut in blocks of AttentionBlock, from 0 on. A query visits the blocks of keys up to its own, also the
-// keys of it that it does not see. A sum over keys is: of each block that is visited an FMA32 chain from +0 in ascending
-// order; then the sums of the blocks are added to the first one in ascending order. A sum over queries is that of Gemm over
-// the queries that visit the block of the key. With s the FMA32 chains over the Width elements (as Gemm's K) of q and k:
+// keys of it that it does not see. A sum over keys is: of each block that is visited an FMA32 chain from +0 in
+// ascending order; then the sums of the blocks are added to the first one in ascending order. A sum over queries is
+// that of Gemm over the queries that visit the block of the key. With s the FMA32 chains over the Width elements (as
+// Gemm's K) of q and k:
 //
 //	m = Max of s over the keys seen      w = Exp(s-m) where seen, else 0      l = Sum of w over the keys seen
 //	o = (sum over keys of w*v) * (1/l)   lse = m + Log(l)
@@ -30,8 +31,8 @@ func (r Rows) from(i int) []float32 { return r.Data[min(i*r.Stride, len(r.Data))
 //
 //	dq = sum over keys of ds*k           dk = sum over queries of ds*q        dv = sum over queries of p*do
 //
-// The caller scales q, and gives delta, the sum of do*o over the elements of a row. No result depends on the memory that
-// is at hand: scores of all queries and keys are never held together.
+// The caller scales q, and gives delta, the sum of do*o over the elements of a row. No result depends on the memory
+// that is at hand: scores of all queries and keys are never held together.
 type Attention struct {
 	Path          Path // 0 is the active one
 	Queries, Keys int  // rows of q, o and do; rows of k and v
@@ -58,8 +59,10 @@ func (a *Attention) Visited(i int) int {
 }
 
 // product is the product of rows of a and those of b, or of their transposes.
-func (a *Attention) product(m, n, k int, x []float32, xRow, xCol int, y []float32, yRow, yCol int, out []float32, outRow int, add bool) {
-	g := Gemm{M: m, N: n, K: k, A: x, ARow: xRow, ACol: xCol, B: y, BRow: yRow, BCol: yCol, C: out, CRow: outRow, Add: add, Path: a.Path}
+func (a *Attention) product(m, n, k int, x []float32, xRow, xCol int, y []float32, yRow, yCol int, out []float32,
+	outRow int, add bool) {
+	g := Gemm{M: m, N: n, K: k, A: x, ARow: xRow, ACol: xCol, B: y, BRow: yRow, BCol: yCol, C: out, CRow: outRow,
+		Add: add, Path: a.Path}
 	g.Run(1)
 }
 
@@ -73,7 +76,8 @@ func (a *Attention) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float
 		width := a.Visited(hi - 1)
 		a.blocks(func(from, to, first int) {
 			if first = max(first, lo); first < hi {
-				a.product(hi-first, to-from, a.Width, q.from(first), q.Stride, 1, k.from(from), 1, k.Stride, scratch[(first-lo)*width+from:], width, false)
+				a.product(hi-first, to-from, a.Width, q.from(first), q.Stride, 1, k.from(from), 1, k.Stride,
+					scratch[(first-lo)*width+from:], width, false)
 			}
 		})
 		var rest [attentionRows]float32
@@ -85,7 +89,8 @@ func (a *Attention) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float
 		}
 		a.blocks(func(from, to, first int) {
 			if first = max(first, lo); first < hi {
-				a.product(hi-first, a.Width, to-from, scratch[(first-lo)*width+from:], width, 1, v.from(from), v.Stride, 1, o.from(first), o.Stride, from > 0)
+				a.product(hi-first, a.Width, to-from, scratch[(first-lo)*width+from:], width, 1, v.from(from), v.Stride, 1,
+					o.from(first), o.Stride, from > 0)
 			}
 		})
 		for i := lo; i < hi; i++ {
@@ -117,8 +122,8 @@ func (a *Attention) softmax(row []float32, i int, lse []float32) float32 {
 // BackwardScratch is the number of elements of memory that Backward needs.
 func (a *Attention) BackwardScratch() int { return 2 * a.Queries * min(a.Keys, AttentionBlock) }
 
-// Backward computes dq, dk and dv, of which any may be nil. With add, dk and dv are the first terms of their sums: those
-// of the heads that share keys and values follow each other. dq needs Query to be at least Key.
+// Backward computes dq, dk and dv, of which any may be nil. With add, dk and dv are the first terms of their sums:
+// those of the heads that share keys and values follow each other. dq needs Query to be at least Key.
 func (a *Attention) Backward(dq, dk, dv Rows, q, k, v, do Rows, lse, delta, scratch []float32, add bool) {
 	a.blocks(func(from, to, first int) {
 		n, w := a.Queries-first, to-from

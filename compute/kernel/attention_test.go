@@ -145,7 +145,8 @@ func TestAttentionBits(t *testing.T) {
 				}
 				return x
 			}
-			c := attentionCase{Attention: a, q: rows(a.Queries), k: rows(a.Keys), v: rows(a.Keys), do: rows(a.Queries), delta: rows(a.Queries).Data}
+			c := attentionCase{Attention: a, q: rows(a.Queries), k: rows(a.Keys), v: rows(a.Keys), do: rows(a.Queries),
+				delta: rows(a.Queries).Data}
 			lse := rows(a.Queries).Data[:a.Queries]
 			has := try%2 == 1
 			want := c.withResults(lse)
@@ -162,9 +163,11 @@ func checkAttention(t *testing.T, what string, path Path, got, want *attentionCa
 	got.Path = path
 	if got.Query >= got.Key {
 		got.Forward(got.o, got.lse, got.q, got.k, got.v, make([]float32, got.ForwardScratch()))
-		got.Backward(got.dq, got.dk, got.dv, got.q, got.k, got.v, got.do, got.lse, got.delta, make([]float32, got.BackwardScratch()), has)
+		got.Backward(got.dq, got.dk, got.dv, got.q, got.k, got.v, got.do, got.lse, got.delta,
+			make([]float32, got.BackwardScratch()), has)
 	} else {
-		got.Backward(Rows{}, got.dk, got.dv, got.q, got.k, got.v, got.do, got.lse, got.delta, make([]float32, got.BackwardScratch()), has)
+		got.Backward(Rows{}, got.dk, got.dv, got.q, got.k, got.v, got.do, got.lse, got.delta,
+			make([]float32, got.BackwardScratch()), has)
 	}
 	for _, part := range []struct {
 		name      string
@@ -199,7 +202,8 @@ func TestAttentionWantsWhatIsAsked(t *testing.T) {
 	a.Backward(got.dq, Rows{}, Rows{}, c.q, c.k, c.v, c.do, got.lse, c.delta, backward, false)
 	a.Backward(Rows{}, got.dk, Rows{}, c.q, c.k, c.v, c.do, got.lse, c.delta, backward, false)
 	a.Backward(Rows{}, Rows{}, got.dv, c.q, c.k, Rows{}, c.do, got.lse, nil, backward, false)
-	for _, part := range [][2][]float32{{got.o.Data, want.o.Data}, {got.lse, want.lse}, {got.dq.Data, want.dq.Data}, {got.dk.Data, want.dk.Data}, {got.dv.Data, want.dv.Data}} {
+	for _, part := range [][2][]float32{{got.o.Data, want.o.Data}, {got.lse, want.lse}, {got.dq.Data, want.dq.Data},
+		{got.dk.Data, want.dk.Data}, {got.dv.Data, want.dv.Data}} {
 		for i := range part[1] {
 			if !same(part[0][i], part[1][i]) {
 				t.Fatalf("element %d is %x, want %x", i, part[0][i], part[1][i])
@@ -211,7 +215,8 @@ func TestAttentionWantsWhatIsAsked(t *testing.T) {
 func BenchmarkAttention(b *testing.B) {
 	a := Attention{Queries: 256, Keys: 256, Width: 64}
 	rows := func() Rows { return Rows{Data: make([]float32, a.Queries*a.Width), Stride: a.Width} }
-	c := attentionCase{Attention: a, q: rows(), k: rows(), v: rows(), do: rows(), lse: make([]float32, 256), delta: make([]float32, 256)}
+	c := attentionCase{Attention: a, q: rows(), k: rows(), v: rows(), do: rows(), lse: make([]float32, 256),
+		delta: make([]float32, 256)}
 	got := c.withResults(c.lse)
 	forward, backward := make([]float32, a.ForwardScratch()), make([]float32, a.BackwardScratch())
 	b.Run("forward", func(b *testing.B) {

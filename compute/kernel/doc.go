@@ -9,12 +9,12 @@
 // Every kernel gives the same bits on every port, path and number of threads. The rules that make it so:
 //
 //   - A float32 operation rounds once, to nearest even. Subnormals are kept; nothing is flushed to zero.
-//   - A product that feeds a sum is written float32(x*y) + z or float64(x*y) + z, which forbids the compiler to contract
-//     it, or it is an explicit fused multiply-add (FMA32). Package math is used only for its exact functions
+//   - A product that feeds a sum is written float32(x*y) + z or float64(x*y) + z, which forbids the compiler to
+//     contract it, or it is an explicit fused multiply-add (FMA32). Package math is used only for its exact functions
 //     (Sqrt, FMA on float64, bits).
-//   - A matrix product accumulates over k in ascending order by fused multiply-adds, in chunks of ChunkK that each start
-//     from +0; the chunk sums are then added to the first one in ascending order, each addition rounded. The product
-//     over an empty k is +0. Work is split over output rows and columns, never over k.
+//   - A matrix product accumulates over k in ascending order by fused multiply-adds, in chunks of ChunkK that each
+//     start from +0; the chunk sums are then added to the first one in ascending order, each addition rounded. The
+//     product over an empty k is +0. Work is split over output rows and columns, never over k.
 //   - Every other sum is one tree fixed by the number of its elements alone.
 //   - A transcendental function of float32 is a formula over float64, specified by its source here (every operation
 //     rounded, no contraction), whose result is rounded once to float32. The error stays below 0.51 units in the last

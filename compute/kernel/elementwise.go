@@ -67,7 +67,7 @@ func Map[D, S any](f func(S) D) func(dst []D, x []S) {
 	}
 }
 
-// SqrtTo applies Sqrt to every element.
+// SqrtTo takes the square root of every element, correctly rounded: -0 for -0, NaN for x < 0.
 func SqrtTo(dst, x []float32) {
 	x = x[:len(dst)]
 	for i := range dst {

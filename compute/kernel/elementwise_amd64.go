@@ -38,7 +38,8 @@ func adamPVector(dst, p, m, v *float32, n int, lr, c1, c2, eps, decay float32, p
 //go:noescape
 func sumVector(acc, x *float32, n int, path Path)
 
-// largestVector puts the larger of acc[i%16] and x[i], as Max has it, into acc[i%16] for i < n, a positive multiple of 16.
+// largestVector puts the larger of acc[i%16] and x[i], as Max has it, into acc[i%16] for i < n, a positive multiple of
+// 16.
 //
 //go:noescape
 func largestVector(acc, x *float32, n int, path Path)

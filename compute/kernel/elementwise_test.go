@@ -9,9 +9,11 @@ import (
 )
 
 // awkward are the float32 on which implementations tend to differ.
-var awkward = []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,
+var awkward = []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32,
+	-math.SmallestNonzeroFloat32,
 	math.Float32frombits(0x007fffff), math.Float32frombits(0x00800000), math.MaxFloat32, -math.MaxFloat32,
-	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xff800001), 0.5, 2.5, 1e-30, 3e38}
+	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xff800001), 0.5, 2.5, 1e-30,
+	3e38}
 
 func awkwardVector(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
@@ -101,8 +103,8 @@ func TestVectorPathsOfAdam(t *testing.T) {
 	}
 }
 
-// TestVectorPathsRoundProducts fails for loops that fuse a product with the sum that it feeds: it counts the elements on
-// which that would show.
+// TestVectorPathsRoundProducts fails for loops that fuse a product with the sum that it feeds: it counts the elements
+// on which that would show.
 func TestVectorPathsRoundProducts(t *testing.T) {
 	const n, beta, one = 1000, 0.9, 1
 	rest := one - float32(beta)
@@ -180,7 +182,8 @@ func TestConversions(t *testing.T) {
 		t.Errorf("uint8: got %v, want %v", u8, want)
 	}
 	const m = math.MaxUint32
-	if want := []uint32{0, 0, 0, 255, 256, 0, 2147483520, 2147483648, 0, 0, 4294967040, m, m, m, 0, m, 0, 0}; !slices.Equal(u32, want) {
+	if want := []uint32{0, 0, 0, 255, 256, 0, 2147483520, 2147483648, 0, 0, 4294967040, m, m, m, 0, m, 0,
+		0}; !slices.Equal(u32, want) {
 		t.Errorf("uint32: got %v, want %v", u32, want)
 	}
 	narrow := make([]uint8, 2)

@@ -1,7 +1,7 @@
 package kernel
 
-// The methods of Path below give the bits of the functions of elementwise.go and adam.go: whole vectors in assembly, the rest in Go.
-// dst may be one of the operands, but must not overlap one otherwise. The zero Path is the active one.
+// The methods of Path below give the bits of the functions of elementwise.go and adam.go: whole vectors in assembly,
+// the rest in Go. dst may be one of the operands, but must not overlap one otherwise. The zero Path is the active one.
 
 // vectors returns the path that p stands for, and how many of n elements its vector loops take.
 func (p Path) vectors(n int) (Path, int) {

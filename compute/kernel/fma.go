@@ -4,10 +4,11 @@ import "math"
 
 // FMA32 returns a*b + c rounded once to float32, as a fused multiply-add instruction does.
 //
-// The product of two float32 is exact in float64, so s = a*b + c there carries one rounding. Rounding s again to float32
-// is wrong only when the first rounding landed on the midpoint of two float32 values. Then, and for results below the
-// normal range where midpoints lie elsewhere, the sum is rounded to odd instead, which keeps on the right side of the
-// midpoint whatever the exact sum was (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+// The product of two float32 is exact in float64, so s = a*b + c there carries one rounding. Rounding s again to
+// float32 is wrong only when the first rounding landed on the midpoint of two float32 values. Then, and for results
+// below the normal range where midpoints lie elsewhere, the sum is rounded to odd instead, which keeps on the right
+// side of the midpoint whatever the exact sum was (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
+// 2008).
 func FMA32(a, b, c float32) float32 {
 	p := float64(float64(a) * float64(b))
 	s := p + float64(c)

@@ -77,8 +77,10 @@ func TestFMA32Cases(t *testing.T) {
 		{0x1p-75 * (1 + 0x1p-23), 0x1p-75 * (1 - 0x1p-23), 0x1p-127 + 0x1p-149, 0x1.000004p-127},
 		{1, 1, -1, 0}, {zero, 1, zero, zero}, {zero, 1, 0, 0}, {-1, 0, zero, zero}, {0, inf, 1, nan}, {inf, 1, -inf, nan},
 		{inf, 2, 1, inf}, {1, 2, -inf, -inf}, {nan, 1, 1, nan}, {1, nan, inf, nan}, {1, 1, nan, nan},
-		{math.MaxFloat32, 2, -inf, -inf}, {math.MaxFloat32, math.MaxFloat32, 1, inf}, {math.MaxFloat32, 2, -math.MaxFloat32, math.MaxFloat32},
-		{0x1p-149, 0x1p-149, 0, 0}, {-0x1p-149, 0x1p-149, 0, zero}, {0x1p-149, 0x1p-149, 0x1p-149, 0x1p-149}, {0x1p-75, 0x1p-75, 0, 0}, {0x1p-75, 0x1.000002p-75, 0, 0x1p-149},
+		{math.MaxFloat32, 2, -inf, -inf}, {math.MaxFloat32, math.MaxFloat32, 1, inf},
+		{math.MaxFloat32, 2, -math.MaxFloat32, math.MaxFloat32},
+		{0x1p-149, 0x1p-149, 0, 0}, {-0x1p-149, 0x1p-149, 0, zero}, {0x1p-149, 0x1p-149, 0x1p-149, 0x1p-149},
+		{0x1p-75, 0x1p-75, 0, 0}, {0x1p-75, 0x1.000002p-75, 0, 0x1p-149},
 	} {
 		if got := FMA32(x.a, x.b, x.c); !same(got, x.want) {
 			t.Errorf("FMA32(%x, %x, %x) = %x, want %x", x.a, x.b, x.c, got, x.want)
@@ -105,7 +107,8 @@ func TestFMA32Hardware(t *testing.T) {
 			g.Run(1)
 			for i, got := range c {
 				if !same(got, want[i]) {
-					t.Fatalf("FMA32(%x, %x, %x) = %x, the instruction of %s gives %x", a[2*(i/n)+1], b[n+i%n], b[i%n], want[i], g.Path, got)
+					t.Fatalf("FMA32(%x, %x, %x) = %x, the instruction of %s gives %x", a[2*(i/n)+1], b[n+i%n], b[i%n], want[i],
+						g.Path, got)
 				}
 			}
 		}

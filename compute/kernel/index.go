@@ -1,7 +1,7 @@
 package kernel
 
-// TakeRows copies row indices[i] of table, of width elements, to row i of dst. It returns the position of the first index
-// outside of the table, or -1 if there is none; then all rows before it are copied.
+// TakeRows copies row indices[i] of table, of width elements, to row i of dst. It returns the position of the first
+// index outside of the table, or -1 if there is none; then all rows before it are copied.
 func TakeRows[T Element, I int32 | int64](dst, table []T, indices []I, width int) (bad int) {
 	rows := len(table) / width
 	for i, r := range indices {

@@ -36,8 +36,8 @@ func SumEnd(state []float32, n int) float32 {
 	return sumLanes((*[lanes]float32)(state))
 }
 
-// Chain returns the FMA32 chain from c over n products of elements of a and b, steps apart: what an element of a Gemm is
-// within a chunk.
+// Chain returns the FMA32 chain from c over n products of elements of a and b, steps apart: what an element of a Gemm
+// is within a chunk.
 func Chain(c float32, a []float32, aStep int, b []float32, bStep, n int) float32 {
 	for k := range n {
 		c = FMA32(a[k*aStep], b[k*bStep], c)

@@ -46,7 +46,8 @@ func TestCrossEntropyBits(t *testing.T) {
 				CrossEntropyGrad(p, inPlace, inPlace, targets, d, n)
 				for i := range inPlace {
 					if !same(inPlace[i], grad[i]) || !same(got[i/n], loss[i/n]) {
-						t.Fatalf("%s, %s, rows of %d: element %d is %x and its loss %x, want %x and %x", name, p, n, i, inPlace[i], got[i/n], grad[i], loss[i/n])
+						t.Fatalf("%s, %s, rows of %d: element %d is %x and its loss %x, want %x and %x", name, p, n, i, inPlace[i],
+							got[i/n], grad[i], loss[i/n])
 					}
 				}
 			}

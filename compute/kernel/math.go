@@ -151,9 +151,6 @@ func Sin(x float32) float32 { return canonical(float32(Sin64(float64(x)))) }
 // Cos returns the cosine of x radians: NaN for ±Inf and NaN.
 func Cos(x float32) float32 { return canonical(float32(Cos64(float64(x)))) }
 
-// Sqrt returns the square root of x, correctly rounded: -0 for -0, NaN for x < 0.
-func Sqrt(x float32) float32 { return canonical(float32(math.Sqrt(float64(x)))) }
-
 // Rsqrt returns 1/sqrt(x) with two roundings to float64 and one to float32: ±Inf for ±0, 0 for +Inf, NaN for x < 0.
 func Rsqrt(x float32) float32 { return canonical(float32(1 / math.Sqrt(float64(x)))) }
 
@@ -199,8 +196,8 @@ func canonical(x float32) float32 {
 	return x
 }
 
-// ExpTo sets dst[i] = Exp(src[i]); dst and src are of one length and the same or disjoint memory. So are the others. Their
-// vector loops are those of the active path.
+// ExpTo sets dst[i] = Exp(src[i]); dst and src are of one length and the same or disjoint memory. So are the others.
+// Their vector loops are those of the active path.
 func ExpTo(dst, src []float32) {
 	dst = dst[:len(src)]
 	p, i := Path(0).vectors(len(src))

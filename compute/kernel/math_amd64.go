@@ -1,7 +1,7 @@
 package kernel
 
-// The loops of math_amd64.s compute Exp, Logistic, Tanh, Log and Rsqrt of n elements, n a positive multiple of 8; path is
-// AVX2 or AVX512.
+// The loops of math_amd64.s compute Exp, Logistic, Tanh, Log and Rsqrt of n elements, n a positive multiple of 8; path
+// is AVX2 or AVX512.
 
 //go:noescape
 func expVector(dst, src *float32, n int, path Path)

@@ -9,8 +9,8 @@ const ChunkK = 512
 //
 // A and B are read through strides counted in elements, so that a transpose is a swap of two strides: A[i, k] is
 // A[i*ARow+k*ACol], B[k, j] is B[k*BRow+j*BCol]. Strides are not negative; 0 repeats a row or column.
-// C[i, j] is C[i*CRow+j] with CRow >= N. C shares no memory with A and B; what it held is overwritten, or with Add is the
-// first term of the sum.
+// C[i, j] is C[i*CRow+j] with CRow >= N. C shares no memory with A and B; what it held is overwritten, or with Add is
+// the first term of the sum.
 type Gemm struct {
 	M, N, K    int
 	A          []float32
@@ -24,7 +24,8 @@ type Gemm struct {
 }
 
 // Run computes C on up to threads threads: c = +0; for k ascending within a chunk of ChunkK, c = FMA32(a, b, c); then
-// the chunk sums are added in ascending order, with Add to what C held. It panics if A, B or C is too short for its matrix.
+// the chunk sums are added in ascending order, with Add to what C held. It panics if A, B or C is too short for its
+// matrix.
 func (g *Gemm) Run(threads int) {
 	g.check()
 	g.product().run(threads)
@@ -65,7 +66,8 @@ func (g *Gemm) check() {
 	}
 	inside := func(name string, n, rows, cols, row, col int) {
 		if rows > 0 && cols > 0 && (row < 0 || col < 0 || (rows-1)*row+(cols-1)*col >= n) {
-			panic(fmt.Sprintf("kernel: matrix %s of %d x %d with strides %d and %d exceeds its %d elements", name, rows, cols, row, col, n))
+			panic(fmt.Sprintf("kernel: matrix %s of %d x %d with strides %d and %d exceeds its %d elements", name, rows, cols,
+				row, col, n))
 		}
 	}
 	inside("A", len(g.A), g.M, g.K, g.ARow, g.ACol)

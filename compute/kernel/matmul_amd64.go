@@ -53,8 +53,8 @@ func copy16(dst, src *float32, stride, k int)
 //go:noescape
 func panels512(dst, src *float32, panel, stride, tiles, k int)
 
-// edge512 writes dst[i*32+l] = src[i*stride/4+l] for i < k and the l < 32 whose bit is set in columns, 0 for the others.
-// stride is in bytes, k positive. It needs AVX-512 F.
+// edge512 writes dst[i*32+l] = src[i*stride/4+l] for i < k and the l < 32 whose bit is set in columns, 0 for the
+// others. stride is in bytes, k positive. It needs AVX-512 F.
 //
 //go:noescape
 func edge512(dst, src *float32, stride, k, columns int)

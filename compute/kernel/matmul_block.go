@@ -27,8 +27,8 @@ const (
 	strip    = 8        // panels of B packed side by side: reads are long and the pages written few
 )
 
-// tiles is the work of one call of a tile kernel: rows rows of C, a tile wide, over one chunk of k. Strides are in bytes.
-// The layout is known to the assembly.
+// tiles is the work of one call of a tile kernel: rows rows of C, a tile wide, over one chunk of k. Strides are in
+// bytes. The layout is known to the assembly.
 type tiles struct {
 	a       unsafe.Pointer // element (i, k) of tile t: a + t*aTile + i*aRow + k*aCol
 	b       unsafe.Pointer // row k of as many adjacent elements as a tile has columns: b + k*bRow
@@ -101,8 +101,8 @@ func (p product) chunk(w *workspace, add bool) {
 	}
 }
 
-// inPlace reports whether the tile kernel reads a as it lies in memory: few columns of B do not pay for a copy, unless the
-// kernel would jump from line to line for every element.
+// inPlace reports whether the tile kernel reads a as it lies in memory: few columns of B do not pay for a copy, unless
+// the kernel would jump from line to line for every element.
 func (p product) inPlace(a matrix) bool {
 	if a.col == 1 {
 		return p.n <= packCols
@@ -110,8 +110,8 @@ func (p product) inPlace(a matrix) bool {
 	return p.path == AVX512 && a.row == 1 && a.col <= nearRow && p.n <= packNear
 }
 
-// panel runs the tile kernel for the rows of t from i on and the panel of columns at j. Where C has no adjacent columns,
-// or AVX2 too few of them, the sums go through w.edge.
+// panel runs the tile kernel for the rows of t from i on and the panel of columns at j. Where C has no adjacent
+// columns, or AVX2 too few of them, the sums go through w.edge.
 func (p product) panel(w *workspace, t *tiles, i, j int, add bool) {
 	width := tilings[p.path].cols
 	c := p.c.from(i, j)

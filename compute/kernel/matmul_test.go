@@ -131,7 +131,8 @@ func TestGemmBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, p := range Paths()[1:] {
 		rows, cols := tilings[p].blockRows, tilings[p].blockCols
-		for _, s := range [][3]int{{rows + 1, 5, 3}, {2*rows + 5, 300, 4}, {3, cols + 1, 5}, {97, 2*cols + 17, 2}, {2, 33, 2*ChunkK + 1}, {300, 3, 700}, {1, 1, 5000}} {
+		for _, s := range [][3]int{{rows + 1, 5, 3}, {2*rows + 5, 300, 4}, {3, cols + 1, 5}, {97, 2*cols + 17, 2},
+			{2, 33, 2*ChunkK + 1}, {300, 3, 700}, {1, 1, 5000}} {
 			for range 8 {
 				g := randomGemm(r, s[0], s[1], s[2], values["few bits"])
 				requireSame(t, g, p.String(), func(g *Gemm) {
@@ -174,12 +175,16 @@ func TestBatchGemm(t *testing.T) {
 	}
 }
 
-// TestGemmContraction fails for a kernel that rounds products, and for one that adds chunk sums otherwise than specified.
+// TestGemmContraction fails for a kernel that rounds products, and for one that adds chunk sums otherwise than
+// specified.
 func TestGemmContraction(t *testing.T) {
 	x := float32(1 + 0x1p-12)
-	g := &Gemm{M: 1, N: 16, K: 2, A: []float32{-1, x}, ARow: 2, ACol: 1, BCol: 0, BRow: 1, B: []float32{1 + 0x1p-11, x}, C: make([]float32, 16), CRow: 16}
-	long := &Gemm{M: 1, N: 16, K: 3 * ChunkK, A: make([]float32, 3*ChunkK), ACol: 1, B: []float32{1}, C: make([]float32, 16), CRow: 16}
-	// Chunk sums 2^24, 1 and 1: added one by one to 2^24 the ones are lost, in one running sum or added first they are not.
+	g := &Gemm{M: 1, N: 16, K: 2, A: []float32{-1, x}, ARow: 2, ACol: 1, BCol: 0, BRow: 1, B: []float32{1 + 0x1p-11, x},
+		C: make([]float32, 16), CRow: 16}
+	long := &Gemm{M: 1, N: 16, K: 3 * ChunkK, A: make([]float32, 3*ChunkK), ACol: 1, B: []float32{1},
+		C: make([]float32, 16), CRow: 16}
+	// Chunk sums 2^24, 1 and 1: added one by one to 2^24 the ones are lost, in one running sum or added first they are
+	// not.
 	long.A[0], long.A[ChunkK], long.A[2*ChunkK] = 0x1p24, 1, 1
 	for _, p := range Paths() {
 		g.Path, long.Path = p, p
@@ -215,10 +220,13 @@ func TestGemmGolden(t *testing.T) {
 }
 
 func TestGemmPanics(t *testing.T) {
-	ok := Gemm{M: 2, N: 3, K: 4, A: make([]float32, 8), ARow: 4, ACol: 1, B: make([]float32, 12), BRow: 3, BCol: 1, C: make([]float32, 6), CRow: 3}
+	ok := Gemm{M: 2, N: 3, K: 4, A: make([]float32, 8), ARow: 4, ACol: 1, B: make([]float32, 12), BRow: 3, BCol: 1,
+		C: make([]float32, 6), CRow: 3}
 	for name, spoil := range map[string]func(g *Gemm){
-		"short A": func(g *Gemm) { g.A = g.A[1:] }, "short B": func(g *Gemm) { g.BCol = 2 }, "short C": func(g *Gemm) { g.CRow = 4 },
-		"overlap": func(g *Gemm) { g.CRow = 2 }, "negative stride": func(g *Gemm) { g.ARow = -1 }, "negative size": func(g *Gemm) { g.M = -1 },
+		"short A": func(g *Gemm) { g.A = g.A[1:] }, "short B": func(g *Gemm) { g.BCol = 2 },
+		"short C": func(g *Gemm) { g.CRow = 4 },
+		"overlap": func(g *Gemm) { g.CRow = 2 }, "negative stride": func(g *Gemm) { g.ARow = -1 },
+		"negative size": func(g *Gemm) { g.M = -1 },
 	} {
 		func() {
 			defer func() {
@@ -235,7 +243,8 @@ func TestGemmPanics(t *testing.T) {
 }
 
 func TestGrid(t *testing.T) {
-	for _, c := range [][5]int{{10, 10, 1, 1, 1}, {10, 1, 4, 4, 1}, {1, 10, 4, 1, 4}, {100, 40, 4, 2, 2}, {3, 2, 100, 3, 2}, {40, 1000, 3, 1, 3}} {
+	for _, c := range [][5]int{{10, 10, 1, 1, 1}, {10, 1, 4, 4, 1}, {1, 10, 4, 1, 4}, {100, 40, 4, 2, 2},
+		{3, 2, 100, 3, 2}, {40, 1000, 3, 1, 3}} {
 		if r, k := tilings[AVX2].grid(c[0], c[1], c[2]); r != c[3] || k != c[4] {
 			t.Errorf("grid(%d, %d, %d) = %d, %d, want %d, %d", c[0], c[1], c[2], r, k, c[3], c[4])
 		}
@@ -294,7 +303,8 @@ func BenchmarkGemm(b *testing.B) {
 			for b.Loop() {
 				BatchGemm(g, batch, m*k, k*n, m*n, 1)
 			}
-			b.ReportMetric(2*float64(batch)*float64(m)*float64(n)*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GF/s")
+			b.ReportMetric(2*float64(batch)*float64(m)*float64(n)*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()),
+				"GF/s")
 		})
 	}
 	for _, n := range []int{256, 512, 1024, 2048} {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Cores is how many processors the process may use, as Go found them when it began: how many threads are worth while. No result
-// depends on it.
+// Cores is how many processors the process may use, as Go found them when it began: how many threads are worth while.
+// No result depends on it.
 var Cores = runtime.GOMAXPROCS(0)
 
 // Parallel cuts [0, n) into at most threads ranges of nearly equal length, calls f on each at the same time and returns

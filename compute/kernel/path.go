@@ -58,8 +58,8 @@ func Best() Path {
 // Active returns the path in use.
 func Active() Path { return Path(active.Load()) }
 
-// Select makes the named path ("portable", "avx2", "avx512"; "" is the best one) the one in use. It changes speed, never
-// results.
+// Select makes the named path ("portable", "avx2", "avx512"; "" is the best one) the one in use. It changes speed,
+// never results.
 func Select(name string) error {
 	p := Best()
 	if name != "" {
@@ -67,7 +67,8 @@ func Select(name string) error {
 			return fmt.Errorf("kernel: no path named %q: use %s or %q", name, quoted(AVX512), "")
 		}
 		if !p.runs() {
-			return fmt.Errorf("kernel: path %q needs an amd64 processor with %s: use %s or %q", name, needs[p], quoted(Best()), "")
+			return fmt.Errorf("kernel: path %q needs an amd64 processor with %s: use %s or %q", name, needs[p], quoted(Best()),
+				"")
 		}
 	}
 	active.Store(uint32(p))

@@ -28,8 +28,8 @@ func PhiloxTo(dst []uint32, seed, stream, index uint64) {
 	}
 }
 
-// Philox reads the random stream (Seed, Stream) in order, a word at a time. Next is the position in words: it is all the
-// state there is, and setting it seeks.
+// Philox reads the random stream (Seed, Stream) in order, a word at a time. Next is the position in words: it is all
+// the state there is, and setting it seeks.
 type Philox struct {
 	Seed, Stream uint64
 	Next         uint64
@@ -62,9 +62,6 @@ func (p *Philox) Uint64n(n uint64) uint64 {
 	}
 	return hi
 }
-
-// Float64 returns a multiple of 2^-53 in [0, 1), each equally likely.
-func (p *Philox) Float64() float64 { return float64(p.Uint64()>>11) * 0x1p-53 }
 
 // NormalTo fills dst with standard normal numbers. Element i depends on (seed, stream, i) alone: the Box-Muller
 // transform of block i/4, computed in float64 and rounded once. Their absolute values stay below 6.8.

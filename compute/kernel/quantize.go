@@ -1,10 +1,11 @@
 package kernel
 
-// Integers of 8 bits stand for float32 by a scale that neighbours share: symmetric quantisation to a 127th of the largest
-// magnitude, in the form that ggml calls Q8_0 (there for blocks of 32 elements). Who chooses the scale chooses the block:
-// the largest |x| of a block or of a row, divided by 127.
+// Integers of 8 bits stand for float32 by a scale that neighbours share: symmetric quantisation to a 127th of the
+// largest magnitude, in the form that ggml calls Q8_0 (there for blocks of 32 elements). Who chooses the scale chooses
+// the block: the largest |x| of a block or of a row, divided by 127.
 
-// Quantize is x * (1/scale), each operation rounded, to the nearest integer, halves away from zero, and within -127 to 127.
+// Quantize is x * (1/scale), each operation rounded, to the nearest integer, halves away from zero, and within -127 to
+// 127.
 // NaN gives 0. A scale that is not at least 2^-126, whose reciprocal would not be finite, stands for zeros: all give 0.
 func Quantize(x, scale float32) int8 {
 	if !(scale >= 0x1p-126) {

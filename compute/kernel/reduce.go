@@ -7,9 +7,9 @@ const ChunkSum = 4096
 const lanes = 16
 
 // Sum adds the elements of one list in the order that every sum but those of Gemm uses. A list of at most ChunkSum
-// elements: lane l of 16 adds elements l, l+16, ... in ascending order, starting from +0; then lane i adds lane i+8 for i
-// below 8, and likewise with 4, 2 and 1. A longer list is cut in pieces of ChunkSum; its sum is that of the list of the
-// sums of the pieces. The zero Path is the active one, here and below.
+// elements: lane l of 16 adds elements l, l+16, ... in ascending order, starting from +0; then lane i adds lane i+8 for
+// i below 8, and likewise with 4, 2 and 1. A longer list is cut in pieces of ChunkSum; its sum is that of the list of
+// the sums of the pieces. The zero Path is the active one, here and below.
 func (p Path) Sum(x []float32) float32 {
 	if len(x) <= ChunkSum {
 		return p.sumChunk(x)

@@ -35,8 +35,8 @@ func (p product) row() {
 	}
 }
 
-// rowOfRows adds a chunk of the product of a with b, whose rows are dense, to c, or sets c to it. sums is scratch as long
-// as c.
+// rowOfRows adds a chunk of the product of a with b, whose rows are dense, to c, or sets c to it. sums is scratch as
+// long as c.
 func rowOfRows(c, a []float32, b matrix, sums []float32, add bool) {
 	to := c // the first chunk needs no sums of its own
 	if add {

@@ -1,7 +1,7 @@
 package kernel
 
-// addRows4 is sum[j] = FMA32(a[i], b[i*bRow/4+j], sum[j]) for i = 0..3 in turn, for j < n. bRow is in bytes, n a positive
-// multiple of 16. It needs AVX2 and FMA3.
+// addRows4 is sum[j] = FMA32(a[i], b[i*bRow/4+j], sum[j]) for i = 0..3 in turn, for j < n. bRow is in bytes, n a
+// positive multiple of 16. It needs AVX2 and FMA3.
 //
 //go:noescape
 func addRows4(sum, a, b *float32, bRow, n int)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRowBits holds products of one row, and of one column, to the definition: every layout, columns and elements that do
-// not fill a vector, several blocks and chunks.
+// TestRowBits holds products of one row, and of one column, to the definition: every layout, columns and elements that
+// do not fill a vector, several blocks and chunks.
 func TestRowBits(t *testing.T) {
 	for _, path := range Paths() {
 		for kind, value := range values {

@@ -13,13 +13,13 @@ type AdamW struct {
 	Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64
 	DecayAll                                    bool
 
-	// Proximal pulls every tensor back to where it was when a unit began: the gradient of Proximal/2 * |w - begin|^2 is added
-	// (FedProx, Li et al. 2020). 0 is none.
+	// Proximal pulls every tensor back to where it was when a unit began: the gradient of Proximal/2 * |w - begin|^2 is
+	// added (FedProx, Li et al. 2020). 0 is none.
 	Proximal float64
 }
 
-// Descent are the constants with which AdamW is gradient descent, p - lr*g, without clipping and decay: the first moment is the
-// gradient, and the second stays zero.
+// Descent are the constants with which AdamW is gradient descent, p - lr*g, without clipping and decay: the first
+// moment is the gradient, and the second stays zero.
 var Descent = AdamW{Beta2: 1, Eps: 1}
 
 func (o AdamW) check() error {

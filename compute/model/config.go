@@ -1,7 +1,7 @@
-// Package model is the models that jobs train. A Config, read from the keys of a Hugging Face config.json, is a GPT-2, a
-// Llama or another decoder of those that Architectures lists: it knows its tensors by their Hugging Face names and layouts, their initial values, and low-rank adapters for
-// its layers. MLP, CNN and GraphNet are small classifiers. A Task is a model, a batch and a loss, and gives the programs
-// that train and evaluate it.
+// Package model is the models that jobs train. A Config, read from the keys of a Hugging Face config.json, is a GPT-2,
+// a Llama or another decoder of those that Architectures lists: it knows its tensors by their Hugging Face names and
+// layouts, their initial values, and low-rank adapters for its layers. A Task is a model, a batch and a loss, and gives
+// the programs that train and evaluate it.
 //
 // It runs nothing and reads no files: a program is run by compute/program, weights are stored by
 // compute/model/safetensors. Models are written with GoMLX graph functions and differentiated by GoMLX; none of that is
@@ -118,10 +118,10 @@ func Parse(architecture string, raw map[string]any) (Config, error) {
 	return c, nil
 }
 
-// Import reads the config.json of a model that somebody published, whose architecture is its model_type. It is Parse, but
-// for the keys that are unknown: those that are no part of any model's mathematics known here are named and otherwise
-// ignored, in ascending order. A key or value that changes what a model computes, and is not computed here, is a
-// *ConfigError, which never advises to change it.
+// Import reads the config.json of a model that somebody published, whose architecture is its model_type. It is Parse,
+// but for the keys that are unknown: those that are no part of any model's mathematics known here are named and
+// otherwise ignored, in ascending order. A key or value that changes what a model computes, and is not computed here,
+// is a *ConfigError, which never advises to change it.
 func Import(architecture string, raw map[string]any) (c Config, ignored []string, err error) {
 	c, f, err := parse(architecture, raw, true)
 	if err != nil {
@@ -210,8 +210,8 @@ type Named struct {
 	embedding bool // rows are looked up
 }
 
-// Tensors returns the tensors of the model, without adapters, in canonical order, with the names and layouts of Hugging Face. Tied tensors
-// are listed once. Conv1D weights of GPT-2 are [in, out], Linear weights of others [out, in].
+// Tensors returns the tensors of the model, without adapters, in canonical order, with the names and layouts of Hugging
+// Face. Tied tensors are listed once. Conv1D weights of GPT-2 are [in, out], Linear weights of others [out, in].
 func (c Config) Tensors() []Named { return c.family.tensors(c) }
 
 // Parameters is the number of weights.

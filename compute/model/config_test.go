@@ -60,7 +60,8 @@ func TestParseDefaults(t *testing.T) {
 }
 
 func TestParseAliases(t *testing.T) {
-	raw := map[string]any{"hidden_size": 96, "num_hidden_layers": 3.0, "num_attention_heads": json.Number("6"), "n_inner": nil}
+	raw := map[string]any{"hidden_size": 96, "num_hidden_layers": 3.0, "num_attention_heads": json.Number("6"),
+		"n_inner": nil}
 	c := mustParse(t, GPT2, raw)
 	if c.width != 96 || c.layers != 3 || c.heads != 6 || c.inner != 384 {
 		t.Errorf("got %+v", c)
@@ -68,8 +69,10 @@ func TestParseAliases(t *testing.T) {
 	// What published files carry besides the sizes.
 	mustParse(t, GPT2, map[string]any{"architectures": []any{"GPT2LMHeadModel"}, "model_type": "gpt2", "attn_pdrop": 0.1,
 		"n_ctx": 1024, "n_positions": 1024, "summary_type": "cls_index", "bos_token_id": 50256, "eos_token_id": 50256,
-		"task_specific_params": map[string]any{"text-generation": map[string]any{"do_sample": true}}, "torch_dtype": "float32"})
-	mustParse(t, Llama, map[string]any{"model_type": "llama", "rope_scaling": nil, "pretraining_tp": 1, "eos_token_id": []any{2.0, 7.0},
+		"task_specific_params": map[string]any{"text-generation": map[string]any{"do_sample": true}},
+		"torch_dtype":          "float32"})
+	mustParse(t, Llama, map[string]any{"model_type": "llama", "rope_scaling": nil, "pretraining_tp": 1,
+		"eos_token_id":      []any{2.0, 7.0},
 		"attention_dropout": 0.0, "rope_parameters": map[string]any{"rope_theta": 5e5, "rope_type": "default"}})
 }
 
@@ -98,9 +101,11 @@ func TestParseErrors(t *testing.T) {
 		{Llama, map[string]any{"num_attention_heads": 2}, "head_dim", "above 1024"},
 		{Llama, map[string]any{"hidden_size": 100}, "num_attention_heads", "do not divide"},
 		{Llama, map[string]any{"rope_scaling": map[string]any{"type": "longrope"}}, "rope_scaling.type", "not supported"},
-		{Llama, map[string]any{"rope_parameters": map[string]any{"rope_type": "ntk"}}, "rope_parameters.rope_type", "not supported"},
+		{Llama, map[string]any{"rope_parameters": map[string]any{"rope_type": "ntk"}}, "rope_parameters.rope_type",
+			"not supported"},
 		{Llama, map[string]any{"tie_word_embeddings": "yes"}, "tie_word_embeddings", "neither true nor false"},
-		{Llama, map[string]any{"hidden_size": 32768, "intermediate_size": 131072, "num_hidden_layers": 1024}, "config", "2^40"},
+		{Llama, map[string]any{"hidden_size": 32768, "intermediate_size": 131072, "num_hidden_layers": 1024}, "config",
+			"2^40"},
 	} {
 		_, err := Parse(tc.architecture, tc.raw)
 		var bad *ConfigError

@@ -16,8 +16,8 @@ import (
 func KeysName(layer, sequence int) string   { return fmt.Sprintf("keys/%d/%d", layer, sequence) }
 func ValuesName(layer, sequence int) string { return fmt.Sprintf("values/%d/%d", layer, sequence) }
 
-// AdapterName and ScaleName are the inputs of Extend that hold a tensor of the adapters of a sequence, and the factor of
-// what they add.
+// AdapterName and ScaleName are the inputs of Extend that hold a tensor of the adapters of a sequence, and the factor
+// of what they add.
 func AdapterName(sequence int, name string) string { return fmt.Sprintf("a/%d/%s", sequence, name) }
 func ScaleName(sequence int) string                { return fmt.Sprintf("scale/%d", sequence) }
 
@@ -27,26 +27,27 @@ func (c Config) Memory(n int) (layers int, s tensor.Shape) {
 	return c.layers, tensor.Make(tensor.Float32, n, c.kvHeads, c.headDim)
 }
 
-// Extend returns the program that continues n sequences by length tokens each, given the keys and values of those before:
-// the work of a token does not grow with what was computed for others. A prompt is read with many tokens of one sequence
-// at once, text is written with one token of each of many sequences.
+// Extend returns the program that continues n sequences by length tokens each, given the keys and values of those
+// before: the work of a token does not grow with what was computed for others. A prompt is read with many tokens of one
+// sequence at once, text is written with one token of each of many sequences.
 //
-// Inputs: "tokens" int32 [n, length]; "start" int32 [n], the number of tokens before them, at most past; "last" int32 [n],
-// the token of these whose logits are wanted; for each layer and sequence its Memory of past tokens, KeysName and
-// ValuesName, finite everywhere, of which the first start count; the tensors "p/<name>"; and of a model with adapters, for
-// each sequence its own Adapters, AdapterName, and the float32 scalar ScaleName. Outputs: "logits" [n, vocab]; for each
-// layer and sequence the Memory of these tokens. Tokens after the last one that counts change nothing before them: a short
-// piece may be filled up.
+// Inputs: "tokens" int32 [n, length]; "start" int32 [n], the number of tokens before them, at most past; "last" int32
+// [n], the token of these whose logits are wanted; for each layer and sequence its Memory of past tokens, KeysName and
+// ValuesName, finite everywhere, of which the first start count; the tensors "p/<name>"; and of a model with adapters,
+// for each sequence its own Adapters, AdapterName, and the float32 scalar ScaleName. Outputs: "logits" [n, vocab]; for
+// each layer and sequence the Memory of these tokens. Tokens after the last one that counts change nothing before them:
+// a short piece may be filled up.
 //
-// The logits are those of Logits but for rounding: a score of the past and one among the tokens are summed apart. Those of
-// a sequence have the same bits whatever the others are, whatever n is, and for every past that is long enough: what does
-// not count adds zeros at the end of sums, which changes no bit of them.
+// The logits are those of Logits but for rounding: a score of the past and one among the tokens are summed apart. Those
+// of a sequence have the same bits whatever the others are, whatever n is, and for every past that is long enough: what
+// does not count adds zeros at the end of sums, which changes no bit of them.
 func Extend(c Config, n, length, past int) (*program.Program, error) {
 	if err := c.check(n, length); err != nil {
 		return nil, err
 	}
 	if past < 1 || past > c.positions {
-		return nil, fmt.Errorf("%w: memory of %d tokens must be in 1..%d, the positions of the model", ErrStep, past, c.positions)
+		return nil, fmt.Errorf("%w: memory of %d tokens must be in 1..%d, the positions of the model", ErrStep, past,
+			c.positions)
 	}
 	b := program.NewBuilder()
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
@@ -104,8 +105,8 @@ type continued struct {
 	kept      *kept
 }
 
-// kept is the keys and values of the tokens themselves, as the layers make them, in the order of past: [length, kvHeads,
-// headDim].
+// kept is the keys and values of the tokens themselves, as the layers make them, in the order of past: [length,
+// kvHeads, headDim].
 type kept struct{ nodes []*graph.Node }
 
 // remembered makes the inputs of the past.
@@ -123,7 +124,8 @@ func (s *continued) remembered(g *graph.Graph, c Config, n, past int) {
 // place computes the positions; those of tokens that fill up may lie beyond the last one, which they take then.
 func (s *continued) place(c Config, n, length int) {
 	g := s.start.Graph()
-	counted := graph.Add(graph.Iota(g, shapes.Make(dtypes.Int32, n, length), 1), graph.ExpandAndBroadcast(s.start, []int{n, length}, []int{1}))
+	counted := graph.Add(graph.Iota(g, shapes.Make(dtypes.Int32, n, length), 1),
+		graph.ExpandAndBroadcast(s.start, []int{n, length}, []int{1}))
 	s.positions = graph.MinScalar(counted, c.positions-1)
 }
 

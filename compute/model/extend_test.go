@@ -45,7 +45,8 @@ func TestExtendGivesTheLogitsOfTheWhole(t *testing.T) {
 			for k, got := range extend(t, c, w, tokens.I32(), length, n) {
 				at := min((k+1)*length, n) - 1
 				for j, x := range got {
-					checkNear(t, fmt.Sprintf("%s by %d: logit %d of token %d", name, length, j, at), float64(x), float64(want[at*c.VocabSize()+j]), 2e-5)
+					checkNear(t, fmt.Sprintf("%s by %d: logit %d of token %d", name, length, j, at), float64(x),
+						float64(want[at*c.VocabSize()+j]), 2e-5)
 				}
 			}
 		}

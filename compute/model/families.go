@@ -37,7 +37,8 @@ func (f *fields) readSizes(c *Config, s extents) {
 
 // dropouts accepts dropout in a published file, which says how it was trained, and none in another.
 func (f *fields) dropouts() {
-	for _, key := range []string{"attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop", "dropout", "layerdrop"} {
+	for _, key := range []string{"attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop", "dropout",
+		"layerdrop"} {
 		if !f.published && f.raw[key] != nil {
 			f.only(key, 0)
 		}
@@ -244,8 +245,9 @@ func (f *fields) neox(c *Config) {
 
 // opt is OPT (Zhang et al. 2022).
 func (f *fields) opt(c *Config) {
-	f.readSizes(c, extents{vocab: 50272, positions: 2048, width: 768, inner: 3072, innerKey: "ffn_dim", layers: 12, heads: 12,
-		tied: true})
+	f.readSizes(c, extents{vocab: 50272, positions: 2048, width: 768, inner: 3072, innerKey: "ffn_dim", layers: 12,
+		heads: 12,
+		tied:  true})
 	f.dividedHeads(c, "")
 	c.headDim = c.width / c.heads
 	c.normEps = 1e-5

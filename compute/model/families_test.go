@@ -23,22 +23,29 @@ func forms(t testing.TB) map[string]Config {
 		architecture string
 		raw          map[string]any
 	}{
-		"llama3":  {Llama, rotary(map[string]any{"rope_scaling": map[string]any{"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 4}})},
-		"yarn":    {Llama, rotary(map[string]any{"attention_bias": true, "mlp_bias": true, "rope_scaling": map[string]any{"type": "yarn", "factor": 4}})},
+		"llama3": {Llama,
+			rotary(map[string]any{"rope_scaling": map[string]any{"rope_type": "llama3", "factor": 8,
+				"original_max_position_embeddings": 4}})},
+		"yarn": {Llama, rotary(map[string]any{"attention_bias": true, "mlp_bias": true,
+			"rope_scaling": map[string]any{"type": "yarn", "factor": 4}})},
 		"mistral": {Mistral, rotary(map[string]any{"sliding_window": 2})},
 		"qwen2":   {Qwen2, rotary(nil)},
 		"qwen3":   {Qwen3, rotary(map[string]any{"use_sliding_window": true, "sliding_window": 3, "max_window_layers": 1})},
 		"gemma":   {Gemma, rotary(nil)},
-		"gemma2":  {Gemma2, rotary(map[string]any{"sliding_window": 2, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 4.0})},
-		"gemma3":  {Gemma3, rotary(map[string]any{"sliding_window": 2, "sliding_window_pattern": 2})},
-		"phi3":    {Phi3, rotary(map[string]any{"num_key_value_heads": 2, "partial_rotary_factor": 0.7})},
-		"phi": {Phi, map[string]any{"vocab_size": 11, "max_position_embeddings": 8, "hidden_size": 16, "intermediate_size": 20,
+		"gemma2": {Gemma2, rotary(map[string]any{"sliding_window": 2, "attn_logit_softcapping": 2.0,
+			"final_logit_softcapping": 4.0})},
+		"gemma3": {Gemma3, rotary(map[string]any{"sliding_window": 2, "sliding_window_pattern": 2})},
+		"phi3":   {Phi3, rotary(map[string]any{"num_key_value_heads": 2, "partial_rotary_factor": 0.7})},
+		"phi": {Phi, map[string]any{"vocab_size": 11, "max_position_embeddings": 8, "hidden_size": 16,
+			"intermediate_size": 20,
 			"num_hidden_layers": 2, "num_attention_heads": 2}},
-		"neox": {NeoX, map[string]any{"vocab_size": 11, "max_position_embeddings": 8, "hidden_size": 16, "intermediate_size": 20,
+		"neox": {NeoX, map[string]any{"vocab_size": 11, "max_position_embeddings": 8, "hidden_size": 16,
+			"intermediate_size": 20,
 			"num_hidden_layers": 2, "num_attention_heads": 2}},
 		"opt": {OPT, map[string]any{"vocab_size": 11, "max_position_embeddings": 8, "hidden_size": 12, "ffn_dim": 20,
-			"num_hidden_layers": 2, "num_attention_heads": 2, "word_embed_proj_dim": 6, "do_layer_norm_before": false, "activation_function": "gelu",
-			"enable_bias": false}}, // scores do not depend on the bias of keys, so that it has no gradient
+			"num_hidden_layers": 2, "num_attention_heads": 2, "word_embed_proj_dim": 6, "do_layer_norm_before": false,
+			"activation_function": "gelu",
+			"enable_bias":         false}}, // scores do not depend on the bias of keys, so that it has no gradient
 		"gpt2": {GPT2, with(with(tinyGPT2(), "tie_word_embeddings", false), "scale_attn_by_inverse_layer_idx", true)},
 	} {
 		out[name] = mustParse(t, tc.architecture, tc.raw)
@@ -53,7 +60,8 @@ func TestGradientsOfForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkGradients(t, name, task, strongWeights(c.Tensors()), state{"tokens": someTokens(c, testBatch, testLength+1, 6)}, 1e-2)
+		checkGradients(t, name, task, strongWeights(c.Tensors()), state{"tokens": someTokens(c, testBatch, testLength+1, 6)},
+			1e-2)
 	}
 }
 
@@ -67,7 +75,8 @@ func TestExtendOfForms(t *testing.T) {
 			for k, got := range extend(t, c, w, tokens.I32(), length, n) {
 				at := min((k+1)*length, n) - 1
 				for j, x := range got {
-					checkNear(t, fmt.Sprintf("%s by %d: logit %d of token %d", name, length, j, at), float64(x), float64(want[at*c.VocabSize()+j]), 5e-5)
+					checkNear(t, fmt.Sprintf("%s by %d: logit %d of token %d", name, length, j, at), float64(x),
+						float64(want[at*c.VocabSize()+j]), 5e-5)
 				}
 			}
 		}
@@ -142,7 +151,8 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s %s: %v", tc.architecture, tc.key, err)
 		}
 	}
-	for _, bad := range []any{"none", []any{}, map[string]any{"rope_type": 3}, map[string]any{"rope_type": "yarn", "factor": -1.0}} {
+	for _, bad := range []any{"none", []any{}, map[string]any{"rope_type": 3},
+		map[string]any{"rope_type": "yarn", "factor": -1.0}} {
 		if _, _, err := Import(Llama, map[string]any{"rope_scaling": bad}); !errors.As(err, new(*ConfigError)) {
 			t.Errorf("%v: %v", bad, err)
 		}

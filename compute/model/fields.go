@@ -198,7 +198,8 @@ func (f *fields) finish() error {
 
 // unknown lists the keys that nobody asked for.
 func (f *fields) unknown() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.raw)), func(key string) bool { return slices.Contains(f.known, key) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.raw)),
+		func(key string) bool { return slices.Contains(f.known, key) })
 }
 
 func integer(v any) (int, bool) {

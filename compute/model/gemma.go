@@ -2,7 +2,8 @@ package model
 
 import "math"
 
-// gemmaForm is what all Gemmas have: a gain of 1 more than the weight, and an embedding scaled by the root of its width.
+// gemmaForm is what all Gemmas have: a gain of 1 more than the weight, and an embedding scaled by the root of its
+// width.
 func (f *fields) gemmaForm(c *Config) {
 	c.form.norm = rmsPlus1
 	c.form.embed = float64(float32(math.Sqrt(float64(c.width))))

@@ -6,17 +6,19 @@ import "slices"
 // programs that train, generate, classify or convert, or were left behind by them.
 var harmless = []string{"output_past", "_num_labels", "id2label", "label2id", "num_labels", "problem_type",
 	"predict_special_tokens", "n_special", "gradient_checkpointing", "unsloth_fixed", "unsloth_version", "auto_map",
-	"is_llama_config", "transformers.js_config", "_commit_hash", "_attn_implementation_autoset", "prefix", "finetuning_task",
+	"is_llama_config", "transformers.js_config", "_commit_hash", "_attn_implementation_autoset", "prefix",
+	"finetuning_task",
 	"max_length", "min_length", "do_sample", "temperature", "top_k", "top_p", "num_beams", "torchscript", "sep_token_id",
 	"decoder_start_token_id", "cls_token_id", "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens",
 	"begin_suppress_tokens", "bad_words_ids", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
 	"diversity_penalty", "num_beam_groups", "num_return_sequences", "early_stopping", "typical_p", "output_scores",
 	"return_dict_in_generate", "exponential_decay_length_penalty", "encoder_no_repeat_ngram_size", "tokenizer_class",
-	"tie_encoder_decoder", "tf_legacy_loss", "use_bfloat16", "router_aux_loss_coef", "quantization", "cache_implementation",
+	"tie_encoder_decoder", "tf_legacy_loss", "use_bfloat16", "router_aux_loss_coef", "quantization",
+	"cache_implementation",
 	"attention_dropout", "hidden_dropout", "dropout", "layerdrop", "classifier_dropout", "resid_pdrop", "embd_pdrop"}
 
-// neutral are keys that change what a model computes, with the values at which they do not. A model whose family reads the
-// key never comes here with it.
+// neutral are keys that change what a model computes, with the values at which they do not. A model whose family reads
+// the key never comes here with it.
 var neutral = map[string][]any{
 	"quantization_config":                 {},
 	"compression_config":                  {},

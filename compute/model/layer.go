@@ -64,9 +64,9 @@ func lookup(table, tokens *graph.Node) *graph.Node {
 	return graph.Gather(table, graph.InsertAxes(tokens, -1))
 }
 
-// attend is causal attention (Vaswani et al. 2017, section 3.2), in which a group of query heads shares one head of keys
-// and values (Ainslie et al. 2023): q [batch, length, kvHeads, group, headDim], k and v [batch, length, kvHeads, 1,
-// headDim]. The result has the query heads side by side: [batch*length, heads*headDim].
+// attend is causal attention (Vaswani et al. 2017, section 3.2), in which a group of query heads shares one head of
+// keys and values (Ainslie et al. 2023): q [batch, length, kvHeads, group, headDim], k and v [batch, length, kvHeads,
+// 1, headDim]. The result has the query heads side by side: [batch*length, heads*headDim].
 func attend(q, k, v *graph.Node, look view) *graph.Node {
 	batch, length, headDim := dims(q)[0], dims(q)[1], dims(q)[4]
 	if look.limit > 0 || look.window > 0 && look.window < length {
@@ -104,8 +104,8 @@ func composed(q, k, v *graph.Node, look view) *graph.Node {
 // scaled is queries times the factor of their scores.
 func (v view) scaled(q *graph.Node) *graph.Node { return graph.MulScalar(q, v.scale) }
 
-// causalMask is 0 where the row may attend to the column, and masked elsewhere: [length, length]. A window that is not 0
-// is how many columns a row may attend to, its own included.
+// causalMask is 0 where the row may attend to the column, and masked elsewhere: [length, length]. A window that is not
+// 0 is how many columns a row may attend to, its own included.
 func causalMask(g *graph.Graph, length, window int) *graph.Node {
 	square := shapes.Make(dtypes.Int32, length, length)
 	column, row := graph.Iota(g, square, 1), graph.Iota(g, square, 0)
@@ -141,8 +141,8 @@ func newRope(g *graph.Graph, of rotary, length int) rope {
 	return r
 }
 
-// turn applies the rotation to the heads x [batch, length, kvHeads, group, headDim], whose elements after those that are
-// turned stay.
+// turn applies the rotation to the heads x [batch, length, kvHeads, group, headDim], whose elements after those that
+// are turned stay.
 func (r rope) turn(x *graph.Node) *graph.Node {
 	half := dims(r.cos)[4]
 	a := graph.Slice(x, graph.AxisRange().Spacer(), graph.AxisRange(0, half))
@@ -155,4 +155,8 @@ func (r rope) turn(x *graph.Node) *graph.Node {
 		turned = append(turned, graph.Slice(x, graph.AxisRange().Spacer(), graph.AxisRange(2*half)))
 	}
 	return graph.Concatenate(turned, -1)
+}
+
+func relu(x *graph.Node) *graph.Node {
+	return graph.Max(x, graph.ScalarZero(x.Graph(), dtypes.Float32))
 }

@@ -41,7 +41,8 @@ func (l LoRA) scale() float64 { return float64(l.Alpha / float64(l.Rank)) }
 // Adapt returns the model with adapters on the target layers. Tasks of it train the adapters and freeze all else.
 func (c Config) Adapt(l LoRA) (Config, error) {
 	if l.Rank < 1 || l.Rank > maxWidth || !(l.Alpha > 0 && l.Alpha <= 1e6) {
-		return Config{}, fmt.Errorf("%w: rank %d and alpha %g; rank must be in 1..%d, alpha above 0 and at most 1e6", ErrAdapter, l.Rank, l.Alpha, maxWidth)
+		return Config{}, fmt.Errorf("%w: rank %d and alpha %g; rank must be in 1..%d, alpha above 0 and at most 1e6",
+			ErrAdapter, l.Rank, l.Alpha, maxWidth)
 	}
 	if len(l.Targets) == 0 {
 		return Config{}, fmt.Errorf("%w: no target layers; name some, or %q", ErrAdapter, AllLinear)
@@ -67,7 +68,8 @@ func module(n Named) string { return strings.TrimSuffix(n.Name, ".weight") }
 
 func targets(n Named, target string) bool {
 	name := module(n)
-	return name == target || strings.HasSuffix(name, "."+target) || target == AllLinear && name != "lm_head" && name != "embed_out"
+	return name == target || strings.HasSuffix(name, "."+target) || target == AllLinear && name != "lm_head" &&
+		name != "embed_out"
 }
 
 // adapted lists the weights that have adapters, in canonical order.
@@ -135,8 +137,8 @@ func (c Config) Scale() float64 {
 	return c.lora.scale()
 }
 
-// Cover returns the model with adapters for every layer that one of the given models has them for, of the largest of their
-// ranks, so that the adapters of each fit by Widen. The models are c with adapters; with none of them it is c.
+// Cover returns the model with adapters for every layer that one of the given models has them for, of the largest of
+// their ranks, so that the adapters of each fit by Widen. The models are c with adapters; with none of them it is c.
 func (c Config) Cover(adapted []Config) (Config, error) {
 	var l LoRA
 	for _, a := range adapted {
@@ -156,9 +158,9 @@ func (c Config) Cover(adapted []Config) (Config, error) {
 	return c.Adapt(l)
 }
 
-// Widen returns the adapters of the model narrow as adapters of c that add the same when they are scaled by narrow.Scale:
-// ranks are filled up with zeros, and layers without an adapter get zeros. c is what Cover makes of narrow and others. The
-// error wraps ErrAdapter.
+// Widen returns the adapters of the model narrow as adapters of c that add the same when they are scaled by
+// narrow.Scale: ranks are filled up with zeros, and layers without an adapter get zeros. c is what Cover makes of
+// narrow and others. The error wraps ErrAdapter.
 func (c Config) Widen(narrow Config, adapters map[string]*tensor.Tensor) (map[string]*tensor.Tensor, error) {
 	if err := check(narrow.Adapters(), adapters); err != nil {
 		return nil, err

@@ -51,14 +51,16 @@ func TestAdapterNames(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	models := adaptedModels(t)
-	for name, n := range map[string]int{"gpt2-lora-all": 2 * 2 * 4, "llama-lora-all": 2 * (2*7 + 1), "llama-tied-lora-all": 2 * 2 * 7} {
+	for name, n := range map[string]int{"gpt2-lora-all": 2 * 2 * 4, "llama-lora-all": 2 * (2*7 + 1),
+		"llama-tied-lora-all": 2 * 2 * 7} {
 		if got := len(models[name].Adapters()); got != n {
 			t.Errorf("%s: %d tensors of adapters, want %d", name, got, n)
 		}
 	}
 	var config map[string]any
 	text, err := c.AdapterJSON()
-	if err != nil || json.Unmarshal(text, &config) != nil || config["peft_type"] != "LORA" || config["r"] != 2.0 || config["fan_in_fan_out"] != true {
+	if err != nil || json.Unmarshal(text, &config) != nil || config["peft_type"] != "LORA" || config["r"] != 2.0 ||
+		config["fan_in_fan_out"] != true {
 		t.Errorf("adapter_config.json is %s, %v", text, err)
 	}
 }
@@ -76,7 +78,8 @@ func TestAdaptersStartAtNothing(t *testing.T) {
 // TestMerge compares the model with adapters with the plain model on merged tensors, computed by the reference.
 func TestMerge(t *testing.T) {
 	for name, c := range adaptedModels(t) {
-		base, adapters, tokens := strongWeights(c.Tensors()), strongWeights(c.Adapters()), someTokens(c, testBatch, testLength+1, 3)
+		base, adapters, tokens := strongWeights(c.Tensors()), strongWeights(c.Adapters()),
+			someTokens(c, testBatch, testLength+1, 3)
 		p, err := Eval(c, testBatch, testLength)
 		adapted := scalar(mustRun(t, mustCompile(t, p, err), inputs(both(base, adapters), tokens))["loss"])
 		merged, err := c.Merge(base, adapters)
@@ -118,7 +121,8 @@ func TestAdapterStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, i := range p.Inputs() {
-			if moment := strings.HasPrefix(i.Name, "m/") || strings.HasPrefix(i.Name, "v/"); moment && !strings.Contains(i.Name, ".lora_") {
+			if moment := strings.HasPrefix(i.Name, "m/") || strings.HasPrefix(i.Name, "v/"); moment &&
+				!strings.Contains(i.Name, ".lora_") {
 				t.Errorf("%s: the frozen tensor %s has a moment", name, i.Name)
 			}
 		}
@@ -150,7 +154,8 @@ func TestAdapterErrors(t *testing.T) {
 	for _, l := range []LoRA{
 		{Rank: 0, Alpha: 1, Targets: []string{AllLinear}}, {Rank: 1, Targets: []string{AllLinear}}, {Rank: 1, Alpha: 1},
 		{Rank: 1, Alpha: 1, Targets: []string{"c_attn"}}, {Rank: 1, Alpha: 1, Targets: []string{"q_proj", "embed_tokens"}},
-		{Rank: 1, Alpha: 1, Targets: []string{"lm_head"}}, {Rank: 1, Alpha: 1, Targets: []string{"proj"}}, {Rank: 1, Alpha: 1, Targets: []string{""}},
+		{Rank: 1, Alpha: 1, Targets: []string{"lm_head"}}, {Rank: 1, Alpha: 1, Targets: []string{"proj"}},
+		{Rank: 1, Alpha: 1, Targets: []string{""}},
 	} {
 		if _, err := c.Adapt(l); !errors.Is(err, ErrAdapter) {
 			t.Errorf("%+v: got %v, want ErrAdapter", l, err)

@@ -135,7 +135,8 @@ func (r reference) gpt2(tokens []int32) []vector {
 		h := fmt.Sprintf("transformer.h.%d.", l)
 		var q, k, v []vector
 		for t := range x {
-			all := r.dense(r.norm(x[t], h+"ln_1.weight", h+"ln_1.bias"), h+"attn.c_attn.weight", 3*d, false, h+"attn.c_attn.bias")
+			all := r.dense(r.norm(x[t], h+"ln_1.weight", h+"ln_1.bias"), h+"attn.c_attn.weight", 3*d, false,
+				h+"attn.c_attn.bias")
 			q, k, v = append(q, all[:d]), append(k, all[d:2*d]), append(v, all[2*d:])
 		}
 		for t := range x {

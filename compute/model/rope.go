@@ -152,8 +152,22 @@ func (r rotary) scaled(frequency float64, i int) float64 {
 	return frequency
 }
 
-// ramp is how much of the frequency of pair i is scaled: 0 for pairs that turn often within the original positions, 1 for
-// those that turn seldom (Peng et al. 2023, definition 2).
+// RotaryFactors returns by how much the scaling of Llama 3 slows each pair of a head, and nil for a model without it.
+func (c Config) RotaryFactors() []float32 {
+	if c.form.rotary.kind != "llama3" {
+		return nil
+	}
+	plain := c.form.rotary
+	plain.scaling = scaling{}
+	factors := make([]float32, plain.dim/2)
+	for i, scaled := range c.form.rotary.frequencies() {
+		factors[i] = plain.frequencies()[i] / scaled
+	}
+	return factors
+}
+
+// ramp is how much of the frequency of pair i is scaled: 0 for pairs that turn often within the original positions, 1
+// for those that turn seldom (Peng et al. 2023, definition 2).
 func (r rotary) ramp(i int) float64 {
 	pair := func(turns float64) float64 { // that turns so often
 		ratio := float64(r.original) / float64(float64(turns*2)*math.Pi)

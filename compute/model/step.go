@@ -29,7 +29,7 @@ func tokenBatch(batch, length int) Named {
 // [batch, seqLen+1]. The loss is the mean cross-entropy in nats.
 func Language(c Config, batch, seqLen int) (Task, error) {
 	t := c.task(tokenBatch(batch, seqLen+1))
-	t.loss = func(w weights, in []*graph.Node, _ []*graph.Node) []*graph.Node {
+	t.loss = func(w weights, in []*graph.Node) []*graph.Node {
 		seen, next := shift(in[0])
 		return []*graph.Node{crossEntropy(c.logits(w, seen), flat(next))}
 	}
@@ -65,8 +65,8 @@ func Eval(c Config, batch, seqLen int) (*program.Program, error) {
 	return t.Eval()
 }
 
-// Logits returns the program of the model itself. Inputs: "tokens" int32 [batch, seqLen] and the tensors "p/<name>", those
-// of adapters last; output: "logits" [batch, seqLen, vocab].
+// Logits returns the program of the model itself. Inputs: "tokens" int32 [batch, seqLen] and the tensors "p/<name>",
+// those of adapters last; output: "logits" [batch, seqLen, vocab].
 func Logits(c Config, batch, seqLen int) (*program.Program, error) {
 	if err := c.check(batch, seqLen); err != nil {
 		return nil, err

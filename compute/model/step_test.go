@@ -4,11 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -176,7 +174,8 @@ func TestGradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkGradients(t, name, task, strongWeights(c.Tensors()), state{"tokens": someTokens(c, testBatch, testLength+1, 6)}, 1e-2)
+		checkGradients(t, name, task, strongWeights(c.Tensors()), state{"tokens": someTokens(c, testBatch, testLength+1, 6)},
+			1e-2)
 	}
 }
 
@@ -284,7 +283,8 @@ func TestInterface(t *testing.T) {
 		return list
 	}
 	all := prefixed("p/", "m/", "v/")
-	in := []Named{tokens(testLength + 1), {Name: "lr", Shape: scalarShape}, {Name: "c1", Shape: scalarShape}, {Name: "c2", Shape: scalarShape}}
+	in := []Named{tokens(testLength + 1), {Name: "lr", Shape: scalarShape}, {Name: "c1", Shape: scalarShape},
+		{Name: "c2", Shape: scalarShape}}
 	checkInterface(t, step, append(in, all...), append(all, Named{Name: "grad_norm", Shape: scalarShape},
 		Named{Name: "loss", Shape: scalarShape}))
 
@@ -292,7 +292,8 @@ func TestInterface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkInterface(t, eval, append([]Named{tokens(testLength + 1)}, prefixed("p/")...), []Named{{Name: "loss", Shape: scalarShape}})
+	checkInterface(t, eval, append([]Named{tokens(testLength + 1)}, prefixed("p/")...),
+		[]Named{{Name: "loss", Shape: scalarShape}})
 	logits, err := Logits(c, testBatch, testLength)
 	if err != nil {
 		t.Fatal(err)
@@ -363,19 +364,6 @@ func TestPrograms(t *testing.T) {
 				fmt.Fprintf(&text, "%s %s %d operators %s\n", name, p.name, len(built.Ops), built.Digest())
 			}
 		}
-		trials := networkTrials(t)
-		maps.Copy(trials, lossTrials(t))
-		for _, name := range slices.Sorted(maps.Keys(trials)) {
-			train, err := trials[name].task.TrainStep(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			eval, err := trials[name].task.Eval()
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&text, "%s train %s eval %s\n", name, train.Digest(), eval.Digest())
-		}
 		return text.String()
 	}
 	got := build()
@@ -401,8 +389,9 @@ func TestPrograms(t *testing.T) {
 func BenchmarkTrainStep(b *testing.B) {
 	o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	small := map[string]any{"n_layer": 4, "n_embd": 128, "n_head": 4, "vocab_size": 256, "n_positions": 256}
-	smallLlama := map[string]any{"num_hidden_layers": 4, "hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2,
-		"intermediate_size": 344, "vocab_size": 256, "max_position_embeddings": 256}
+	smallLlama := map[string]any{"num_hidden_layers": 4, "hidden_size": 128, "num_attention_heads": 4,
+		"num_key_value_heads": 2,
+		"intermediate_size":   344, "vocab_size": 256, "max_position_embeddings": 256}
 	for _, bm := range []struct {
 		name          string
 		c             Config

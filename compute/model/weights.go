@@ -33,9 +33,9 @@ func zeros(name string, dims ...int) Named {
 // (Radford et al. 2019, section 2.3).
 func (c Config) residualStd() float64 { return c.initStd / math.Sqrt(float64(2*c.layers)) }
 
-// Init returns the initial tensors: matrices and embeddings normal with deviation initializer_range, those that write to
-// the residual stream divided by sqrt(2*layers); gains one, biases zero. Tensor i of Tensors draws from stream i of the
-// seed, so the same seed gives the same bits everywhere.
+// Init returns the initial tensors: matrices and embeddings normal with deviation initializer_range, those that write
+// to the residual stream divided by sqrt(2*layers); gains one, biases zero. Tensor i of Tensors draws from stream i of
+// the seed, so the same seed gives the same bits everywhere.
 func (c Config) Init(seed uint64) map[string]*tensor.Tensor { return Init(c.Tensors(), seed) }
 
 // Init returns initial values of the tensors: tensor i draws from stream i of the seed.

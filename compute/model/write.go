@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// json writes the keys that parse reads. A key that does not differ from what every Llama has is written for Llama alone,
-// as its files have it.
+// json writes the keys that parse reads. A key that does not differ from what every Llama has is written for Llama
+// alone, as its files have it.
 func (d decoder) json(c Config) map[string]any {
 	f := c.form
 	keys := map[string]any{

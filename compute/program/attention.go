@@ -8,15 +8,16 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// attentionOf returns the shapes of an attention between q [batch, heads, queries, width] and k [batch, groups, keys, width].
+// attentionOf returns the shapes of an attention between q [batch, heads, queries, width] and k [batch, groups, keys,
+// width].
 func attentionOf(op *Operator, q, k tensor.Shape, path kernel.Path) kernel.Attention {
 	return kernel.Attention{
 		Path: path, Queries: q.Dims[2], Keys: k.Dims[2], Width: q.Dims[3], Query: int(op.Ints[0]), Key: int(op.Ints[1]),
 	}
 }
 
-// ruleAttention checks the kinds of attention. Their operands are among q, k, v, do, lse, delta in this order; like says
-// which of them each has the shape of, and result which of them the output has.
+// ruleAttention checks the kinds of attention. Their operands are among q, k, v, do, lse, delta in this order; like
+// says which of them each has the shape of, and result which of them the output has.
 func ruleAttention(result byte, like string) rule {
 	return func(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 		q, k := in[0], in[1]
@@ -55,7 +56,8 @@ func attentionPairs(op *Operator, q, k tensor.Shape) uint64 {
 // attentionFlops counts every kind on its own, and the products alone: of queries and keys, of what they weigh.
 func (p *Program) attentionFlops(op *Operator) uint64 {
 	q, k := p.Ops[op.In[0]].Out, p.Ops[op.In[1]].Out
-	products := map[Kind]uint64{CausalAttention: 2, CausalAttentionLSE: 1, CausalAttentionGradQ: 3, CausalAttentionGradK: 3, CausalAttentionGradV: 2}
+	products := map[Kind]uint64{CausalAttention: 2, CausalAttentionLSE: 1, CausalAttentionGradQ: 3,
+		CausalAttentionGradK: 3, CausalAttentionGradV: 2}
 	return saturatingMul(attentionPairs(op, q, k), products[op.Kind]*2*uint64(q.Dims[3]))
 }
 
@@ -72,7 +74,8 @@ func (h headed) rows(x *Exec, batch, head int) kernel.Rows {
 	if !h.wanted {
 		return kernel.Rows{}
 	}
-	return kernel.Rows{Data: tensor.As[float32](x.memory[h.store])[h.Offset+batch*h.Strides[0]+head*h.Strides[1]:], Stride: h.Strides[2]}
+	return kernel.Rows{Data: tensor.As[float32](x.memory[h.store])[h.Offset+batch*h.Strides[0]+head*h.Strides[1]:],
+		Stride: h.Strides[2]}
 }
 
 // headedOf returns a view of a value with rows of neighbours, after adding a copy if there is none.
@@ -145,8 +148,8 @@ func (pl *plan) lowerAttention(i int) loc {
 	return pl.at[i]
 }
 
-// attentionMembers lists operator i and those after it that one step computes with it: results of other kinds, forward or
-// gradients, whose operands are those of i and are there when i is.
+// attentionMembers lists operator i and those after it that one step computes with it: results of other kinds, forward
+// or gradients, whose operands are those of i and are there when i is.
 func (pl *plan) attentionMembers(i int) []int {
 	members := []int{i}
 	for j := i + 1; j <= i+partners && j < len(pl.p.Ops); j++ {
@@ -166,11 +169,12 @@ var attentionRoles = map[Kind]string{
 	CausalAttentionGradQ: "qkvold", CausalAttentionGradK: "qkvold", CausalAttentionGradV: "qkol",
 }
 
-// sharesAttention reports whether two operators are of different kinds of attention, both forward or both gradients, and
-// have the same positions and the same tensors as the operands that both have.
+// sharesAttention reports whether two operators are of different kinds of attention, both forward or both gradients,
+// and have the same positions and the same tensors as the operands that both have.
 func sharesAttention(a, b *Operator) bool {
 	rolesA, rolesB := attentionRoles[a.Kind], attentionRoles[b.Kind]
-	if rolesB == "" || a.Kind == b.Kind || (a.Kind <= CausalAttentionLSE) != (b.Kind <= CausalAttentionLSE) || !slices.Equal(a.Ints, b.Ints) {
+	if rolesB == "" || a.Kind == b.Kind || (a.Kind <= CausalAttentionLSE) != (b.Kind <= CausalAttentionLSE) ||
+		!slices.Equal(a.Ints, b.Ints) {
 		return false
 	}
 	for i, role := range rolesA {
@@ -181,8 +185,8 @@ func sharesAttention(a, b *Operator) bool {
 	return true
 }
 
-// attentionResult makes the store of a result. Heads lie side by side in memory: that is how layers before and after use
-// them.
+// attentionResult makes the store of a result. Heads lie side by side in memory: that is how layers before and after
+// use them.
 func (pl *plan) attentionResult(st *attentionStep, j int) int {
 	op := &pl.p.Ops[j]
 	s := pl.newStore(store{bytes: op.Out.Bytes(), made: st.made})
@@ -193,7 +197,8 @@ func (pl *plan) attentionResult(st *attentionStep, j int) int {
 	}
 	swap := []int64{0, 2, 1, 3}
 	pl.at[j] = dense(s, pick(op.Out.Dims, swap)).transpose(swap)
-	to := map[Kind]*headed{CausalAttention: &st.o, CausalAttentionGradQ: &st.dq, CausalAttentionGradK: &st.dk, CausalAttentionGradV: &st.dv}[op.Kind]
+	to := map[Kind]*headed{CausalAttention: &st.o, CausalAttentionGradQ: &st.dq, CausalAttentionGradK: &st.dk,
+		CausalAttentionGradV: &st.dv}[op.Kind]
 	*to = headed{pl.at[j], true}
 	return s
 }

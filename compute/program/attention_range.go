@@ -17,8 +17,8 @@ func rowsOfHead(operand int, s tensor.Shape, batch, head, heads, from, to int) g
 	return g
 }
 
-// attentionRange cuts a range in rows of one head. Rows of queries need the keys that they visit; rows of keys, which lie
-// in one block, need the queries that visit it, of all heads that share them.
+// attentionRange cuts a range in rows of one head. Rows of queries need the keys that they visit; rows of keys, which
+// lie in one block, need the queries that visit it, of all heads that share them.
 func attentionRange(op *Operator, in []tensor.Shape, lo, hi int) []piece {
 	rows, width := op.Out.Dims[2], product(op.Out.Dims[3:])
 	a, group := attentionOf(op, in[0], in[1], kernel.Portable), in[0].Dims[1]/in[1].Dims[1]

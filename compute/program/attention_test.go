@@ -26,7 +26,8 @@ func (w *writer) attention(k Kind) Value {
 		key = query + r.IntN(4)
 	}
 	rows := f(batch, groups*each, queries)
-	q, kk, v := w.headed(rows.Dims, width), w.headed([]int{batch, groups, keys}, width), w.headed([]int{batch, groups, keys}, width)
+	q, kk, v := w.headed(rows.Dims, width), w.headed([]int{batch, groups, keys}, width),
+		w.headed([]int{batch, groups, keys}, width)
 	do := w.headed(rows.Dims, width)
 	make := func(k Kind, operands ...Value) Value { return w.keep(b.Attention(k, query, key, operands...)) }
 	switch k {
@@ -76,7 +77,8 @@ type naiveAttention struct {
 
 func evalAttention(op *Operator, in []naive) naive {
 	q, k := in[0].shape, in[1].shape
-	a := naiveAttention{op: op, queries: q.Dims[2], keys: k.Dims[2], width: q.Dims[3], query: int(op.Ints[0]), key: int(op.Ints[1]),
+	a := naiveAttention{op: op, queries: q.Dims[2], keys: k.Dims[2], width: q.Dims[3], query: int(op.Ints[0]),
+		key:   int(op.Ints[1]),
 		heads: q.Dims[1], groups: k.Dims[1], group: q.Dims[1] / k.Dims[1]}
 	out := naiveOf(op.Out)
 	for b := range q.Dims[0] {
@@ -260,12 +262,13 @@ func TestAttentionSharesWork(t *testing.T) {
 	}
 }
 
-// TestAttentionSharesNoOtherOperands has gradients of queries and of keys with different values and deltas, after one of
-// values, which has neither.
+// TestAttentionSharesNoOtherOperands has gradients of queries and of keys with different values and deltas, after one
+// of values, which has neither.
 func TestAttentionSharesNoOtherOperands(t *testing.T) {
 	w := &writer{t: t, b: NewBuilder()}
 	in := func(name string, dims ...int) Value { return w.b.Input(name, tensor.Make(tensor.Float32, dims...)) }
-	q, k, v, v2, do := in("q", 1, 2, 5, 3), in("k", 1, 1, 5, 3), in("v", 1, 1, 5, 3), in("v2", 1, 1, 5, 3), in("do", 1, 2, 5, 3)
+	q, k, v, v2, do := in("q", 1, 2, 5, 3), in("k", 1, 1, 5, 3), in("v", 1, 1, 5, 3), in("v2", 1, 1, 5, 3),
+		in("do", 1, 2, 5, 3)
 	lse, delta, delta2 := in("lse", 1, 2, 5), in("delta", 1, 2, 5), in("delta2", 1, 2, 5)
 	w.b.Output("dv", w.keep(w.b.Attention(CausalAttentionGradV, 0, 0, q, k, do, lse)))
 	w.b.Output("dq", w.keep(w.b.Attention(CausalAttentionGradQ, 0, 0, q, k, v, do, lse, delta)))
@@ -322,13 +325,16 @@ func TestAttentionRefuses(t *testing.T) {
 	}
 	q, k, other, rows := in(1, 4, 5, 8), in(1, 2, 6, 8), in(1, 3, 6, 8), in(1, 4, 5)
 	for what, make := range map[string]func() (Value, error){
-		"a head between groups":     func() (Value, error) { return b.Attention(CausalAttention, 6, 0, q, other, other) },
-		"other values than keys":    func() (Value, error) { return b.Attention(CausalAttention, 6, 0, q, k, q) },
-		"a query before all keys":   func() (Value, error) { return b.Attention(CausalAttention, 0, 1, q, k, k) },
-		"a position below zero":     func() (Value, error) { return b.Attention(CausalAttentionGradV, -1, 0, q, k, q, rows) },
-		"other gradients than rows": func() (Value, error) { return b.Attention(CausalAttentionGradQ, 6, 0, q, k, k, q, rows, q) },
-		"rank 3":                    func() (Value, error) { return b.Attention(CausalAttentionLSE, 0, 0, rows, rows) },
-		"another kind":              func() (Value, error) { return b.Attention(Add, 0, 0, q, q) },
+		"a head between groups":   func() (Value, error) { return b.Attention(CausalAttention, 6, 0, q, other, other) },
+		"other values than keys":  func() (Value, error) { return b.Attention(CausalAttention, 6, 0, q, k, q) },
+		"a query before all keys": func() (Value, error) { return b.Attention(CausalAttention, 0, 1, q, k, k) },
+		"a position below zero":   func() (Value, error) { return b.Attention(CausalAttentionGradV, -1, 0, q, k, q, rows) },
+		"other gradients than rows": func() (Value, error) {
+			return b.Attention(CausalAttentionGradQ, 6, 0, q, k, k, q, rows,
+				q)
+		},
+		"rank 3":       func() (Value, error) { return b.Attention(CausalAttentionLSE, 0, 0, rows, rows) },
+		"another kind": func() (Value, error) { return b.Attention(Add, 0, 0, q, q) },
 	} {
 		if _, err := make(); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", what, err)

@@ -7,16 +7,18 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// A program of a stranger may have an operator whose indices have gigabytes. Who asks in how many parts it is disputed must
-// not make them.
+// A program of a stranger may have an operator whose indices have gigabytes. Who asks in how many parts it is disputed
+// must not make them.
 func TestDividingALargeGatherTakesNoMemory(t *testing.T) {
 	const n = 1 << 26 // 256 MiB of indices
 	for _, c := range []struct {
 		op Operator
 		in []tensor.Shape
 	}{
-		{Operator{Kind: TakeRows, Out: tensor.Make(tensor.Bool, n, 1)}, []tensor.Shape{tensor.Make(tensor.Bool, 1, 1), tensor.Make(tensor.Int32, n)}},
-		{Operator{Kind: AddRows, Out: tensor.Make(tensor.Float32, 1, 1)}, []tensor.Shape{tensor.Make(tensor.Float32, 1, 1), tensor.Make(tensor.Int32, n), tensor.Make(tensor.Float32, n, 1)}},
+		{Operator{Kind: TakeRows, Out: tensor.Make(tensor.Bool, n, 1)},
+			[]tensor.Shape{tensor.Make(tensor.Bool, 1, 1), tensor.Make(tensor.Int32, n)}},
+		{Operator{Kind: AddRows, Out: tensor.Make(tensor.Float32, 1, 1)},
+			[]tensor.Shape{tensor.Make(tensor.Float32, 1, 1), tensor.Make(tensor.Int32, n), tensor.Make(tensor.Float32, n, 1)}},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -38,12 +40,14 @@ func TestDividingStopsWhenNothingIsLeftToSpend(t *testing.T) {
 	op := &Operator{Kind: Neg, Out: tensor.Make(tensor.Float32, 4096)}
 	fits := func([][]int, int) bool { return true }
 	told, looks := 0, 0
-	_, ok := Divide(op, []tensor.Shape{op.Out}, Fit{Part: fits, Spend: func(n int) bool { told += n; looks++; return true }})
+	_, ok := Divide(op, []tensor.Shape{op.Out},
+		Fit{Part: fits, Spend: func(n int) bool { told += n; looks++; return true }})
 	if !ok || told < op.Out.Elements() {
 		t.Errorf("divided: %t, %d elements looked at", ok, told)
 	}
 	all := looks
-	if _, ok := Divide(op, []tensor.Shape{op.Out}, Fit{Part: fits, Spend: func(int) bool { looks--; return looks > 0 }}); ok || looks < 0 {
+	if _, ok := Divide(op, []tensor.Shape{op.Out},
+		Fit{Part: fits, Spend: func(int) bool { looks--; return looks > 0 }}); ok || looks < 0 {
 		t.Errorf("divided with %d of %d looks: %t", all-1, all, ok)
 	}
 }

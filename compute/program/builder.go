@@ -73,7 +73,8 @@ func (b *Builder) Output(name string, v Value) {
 	b.p.Outputs = append(b.p.Outputs, Output{Name: name, Value: int32(v)})
 }
 
-// Finish returns the program, after the checks of Verify that do not concern limits. The builder must not be used again.
+// Finish returns the program, after the checks of Verify that do not concern limits. The builder must not be used
+// again.
 func (b *Builder) Finish() (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -165,7 +166,8 @@ func (b *Builder) Windows(x Value, sizes, strides, dilations []int) (Value, erro
 
 // SumWindows adds the elements x of windows to where Windows takes them from in a tensor of the given dimensions.
 func (b *Builder) SumWindows(x Value, dims, sizes, strides, dilations []int) (Value, error) {
-	return b.Append(Operator{Kind: SumWindows, In: refs(x), Out: tensor.Shape{Dims: dims}, Ints: ints(sizes, strides, dilations)})
+	return b.Append(Operator{Kind: SumWindows, In: refs(x), Out: tensor.Shape{Dims: dims},
+		Ints: ints(sizes, strides, dilations)})
 }
 
 // FirstMax marks the element that ReduceMax over the axes takes.
@@ -179,7 +181,8 @@ func (b *Builder) Random(key Value, dims ...int) (Value, error) {
 // Dot is the general product: contracting and batch axes of lhs pair with those of rhs.
 func (b *Builder) Dot(lhs Value, lhsContract, lhsBatch []int, rhs Value, rhsContract, rhsBatch []int) (Value, error) {
 	counts := []int{len(lhsContract), len(lhsBatch)}
-	return b.Append(Operator{Kind: Dot, In: refs(lhs, rhs), Ints: ints(counts, lhsContract, lhsBatch, rhsContract, rhsBatch)})
+	return b.Append(Operator{Kind: Dot, In: refs(lhs, rhs),
+		Ints: ints(counts, lhsContract, lhsBatch, rhsContract, rhsBatch)})
 }
 
 // ReduceSum sums over the axes, which are removed.
@@ -225,8 +228,8 @@ func (b *Builder) AdamP(p, m, v, lr, c1, c2 Value, eps, weightDecay float32) (Va
 	return b.Append(Operator{Kind: AdamP, In: refs(p, m, v, lr, c1, c2), Ints: floats(eps, weightDecay)})
 }
 
-// Attention applies a kind of causal attention, whose operands are q, k, then what the kind takes; query and key are the
-// positions of the first of each.
+// Attention applies a kind of causal attention, whose operands are q, k, then what the kind takes; query and key are
+// the positions of the first of each.
 func (b *Builder) Attention(k Kind, query, key int, operands ...Value) (Value, error) {
 	if k < CausalAttention || k > CausalAttentionGradV {
 		return -1, fmt.Errorf("program: %w", invalid("%s is not a kind of attention", k))

@@ -22,7 +22,8 @@ func naiveConvert(x, out naive, k int) {
 			out.f[k] = x.f[k]
 		}
 	default:
-		limits := map[tensor.DType][2]float64{tensor.Int8: {-128, 127}, tensor.Int32: {-1 << 31, 1<<31 - 1}, tensor.Int64: {-1 << 63, 1<<63 - 1},
+		limits := map[tensor.DType][2]float64{tensor.Int8: {-128, 127}, tensor.Int32: {-1 << 31, 1<<31 - 1},
+			tensor.Int64: {-1 << 63, 1<<63 - 1},
 			tensor.Uint8: {0, 255}, tensor.Uint32: {0, 1<<32 - 1}}[d]
 		switch f := float64(x.f[k]); {
 		case f != f:
@@ -93,7 +94,8 @@ func wide(d tensor.DType, h uint16) float64 {
 	return sign * math.Ldexp(f+math.Ldexp(1, fraction), exponent-1+least-fraction)
 }
 
-// narrowed is the half nearest to a number: of all halves that are not NaN, with infinity where the next number would be.
+// narrowed is the half nearest to a number: of all halves that are not NaN, with infinity where the next number would
+// be.
 func narrowed(d tensor.DType, x float32) uint16 {
 	fraction, _ := halfForm(d)
 	infinite := uint16(0x7fff>>fraction) << fraction

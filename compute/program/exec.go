@@ -28,15 +28,16 @@ type worker struct {
 }
 
 // Compile plans a program for up to the given number of threads, which is not more than the machine has processors if
-// wisely chosen and never changes a result. It checks the rules of Verify, but no limits. Memory for intermediate values
-// is allocated by the first run.
+// wisely chosen and never changes a result. It checks the rules of Verify, but no limits. Memory for intermediate
+// values is allocated by the first run.
 func Compile(p *Program, threads int) (*Exec, error) { return compile(p, threads, 0) }
 
 func compile(p *Program, threads int, path kernel.Path) (*Exec, error) {
 	if err := p.check(Unlimited); err != nil {
 		return nil, err
 	}
-	x := &Exec{p: p, plan: lower(p, path), inputs: map[string]int{}, shares: map[[2]string]bool{}, workers: make([]worker, max(threads, 1))}
+	x := &Exec{p: p, plan: lower(p, path), inputs: map[string]int{}, shares: map[[2]string]bool{},
+		workers: make([]worker, max(threads, 1))}
 	for _, in := range p.Inputs() {
 		x.inputs[in.Name] = int(in.Value)
 	}
@@ -68,8 +69,8 @@ func (x *Exec) Run(in map[string]*tensor.Tensor) (map[string]*tensor.Tensor, err
 	return out, nil
 }
 
-// Shares reports whether one tensor may be given to RunInto as both the input and the output: when the output is written,
-// nobody reads the input any more. So a step can update its state in place.
+// Shares reports whether one tensor may be given to RunInto as both the input and the output: when the output is
+// written, nobody reads the input any more. So a step can update its state in place.
 func (x *Exec) Shares(input, output string) bool {
 	v, ok := x.inputs[input]
 	if !ok {
@@ -85,8 +86,8 @@ func (x *Exec) Shares(input, output string) bool {
 	return shares
 }
 
-// RunInto is Run with tensors of the caller's for the outputs: one for each, of its shape, sharing no memory with another
-// tensor given but with an input that it Shares. After an error their contents are undefined.
+// RunInto is Run with tensors of the caller's for the outputs: one for each, of its shape, sharing no memory with
+// another tensor given but with an input that it Shares. After an error their contents are undefined.
 func (x *Exec) RunInto(in, out map[string]*tensor.Tensor) error {
 	if err := x.checkInputs(in); err != nil {
 		return err

@@ -60,7 +60,8 @@ func checkProgram(t *testing.T, p *Program, in map[string]*tensor.Tensor) {
 				t.Fatal(err)
 			}
 			for _, o := range p.Outputs {
-				sameBits(t, fmt.Sprintf("Run with %d threads, %s of value %d", threads, p.Ops[o.Value].Kind, o.Value), out[o.Name], tensors[o.Value])
+				sameBits(t, fmt.Sprintf("Run with %d threads, %s of value %d", threads, p.Ops[o.Value].Kind, o.Value), out[o.Name],
+					tensors[o.Value])
 			}
 		}
 		err = x.Trace(in, func(op int, value *tensor.Tensor) error {
@@ -185,13 +186,16 @@ func TestRunRejectsWrongTensors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(in, out map[string]*tensor.Tensor){
-		"missing input":          func(in, _ map[string]*tensor.Tensor) { delete(in, "w") },
-		"unknown input":          func(in, _ map[string]*tensor.Tensor) { in["v"] = tensor.Scalar(1) },
-		"wrong shape":            func(in, _ map[string]*tensor.Tensor) { in["bias"] = tensor.Scalar(1) },
-		"missing output":         func(_, out map[string]*tensor.Tensor) { delete(out, "tanh") },
-		"wrong output":           func(_, out map[string]*tensor.Tensor) { out["tanh"] = tensor.Scalar(1) },
-		"output is another":      func(_, out map[string]*tensor.Tensor) { out["joined"] = out["tanh"] },
-		"wrong type of elements": func(in, _ map[string]*tensor.Tensor) { in["bias"] = tensor.FromI32(make([]int32, 12), 12) },
+		"missing input":     func(in, _ map[string]*tensor.Tensor) { delete(in, "w") },
+		"unknown input":     func(in, _ map[string]*tensor.Tensor) { in["v"] = tensor.Scalar(1) },
+		"wrong shape":       func(in, _ map[string]*tensor.Tensor) { in["bias"] = tensor.Scalar(1) },
+		"missing output":    func(_, out map[string]*tensor.Tensor) { delete(out, "tanh") },
+		"wrong output":      func(_, out map[string]*tensor.Tensor) { out["tanh"] = tensor.Scalar(1) },
+		"output is another": func(_, out map[string]*tensor.Tensor) { out["joined"] = out["tanh"] },
+		"wrong type of elements": func(in, _ map[string]*tensor.Tensor) {
+			in["bias"] = tensor.FromI32(make([]int32, 12),
+				12)
+		},
 	} {
 		out, err := x.Run(good)
 		if err != nil {
@@ -227,7 +231,8 @@ func TestIndexOutOfRangeIsAnErrorOfTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := map[string]*tensor.Tensor{"rows": tensor.FromI32([]int32{1, bad}, 2), "table": tensor.New(tensor.Make(tensor.Float32, 3, 4))}
+		in := map[string]*tensor.Tensor{"rows": tensor.FromI32([]int32{1, bad}, 2),
+			"table": tensor.New(tensor.Make(tensor.Float32, 3, 4))}
 		var e *OpError
 		if _, err := x.Run(in); !errors.Is(err, ErrIndex) || !errors.As(err, &e) || e.Index != int(taken) {
 			t.Errorf("index %d: %v", bad, err)
@@ -271,7 +276,8 @@ func TestLiveStoresNeverOverlap(t *testing.T) {
 				if made[a] < made[b] {
 					older, newer = a, b
 				}
-				if heirs, _ := pl.heirs(made[newer], pl.dying(made[newer])); last[older] != made[newer] || heirs[newer] != older || x.offset != y.offset {
+				if heirs, _ := pl.heirs(made[newer], pl.dying(made[newer])); last[older] != made[newer] || heirs[newer] != older ||
+					x.offset != y.offset {
 					t.Fatalf("seed %d: stores %d and %d overlap while both live", seed, a, b)
 				}
 			}
@@ -299,4 +305,11 @@ func TestHeirHasElementsOfTheSameSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkProgram(t, p, map[string]*tensor.Tensor{"x": tensor.New(tensor.Make(tensor.Bool, 64))})
+}
+
+// Eval computes one operator, other than an Input, with the portable kernels: what a referee does. The bits are those
+// of Run. What breaks a rule of the kind is ErrInvalid, but no limit is checked: the operator must come from a verified
+// program.
+func Eval(op *Operator, in []*tensor.Tensor) (*tensor.Tensor, error) {
+	return alone(op, in, 1, kernel.Portable)
 }

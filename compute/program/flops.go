@@ -2,7 +2,8 @@ package program
 
 import "math/bits"
 
-// work bounds the time of one run: the larger of the operations and the elements moved, over all operators. It saturates.
+// work bounds the time of one run: the larger of the operations and the elements moved, over all operators. It
+// saturates.
 func (p *Program) work() uint64 {
 	var sum uint64
 	for i := range p.Ops {
@@ -24,10 +25,10 @@ func saturatingSum(x, y uint64) uint64 {
 	return n
 }
 
-// Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of a
-// Dot, or of attention where a query sees the key, 10 for each element of an Adam operator or an activation, 4 for each
-// logit of a CrossEntropy or its gradient, 2 for each element of Quantize or Dequantize, 1 for each element of other
-// elementwise operators and reductions, none for movement. It saturates. The program must have passed Verify.
+// Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of
+// a Dot, or of attention where a query sees the key, 10 for each element of an Adam operator or an activation, 4 for
+// each logit of a CrossEntropy or its gradient, 2 for each element of Quantize or Dequantize, 1 for each element of
+// other elementwise operators and reductions, none for movement. It saturates. The program must have passed Verify.
 func (p *Program) Flops() uint64 {
 	var sum uint64
 	for i := range p.Ops {

@@ -135,7 +135,8 @@ func (g *group) compile(kept func(store int) bool) *tiler {
 
 // addLoad makes value v, which is read from a store, available.
 func (t *tiler) addLoad(v int, val *groupValue, alloc func(size int) int) {
-	r := register{direct: true, whole: val.whole, store: val.from.store, offset: val.from.Offset * val.size, size: val.size}
+	r := register{direct: true, whole: val.whole, store: val.from.store, offset: val.from.Offset * val.size,
+		size: val.size}
 	if val.whole || val.from.contiguous() {
 		t.registers[v] = r
 		return
@@ -256,8 +257,8 @@ func (t *tiler) load(x *Exec, w *worker, in instruction, lo int) {
 	}
 }
 
-// uses says when the group last reads each store that it reads, as the position of an operator. A store that is not read
-// whole, in order and element by element, is read until the end.
+// uses says when the group last reads each store that it reads, as the position of an operator. A store that is not
+// read whole, in order and element by element, is read until the end.
 func (g *group) uses(stores []store) map[int]int {
 	last := map[int]int{}
 	for i, op := range g.code {

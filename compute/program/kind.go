@@ -95,8 +95,8 @@ const (
 // list, as kernel.Gemm specifies.
 const Dot Kind = 100
 
-// Reductions of number tensors. Ints axes, ascending, are removed; the elements reduced into one are taken as one list in
-// row-major order, and reduced as kernel.Path.Sum specifies. Max and Min are those of the elementwise kinds.
+// Reductions of number tensors. Ints axes, ascending, are removed; the elements reduced into one are taken as one list
+// in row-major order, and reduced as kernel.Path.Sum specifies. Max and Min are those of the elementwise kinds.
 const (
 	ReduceSum  Kind = 110
 	ReduceMax  Kind = 111
@@ -114,7 +114,8 @@ const (
 // Rows addressed by an Int32 or Int64 tensor of indices. An index outside [0, R) is ErrIndex at run time.
 const (
 	TakeRows Kind = 120 // (table [R, C...], indices [I...]) to [I..., C...], any type
-	AddRows  Kind = 121 // (base [R, C...], indices [I...], updates [I..., C...]), float32: base plus each update, added in order
+	// (base [R, C...], indices [I...], updates [I..., C...]), float32: base plus each update, added in order
+	AddRows Kind = 121
 )
 
 // Adam with decoupled weight decay, on float32. Ints hold the bits of float32 attributes.
@@ -157,8 +158,8 @@ const (
 	Dequantize Kind = 171 // (codes Int8, scale float32) to float32
 )
 
-// A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why there
-// is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
+// A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why
+// there is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
 type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)
 
 type kindInfo struct {
@@ -187,12 +188,15 @@ var kinds = [256]kindInfo{
 	Greater: {"Greater", 2, ruleCompare(number)}, GreaterEqual: {"GreaterEqual", 2, ruleCompare(number)},
 	Where: {"Where", 3, ruleWhere},
 
-	Reshape: {"Reshape", 1, ruleReshape}, Transpose: {"Transpose", 1, ruleTranspose}, Broadcast: {"Broadcast", 1, ruleBroadcast},
-	Slice: {"Slice", 1, ruleSlice}, Pad: {"Pad", 2, rulePad}, Concat: {"Concat", -1, ruleConcat}, Reverse: {"Reverse", 1, ruleReverse},
+	Reshape: {"Reshape", 1, ruleReshape}, Transpose: {"Transpose", 1, ruleTranspose},
+	Broadcast: {"Broadcast", 1, ruleBroadcast},
+	Slice:     {"Slice", 1, ruleSlice}, Pad: {"Pad", 2, rulePad}, Concat: {"Concat", -1, ruleConcat},
+	Reverse: {"Reverse", 1, ruleReverse},
 	Windows: {"Windows", 1, ruleWindows},
 
 	Dot:       {"Dot", 2, ruleDot},
-	ReduceSum: {"ReduceSum", 1, ruleReduce}, ReduceMax: {"ReduceMax", 1, ruleReduce}, ReduceMin: {"ReduceMin", 1, ruleReduce},
+	ReduceSum: {"ReduceSum", 1, ruleReduce}, ReduceMax: {"ReduceMax", 1, ruleReduce},
+	ReduceMin:  {"ReduceMin", 1, ruleReduce},
 	SumSquares: {"SumSquares", 1, ruleSumSquares},
 	SumWindows: {"SumWindows", 1, ruleSumWindows}, FirstMax: {"FirstMax", 1, ruleFirstMax},
 	TakeRows: {"TakeRows", 2, ruleTakeRows}, AddRows: {"AddRows", 3, ruleAddRows},
@@ -209,7 +213,8 @@ var kinds = [256]kindInfo{
 	Gelu: {"Gelu", 1, ruleUnary(float)}, GeluGrad: {"GeluGrad", 2, ruleBinary(float)},
 	Silu: {"Silu", 1, ruleUnary(float)}, SiluGrad: {"SiluGrad", 2, ruleBinary(float)},
 
-	Quantize: {"Quantize", 2, ruleQuantize(tensor.Float32, tensor.Int8)}, Dequantize: {"Dequantize", 2, ruleQuantize(tensor.Int8, tensor.Float32)},
+	Quantize:   {"Quantize", 2, ruleQuantize(tensor.Float32, tensor.Int8)},
+	Dequantize: {"Dequantize", 2, ruleQuantize(tensor.Int8, tensor.Float32)},
 }
 
 // String returns the name of the kind, such as "Add".

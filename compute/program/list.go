@@ -5,9 +5,9 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// The kinds of this file compute every element of their output from a list of elements, in an order that the kind fixes:
-// the products of a Dot, what is reduced, the updates of AddRows. So a range can be computed along its lists a link at a
-// time, and what is kept between two links is specified to the bit.
+// The kinds of this file compute every element of their output from a list of elements, in an order that the kind
+// fixes: the products of a Dot, what is reduced, the updates of AddRows. So a range can be computed along its lists a
+// link at a time, and what is kept between two links is specified to the bit.
 
 // listLength is the number of elements in the lists of an operator, 0 if it has none.
 func listLength(op *Operator, in []tensor.Shape) int {

@@ -7,7 +7,8 @@ import (
 
 func ruleCrossEntropy(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 	logits, targets := in[0], in[1]
-	if !float(logits.DType) || logits.Rank() != 2 || !index(targets.DType) || targets.Rank() != 1 || targets.Dims[0] != logits.Dims[0] {
+	if !float(logits.DType) || logits.Rank() != 2 || !index(targets.DType) || targets.Rank() != 1 ||
+		targets.Dims[0] != logits.Dims[0] {
 		return logits, invalid("logits %s, targets %s", logits, targets)
 	}
 	rows := tensor.Make(tensor.Float32, logits.Dims[0])

@@ -108,5 +108,6 @@ func TestGradientSparesLogitsThatOthersRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := []float32{1, 2, 3, 4, 5, 6, 7, 8, 1, 3, 5, 7, 2, 4, 6, 8}
-	checkProgram(t, p, map[string]*tensor.Tensor{"x": tensor.FromF32(x, 4, 4), "y": tensor.FromI32([]int32{0, 1, 2, 3}, 4)})
+	checkProgram(t, p, map[string]*tensor.Tensor{"x": tensor.FromF32(x, 4, 4),
+		"y": tensor.FromI32([]int32{0, 1, 2, 3}, 4)})
 }

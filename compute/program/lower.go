@@ -211,8 +211,8 @@ func (pl *plan) dense(v int) loc {
 	return pl.at[v]
 }
 
-// addStep adds a step that is not a group, and returns the loc of its result. run gets the memory of the operands, which
-// must be contiguous, and of the result.
+// addStep adds a step that is not a group, and returns the loc of its result. run gets the memory of the operands,
+// which must be contiguous, and of the result.
 func (pl *plan) addStep(in []span, out tensor.Shape, run func(x *Exec, dst []byte, in [][]byte) error) loc {
 	s := pl.newStore(store{bytes: out.Bytes(), made: len(pl.steps)})
 	st := step{writes: []int{s}}
@@ -232,7 +232,8 @@ func (pl *plan) addStep(in []span, out tensor.Shape, run func(x *Exec, dst []byt
 	return dense(s, out.Dims)
 }
 
-// mayWriteOver lets the last step write its result over its first operand, of the same size, if nobody reads that any more.
+// mayWriteOver lets the last step write its result over its first operand, of the same size, if nobody reads that any
+// more.
 func (pl *plan) mayWriteOver(in []span) {
 	first := in[0]
 	others := slices.ContainsFunc(in[1:], func(s span) bool { return s.store == first.store })

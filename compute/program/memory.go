@@ -46,8 +46,8 @@ func (pl *plan) dying(i int) []int {
 }
 
 // heirs maps results of step i to the dying stores whose memory they take over, and returns the other dying stores. A
-// store and its heir have the same size, and the operator that makes an element of the heir is the last to read the same
-// element of the store, or comes after it.
+// store and its heir have the same size, and the operator that makes an element of the heir is the last to read the
+// same element of the store, or comes after it.
 func (pl *plan) heirs(i int, dying []int) (heirs map[int]int, others []int) {
 	if len(dying) == 0 {
 		return nil, dying
@@ -66,8 +66,8 @@ func (pl *plan) heirs(i int, dying []int) (heirs map[int]int, others []int) {
 	return heirs, dying
 }
 
-// overwrites reports of a store that a step reads and one that it writes, of the same size, whether they may be the same
-// memory.
+// overwrites reports of a store that a step reads and one that it writes, of the same size, whether they may be the
+// same memory.
 func (st *step) overwrites(stores []store) func(read, written int) bool {
 	if st.group == nil {
 		return func(read, _ int) bool { return slices.Contains(st.over, read) }

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// TestSharedStateGivesTheSameBits runs random programs in place wherever Shares says that it can be done, each pair of an
-// input and an output on its own.
+// TestSharedStateGivesTheSameBits runs random programs in place wherever Shares says that it can be done, each pair of
+// an input and an output on its own.
 func TestSharedStateGivesTheSameBits(t *testing.T) {
 	tile, least := tileElements, minParallel
 	defer func() { tileElements, minParallel = tile, least }()
@@ -77,7 +77,8 @@ func TestOutputsDoNotShareAnInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := tensor.New(tensor.Make(tensor.Float32, 8))
-	if err := e.RunInto(map[string]*tensor.Tensor{"x": one}, map[string]*tensor.Tensor{"Neg": one, "Abs": one}); !errors.Is(err, ErrInput) {
+	if err := e.RunInto(map[string]*tensor.Tensor{"x": one},
+		map[string]*tensor.Tensor{"Neg": one, "Abs": one}); !errors.Is(err, ErrInput) {
 		t.Errorf("two outputs in one tensor: %v", err)
 	}
 }

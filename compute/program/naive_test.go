@@ -364,7 +364,8 @@ func naiveLane(t *testing.T, op *Operator, in []naive, out naive, k int) {
 			b = y.f[k]
 		}
 		if op.Kind >= Equal && op.Kind <= GreaterEqual {
-			out.i[k] = naiveTruth(map[Kind]bool{Equal: a == b, NotEqual: a != b, Less: a < b, LessEqual: a <= b, Greater: a > b, GreaterEqual: a >= b}[op.Kind])
+			out.i[k] = naiveTruth(map[Kind]bool{Equal: a == b, NotEqual: a != b, Less: a < b, LessEqual: a <= b, Greater: a > b,
+				GreaterEqual: a >= b}[op.Kind])
 			return
 		}
 		out.f[k] = naiveFloat(t, op, in, k, a, b)
@@ -372,7 +373,8 @@ func naiveLane(t *testing.T, op *Operator, in []naive, out naive, k int) {
 	}
 	a, b := x.i[k], y.i[k]
 	if op.Kind >= Equal && op.Kind <= GreaterEqual {
-		out.i[k] = naiveTruth(map[Kind]bool{Equal: a == b, NotEqual: a != b, Less: a < b, LessEqual: a <= b, Greater: a > b, GreaterEqual: a >= b}[op.Kind])
+		out.i[k] = naiveTruth(map[Kind]bool{Equal: a == b, NotEqual: a != b, Less: a < b, LessEqual: a <= b, Greater: a > b,
+			GreaterEqual: a >= b}[op.Kind])
 		return
 	}
 	out.i[k] = naiveInt(t, op.Kind, a, b)
@@ -428,7 +430,7 @@ func naiveFloat(t *testing.T, op *Operator, in []naive, k int, a, b float32) flo
 	case Logistic:
 		return kernel.Logistic(a)
 	case Sqrt:
-		return kernel.Sqrt(a)
+		return float32(math.Sqrt(float64(a)))
 	case Rsqrt:
 		return kernel.Rsqrt(a)
 	case Gelu, GeluGrad, Silu, SiluGrad:
@@ -472,7 +474,7 @@ func naiveAdam(t *testing.T, op *Operator, in []naive, k int) float32 {
 		return float32(beta*in[0].f[k]) + float32((1-beta)*g)
 	case AdamP:
 		decay := math.Float32frombits(uint32(op.Ints[1]))
-		root := kernel.Sqrt(float32(in[2].f[k] * in[5].f[0]))
+		root := float32(math.Sqrt(float64(float32(in[2].f[k] * in[5].f[0]))))
 		ratio := float32(in[1].f[k]*in[4].f[0]) / float32(root+beta)
 		sum := ratio + float32(decay*in[0].f[k])
 		return in[0].f[k] - float32(in[3].f[0]*sum)

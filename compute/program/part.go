@@ -12,8 +12,8 @@ import (
 // ErrState is returned for a state between two parts that is not as long as it must be.
 var ErrState = errors.New("program: this is no state between two parts of an operator")
 
-// Division says in how many parts each leaf of an output is computed, one after the other: the leaf is cut in ranges, and
-// each range in links along the lists that its elements are computed from. Between two parts there is a state, as
+// Division says in how many parts each leaf of an output is computed, one after the other: the leaf is cut in ranges,
+// and each range in links along the lists that its elements are computed from. Between two parts there is a state, as
 // specified as the output itself: the elements of the ranges that are done, then what is kept between two links.
 type Division struct {
 	Elements int // of the output, in a range; the last ranges of a short leaf have fewer, or none
@@ -27,18 +27,18 @@ func (d Division) Parts() int { return d.Ranges * d.Links }
 
 // A Fit says which parts are small enough.
 type Fit struct {
-	// Part reports whether a part fits, that needs these leaves of the operands, the indices included, and a state of so many
-	// bytes before it. What it holds for must also hold with less.
+	// Part reports whether a part fits, that needs these leaves of the operands, the indices included, and a state of
+	// so many bytes before it. What it holds for must also hold with less.
 	Part func(need [][]int, state int) bool
 
-	// Spend is told how many elements are looked at, before they are. If it returns false, nothing more is looked at, and there
-	// is no division.
+	// Spend is told how many elements are looked at, before they are. If it returns false, nothing more is looked at,
+	// and there is no division.
 	Spend func(elements int) bool
 }
 
-// Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the smallest
-// do. Parts in the first, the middle and the last leaf are looked at, with the worst indices there can be. What it costs is
-// what Fit.Spend is told, and does not grow with the operands.
+// Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the
+// smallest do. Parts in the first, the middle and the last leaf are looked at, with the worst indices there can be.
+// What it costs is what Fit.Spend is told, and does not grow with the operands.
 func Divide(op *Operator, in []tensor.Shape, fit Fit) (best Division, ok bool) {
 	_, n := op.Out.LeafRange(0)
 	length, fits := listLength(op, in), &fitting{Fit: fit}
@@ -143,8 +143,8 @@ func volume(op *Operator, in []tensor.Shape, n, along int) int {
 	return n * len(in)
 }
 
-// work bounds the multiply-adds of n elements of an output, along so many elements of their lists. Other kinds have fewer
-// than their volume.
+// work bounds the multiply-adds of n elements of an output, along so many elements of their lists. Other kinds have
+// fewer than their volume.
 func work(op *Operator, in []tensor.Shape, n, along int) int {
 	switch {
 	case op.Kind == Dot:
@@ -155,8 +155,8 @@ func work(op *Operator, in []tensor.Shape, n, along int) int {
 	return 0
 }
 
-// worstNeed is what a part of a leaf needs of the operands at most, whatever the indices say. Of an IndexOperand it makes the
-// leaves that the part reads, and no others.
+// worstNeed is what a part of a leaf needs of the operands at most, whatever the indices say. Of an IndexOperand it
+// makes the leaves that the part reads, and no others.
 func (d Division) worstNeed(op *Operator, in []tensor.Shape, leaf, part int) ([][]int, error) {
 	need, err := NeedPart(op, in, d, leaf, part, nil)
 	k := op.Kind.IndexOperand()
@@ -174,7 +174,8 @@ func (d Division) worstNeed(op *Operator, in []tensor.Shape, leaf, part int) ([]
 	return all, err
 }
 
-// worstIndices are the bytes of a leaf of an IndexOperand with which the parts of a leaf of the output need as much as they can.
+// worstIndices are the bytes of a leaf of an IndexOperand with which the parts of a leaf of the output need as much as
+// they can.
 func worstIndices(op *Operator, in []tensor.Shape, leaf, of int) []byte {
 	k := op.Kind.IndexOperand()
 	lo, hi := op.Out.LeafRange(leaf)

@@ -55,7 +55,8 @@ func checkParts(t testing.TB, op *Operator, in []*tensor.Tensor, want *tensor.Te
 	want = want.Clone()
 	want.Canonicalize()
 	if !bytes.Equal(state, want.Leaf(leaf)) {
-		t.Fatalf("%s of %v to %s, leaf %d in %+v:\ngot  %x\nwant %x", op.Kind, op.Ints, op.Out, leaf, d, state, want.Leaf(leaf))
+		t.Fatalf("%s of %v to %s, leaf %d in %+v:\ngot  %x\nwant %x", op.Kind, op.Ints, op.Out, leaf, d, state,
+			want.Leaf(leaf))
 	}
 }
 
@@ -129,9 +130,12 @@ func TestPartsOfLongLists(t *testing.T) {
 		op Operator
 		in []*tensor.Tensor
 	}{
-		{Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, 3, 500), Ints: []int64{1, 0, 1, 0}}, []*tensor.Tensor{f(3, 1400), f(1400, 500)}},
-		{Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, 30, 40), Ints: []int64{1, 0, 1, 1}}, []*tensor.Tensor{f(30, 1024), f(40, 1024)}},
-		{Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, 2, 30, 40), Ints: []int64{1, 1, 1, 0, 1, 0}}, []*tensor.Tensor{f(2, 600, 30), f(2, 600, 40)}},
+		{Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, 3, 500), Ints: []int64{1, 0, 1, 0}},
+			[]*tensor.Tensor{f(3, 1400), f(1400, 500)}},
+		{Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, 30, 40), Ints: []int64{1, 0, 1, 1}},
+			[]*tensor.Tensor{f(30, 1024), f(40, 1024)}},
+		{Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, 2, 30, 40), Ints: []int64{1, 1, 1, 0, 1, 0}},
+			[]*tensor.Tensor{f(2, 600, 30), f(2, 600, 40)}},
 		{Operator{Kind: ReduceSum, Out: tensor.Make(tensor.Float32, 7), Ints: []int64{0}}, []*tensor.Tensor{f(9000, 7)}},
 		{Operator{Kind: ReduceSum, Out: tensor.Make(tensor.Float32, 3), Ints: []int64{1}}, []*tensor.Tensor{f(3, 8192)}},
 		{Operator{Kind: ReduceSum, Out: tensor.Make(tensor.Float32, 5), Ints: []int64{0, 2}}, []*tensor.Tensor{f(70, 5, 70)}},
@@ -182,7 +186,8 @@ func TestDivideFindsNoneForWhatNeverFits(t *testing.T) {
 	if ok || calls > 20 {
 		t.Errorf("%+v after %d calls", d, calls)
 	}
-	if d, ok := Divide(op, []tensor.Shape{op.Out}, freely(func([][]int, int) bool { return true })); !ok || d.Parts() != 1 {
+	if d, ok := Divide(op, []tensor.Shape{op.Out}, freely(func([][]int, int) bool { return true })); !ok ||
+		d.Parts() != 1 {
 		t.Errorf("%+v", d)
 	}
 }

@@ -1,12 +1,12 @@
 // Package program is what a worker is asked to compute: a static list of operators with fixed shapes, its canonical
 // bytes and digest, the rules that make a stranger's program harmless, and its execution.
 //
-// The list is the specification: the result of a program is the result of its operators one after the other, each as its
-// Kind says. Run plans memory, folds views and fuses operators; Trace shows every intermediate value; Eval computes one
-// operator with the portable kernels. All three yield the same bits on every machine and at any number of threads.
+// The list is the specification: the result of a program is the result of its operators one after the other, each as
+// its Kind says. Run plans memory, folds views and fuses operators; Trace shows every intermediate value; Eval computes
+// one operator with the portable kernels. All three yield the same bits on every machine and at any number of threads.
 //
-// It is not a language: no control flow, no names inside, no randomness, no dynamic shapes, and no derivatives. Programs
-// are authored with compute/model, over compute/record.
+// It is not a language: no control flow, no names inside, no randomness, no dynamic shapes, and no derivatives.
+// Programs are authored with compute/model, over compute/record.
 package program
 
 import (

@@ -27,7 +27,8 @@ func TestEncodingRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q.Digest() != p.Digest() || !slices.Equal(q.Encode(), p.Encode()) || fmt.Sprint(q.Inputs()) != fmt.Sprint(p.Inputs()) {
+		if q.Digest() != p.Digest() || !slices.Equal(q.Encode(), p.Encode()) ||
+			fmt.Sprint(q.Inputs()) != fmt.Sprint(p.Inputs()) {
 			t.Fatalf("seed %d: the decoded program differs", seed)
 		}
 		checkSameRun(t, p, q, in)
@@ -92,7 +93,8 @@ func TestSimplifyKeepsBitsAndInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(q.Ops) > len(p.Ops) || len(q.Inputs()) != len(p.Inputs()) {
-			t.Fatalf("seed %d: %d operators became %d, %d inputs %d", seed, len(p.Ops), len(q.Ops), len(p.Inputs()), len(q.Inputs()))
+			t.Fatalf("seed %d: %d operators became %d, %d inputs %d", seed, len(p.Ops), len(q.Ops), len(p.Inputs()),
+				len(q.Inputs()))
 		}
 		if again := q.Simplify(); again.Digest() != q.Digest() {
 			t.Errorf("seed %d: simplifying twice is not simplifying once", seed)
@@ -145,41 +147,49 @@ func TestVerifyRejects(t *testing.T) {
 	f32 := tensor.Make(tensor.Float32, 2, 3)
 	source := Operator{Kind: Input, Name: "x", Out: f32}
 	for name, ops := range map[string][]Operator{
-		"unknown kind":             {{Kind: 255, Out: f32}},
-		"operand after":            {source, {Kind: Neg, In: []int32{1}, Out: f32}},
-		"negative operand":         {source, {Kind: Neg, In: []int32{-1}, Out: f32}},
-		"no operand":               {source, {Kind: Neg, Out: f32}},
-		"two operands":             {source, {Kind: Neg, In: []int32{0, 0}, Out: f32}},
-		"wrong result":             {source, {Kind: Neg, In: []int32{0}, Out: tensor.Make(tensor.Float32, 3, 2)}},
-		"wrong result type":        {source, {Kind: Equal, In: []int32{0, 0}, Out: f32}},
-		"unexpected attribute":     {source, {Kind: Neg, In: []int32{0}, Out: f32, Ints: []int64{1}}},
-		"unexpected data":          {source, {Kind: Neg, In: []int32{0}, Out: f32, Data: []byte{1}}},
-		"unexpected name":          {source, {Kind: Neg, In: []int32{0}, Out: f32, Name: "y"}},
-		"nameless input":           {{Kind: Input, Out: f32}},
-		"two inputs of a name":     {source, source},
-		"zero dimension":           {{Kind: Input, Name: "x", Out: tensor.Make(tensor.Float32, 0)}},
-		"negative dimension":       {{Kind: Input, Name: "x", Out: tensor.Make(tensor.Float32, -1)}},
-		"unknown element type":     {{Kind: Input, Name: "x", Out: tensor.Make(99, 1)}},
-		"overflowing dimensions":   {{Kind: Input, Name: "x", Out: tensor.Make(tensor.Float32, 1<<32, 1<<32)}},
-		"short constant":           {{Kind: Constant, Out: f32, Data: make([]byte, 4)}},
-		"boolean 2":                {{Kind: Constant, Out: tensor.Make(tensor.Bool), Data: []byte{2}}},
-		"other NaN":                {{Kind: Constant, Out: tensor.Make(tensor.Float32), Data: []byte{1, 0, 0xc0, 0x7f}}},
-		"mean of a matrix twice":   {source, {Kind: ReduceSum, In: []int32{0}, Out: tensor.Make(tensor.Float32), Ints: []int64{0, 0}}},
-		"slice beyond the end":     {source, {Kind: Slice, In: []int32{0}, Out: f32, Ints: []int64{0, 0, 2, 4, 1, 1}}},
-		"stride 0":                 {source, {Kind: Slice, In: []int32{0}, Out: f32, Ints: []int64{0, 0, 2, 3, 1, 0}}},
-		"permutation with a hole":  {source, {Kind: Transpose, In: []int32{0}, Out: f32, Ints: []int64{1, 1}}},
-		"reshape to more":          {source, {Kind: Reshape, In: []int32{0}, Out: tensor.Make(tensor.Float32, 7)}},
-		"reshape that overflows":   {source, {Kind: Reshape, In: []int32{0}, Out: tensor.Make(tensor.Float32, 1<<62, 1<<62, 6)}},
-		"broadcast of 3 to 4":      {source, {Kind: Broadcast, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 4), Ints: []int64{0, 1}}},
+		"unknown kind":           {{Kind: 255, Out: f32}},
+		"operand after":          {source, {Kind: Neg, In: []int32{1}, Out: f32}},
+		"negative operand":       {source, {Kind: Neg, In: []int32{-1}, Out: f32}},
+		"no operand":             {source, {Kind: Neg, Out: f32}},
+		"two operands":           {source, {Kind: Neg, In: []int32{0, 0}, Out: f32}},
+		"wrong result":           {source, {Kind: Neg, In: []int32{0}, Out: tensor.Make(tensor.Float32, 3, 2)}},
+		"wrong result type":      {source, {Kind: Equal, In: []int32{0, 0}, Out: f32}},
+		"unexpected attribute":   {source, {Kind: Neg, In: []int32{0}, Out: f32, Ints: []int64{1}}},
+		"unexpected data":        {source, {Kind: Neg, In: []int32{0}, Out: f32, Data: []byte{1}}},
+		"unexpected name":        {source, {Kind: Neg, In: []int32{0}, Out: f32, Name: "y"}},
+		"nameless input":         {{Kind: Input, Out: f32}},
+		"two inputs of a name":   {source, source},
+		"zero dimension":         {{Kind: Input, Name: "x", Out: tensor.Make(tensor.Float32, 0)}},
+		"negative dimension":     {{Kind: Input, Name: "x", Out: tensor.Make(tensor.Float32, -1)}},
+		"unknown element type":   {{Kind: Input, Name: "x", Out: tensor.Make(99, 1)}},
+		"overflowing dimensions": {{Kind: Input, Name: "x", Out: tensor.Make(tensor.Float32, 1<<32, 1<<32)}},
+		"short constant":         {{Kind: Constant, Out: f32, Data: make([]byte, 4)}},
+		"boolean 2":              {{Kind: Constant, Out: tensor.Make(tensor.Bool), Data: []byte{2}}},
+		"other NaN":              {{Kind: Constant, Out: tensor.Make(tensor.Float32), Data: []byte{1, 0, 0xc0, 0x7f}}},
+		"mean of a matrix twice": {source,
+			{Kind: ReduceSum, In: []int32{0}, Out: tensor.Make(tensor.Float32), Ints: []int64{0, 0}}},
+		"slice beyond the end":    {source, {Kind: Slice, In: []int32{0}, Out: f32, Ints: []int64{0, 0, 2, 4, 1, 1}}},
+		"stride 0":                {source, {Kind: Slice, In: []int32{0}, Out: f32, Ints: []int64{0, 0, 2, 3, 1, 0}}},
+		"permutation with a hole": {source, {Kind: Transpose, In: []int32{0}, Out: f32, Ints: []int64{1, 1}}},
+		"reshape to more":         {source, {Kind: Reshape, In: []int32{0}, Out: tensor.Make(tensor.Float32, 7)}},
+		"reshape that overflows": {source,
+			{Kind: Reshape, In: []int32{0}, Out: tensor.Make(tensor.Float32, 1<<62, 1<<62, 6)}},
+		"broadcast of 3 to 4": {source,
+			{Kind: Broadcast, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 4), Ints: []int64{0, 1}}},
 		"negative attribute count": {source, {Kind: Dot, In: []int32{0, 0}, Out: f32, Ints: []int64{-1, 1}}},
 		"product that mismatches":  {source, {Kind: Dot, In: []int32{0, 0}, Out: f32, Ints: []int64{1, 0, 0, 1}}},
-		"logarithm of integers":    {{Kind: Input, Name: "i", Out: tensor.Make(tensor.Int32)}, {Kind: Log, In: []int32{0}, Out: tensor.Make(tensor.Int32)}},
-		"window of size 0":         {source, {Kind: Windows, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 3, 1, 0), Ints: []int64{1, 0, 1, 1, 1, 1}}},
-		"window beyond the end":    {source, {Kind: Windows, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 1, 1, 3), Ints: []int64{1, 3, 1, 1, 1, 2}}},
-		"window that overflows":    {source, {Kind: Windows, In: []int32{0}, Out: f32, Ints: []int64{1, math.MaxInt64, 1, 1, 1, math.MaxInt64}}},
-		"sum of other windows":     {source, {Kind: SumWindows, In: []int32{0}, Out: f32, Ints: []int64{1, 2, 1, 1, 1, 1}}},
-		"maximum of a lost axis":   {source, {Kind: FirstMax, In: []int32{0}, Out: tensor.Make(tensor.Bool, 2, 3), Ints: []int64{2}}},
-		"random key of floats":     {source, {Kind: Random, In: []int32{0}, Out: tensor.Make(tensor.Uint32, 2)}},
+		"logarithm of integers": {{Kind: Input, Name: "i", Out: tensor.Make(tensor.Int32)},
+			{Kind: Log, In: []int32{0}, Out: tensor.Make(tensor.Int32)}},
+		"window of size 0": {source,
+			{Kind: Windows, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 3, 1, 0), Ints: []int64{1, 0, 1, 1, 1, 1}}},
+		"window beyond the end": {source,
+			{Kind: Windows, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 1, 1, 3), Ints: []int64{1, 3, 1, 1, 1, 2}}},
+		"window that overflows": {source,
+			{Kind: Windows, In: []int32{0}, Out: f32, Ints: []int64{1, math.MaxInt64, 1, 1, 1, math.MaxInt64}}},
+		"sum of other windows": {source, {Kind: SumWindows, In: []int32{0}, Out: f32, Ints: []int64{1, 2, 1, 1, 1, 1}}},
+		"maximum of a lost axis": {source,
+			{Kind: FirstMax, In: []int32{0}, Out: tensor.Make(tensor.Bool, 2, 3), Ints: []int64{2}}},
+		"random key of floats": {source, {Kind: Random, In: []int32{0}, Out: tensor.Make(tensor.Uint32, 2)}},
 		"attribute beyond 32 bits": {source, {Kind: Input, Name: "s", Out: tensor.Make(tensor.Float32)},
 			{Kind: AdamM, In: []int32{0, 0, 1}, Out: f32, Ints: []int64{1 << 32}}},
 	} {
@@ -311,7 +321,8 @@ func TestMutatedProgramsAreHarmless(t *testing.T) {
 	}
 }
 
-// TestGoldenDigests pins the bytes of programs and of their results. A change of a result is a change of kernel.Version.
+// TestGoldenDigests pins the bytes of programs and of their results. A change of a result is a change of
+// kernel.Version.
 func TestGoldenDigests(t *testing.T) {
 	var got strings.Builder
 	line := func(name string, p *Program, in map[string]*tensor.Tensor) {

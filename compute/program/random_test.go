@@ -20,7 +20,8 @@ type writer struct {
 var allTypes = []tensor.DType{tensor.Float32, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Bool, tensor.Uint32,
 	tensor.Int8, tensor.Float16, tensor.BFloat16}
 
-var specials = []uint32{0, 1 << 31, 1, 1<<31 | 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+var specials = []uint32{0, 1 << 31, 1, 1<<31 | 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+	0xff800000,
 	0x7fc00000, 0xffc00001, 0x7f800001, 0x3f800000, 0xbf800000, 0x4f000000, 0xcf000000, 0x5f000000, 0x3f000000, 0x40200000}
 
 func randomTensor(r *rand.Rand, s tensor.Shape, wild bool) *tensor.Tensor {

@@ -21,9 +21,9 @@ func (k Kind) IndexOperand() int {
 	return -1
 }
 
-// Need returns, for every operand, which leaves of its Tree hold the elements that elements lo up to hi of the output are
-// computed from, ascending. With an IndexOperand these depend on its elements; if indices is nil, the answer has its
-// leaves alone. The operator must come from a verified program and the shapes be those of its operands.
+// Need returns, for every operand, which leaves of its Tree hold the elements that elements lo up to hi of the output
+// are computed from, ascending. With an IndexOperand these depend on its elements; if indices is nil, the answer has
+// its leaves alone. The operator must come from a verified program and the shapes be those of its operands.
 func Need(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([][]int, error) {
 	pieces, err := cut(op, in, lo, hi, indices)
 	if err != nil {
@@ -333,7 +333,8 @@ func cutDot(op *Operator, in []tensor.Shape, lo, hi, from, to int) ([]piece, err
 		if cols == n {
 			rows = min((hi-lo)/n, m-i)
 		}
-		l := rectangle(0, offsets(axesOf(in[0], a.lhsBatch), batch, batch+1)[0], offsets(axesOf(in[0], a.lhsFree), i, i+rows), kl)
+		l := rectangle(0, offsets(axesOf(in[0], a.lhsBatch), batch, batch+1)[0],
+			offsets(axesOf(in[0], a.lhsFree), i, i+rows), kl)
 		base := offsets(axesOf(in[1], a.rhsBatch), batch, batch+1)[0]
 		free := offsets(axesOf(in[1], a.rhsFree), j, j+cols)
 		single := &Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1, 1}}

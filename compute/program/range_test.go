@@ -46,7 +46,8 @@ func checkRange(t testing.TB, op *Operator, in []*tensor.Tensor, want *tensor.Te
 	got, err := EvalRange(op, known(t, op, in, lo, hi), lo, hi)
 	size := op.Out.DType.Size()
 	if err != nil || !bytes.Equal(got, want.Bytes()[lo*size:hi*size]) {
-		t.Fatalf("%s of %v to %s, elements %d to %d: %v, got %x want %x", op.Kind, op.Ints, op.Out, lo, hi, err, got, want.Bytes()[lo*size:hi*size])
+		t.Fatalf("%s of %v to %s, elements %d to %d: %v, got %x want %x", op.Kind, op.Ints, op.Out, lo, hi, err, got,
+			want.Bytes()[lo*size:hi*size])
 	}
 }
 
@@ -54,7 +55,8 @@ func checkRange(t testing.TB, op *Operator, in []*tensor.Tensor, want *tensor.Te
 func checkRanges(t testing.TB, op *Operator, in []*tensor.Tensor, want *tensor.Tensor, seed int) {
 	t.Helper()
 	n := op.Out.Elements()
-	for _, r := range [][2]int{{0, n}, {n - 1, n}, {n / 3, n/3 + 1 + (n-1-n/3)*(seed%5)/5}, {seed % n, n - (n-seed%n)/2 + (n-seed%n)/4}} {
+	for _, r := range [][2]int{{0, n}, {n - 1, n}, {n / 3, n/3 + 1 + (n-1-n/3)*(seed%5)/5},
+		{seed % n, n - (n-seed%n)/2 + (n-seed%n)/4}} {
 		if r[0] < r[1] && r[1] <= n {
 			checkRange(t, op, in, want, r[0], r[1])
 		}
@@ -142,12 +144,15 @@ func TestNeedIsSmall(t *testing.T) {
 		{Operator{Kind: Add, Out: f(100, 1024)}, []tensor.Shape{f(100, 1024), f(100, 1024)}, 7, "[[7] [7]]"},
 		{Operator{Kind: AdamM, Out: f(100, 1024)}, []tensor.Shape{f(100, 1024), f(100, 1024), f()}, 99, "[[99] [99] [0]]"},
 		{Operator{Kind: Reshape, Out: f(1024, 100)}, []tensor.Shape{f(100, 1024)}, 50, "[[50]]"},
-		{Operator{Kind: Dot, Out: f(8, 2048), Ints: []int64{1, 0, 1, 0}}, []tensor.Shape{f(8, 3), f(3, 2048)}, 3, "[[0] [1 3 5]]"},
+		{Operator{Kind: Dot, Out: f(8, 2048), Ints: []int64{1, 0, 1, 0}}, []tensor.Shape{f(8, 3), f(3, 2048)}, 3,
+			"[[0] [1 3 5]]"},
 		{Operator{Kind: ReduceSum, Out: f(2048), Ints: []int64{1}}, []tensor.Shape{f(2048, 2)}, 1, "[[2 3]]"},
 		{Operator{Kind: ReduceSum, Out: f(2048), Ints: []int64{0}}, []tensor.Shape{f(3, 2048)}, 1, "[[1 3 5]]"},
 		{Operator{Kind: TakeRows, Out: f(6, 1024)}, []tensor.Shape{f(10, 1024), indices.Shape}, 2, "[[5] [0]]"},
-		{Operator{Kind: AddRows, Out: f(10, 1024)}, []tensor.Shape{f(10, 1024), indices.Shape, f(6, 1024)}, 5, "[[5] [0] [0 2]]"},
-		{Operator{Kind: Concat, Out: f(20, 1024), Ints: []int64{0}}, []tensor.Shape{f(10, 1024), f(10, 1024)}, 12, "[[] [2]]"},
+		{Operator{Kind: AddRows, Out: f(10, 1024)}, []tensor.Shape{f(10, 1024), indices.Shape, f(6, 1024)}, 5,
+			"[[5] [0] [0 2]]"},
+		{Operator{Kind: Concat, Out: f(20, 1024), Ints: []int64{0}}, []tensor.Shape{f(10, 1024), f(10, 1024)}, 12,
+			"[[] [2]]"},
 	} {
 		lo, hi := c.op.Out.LeafRange(c.leaf)
 		need, err := Need(&c.op, c.in, lo, hi, part)

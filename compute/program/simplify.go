@@ -21,8 +21,8 @@ func (p *Program) Simplify() *Program {
 	return s.out.prune(true)
 }
 
-// Only returns the part of a program that some of its outputs need, with the inputs that they need and the same bits. The
-// program must have passed the checks of Finish or Verify.
+// Only returns the part of a program that some of its outputs need, with the inputs that they need and the same bits.
+// The program must have passed the checks of Finish or Verify.
 func (p *Program) Only(outputs ...string) *Program {
 	part := &Program{Numerics: p.Numerics, Ops: p.Ops}
 	for _, o := range p.Outputs {

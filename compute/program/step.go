@@ -79,7 +79,8 @@ func bySize[F any](size int, f1, f2, f4, f8 F) F {
 
 func iotaStep(s tensor.Shape, axis int) stepFunc {
 	inner, dim := product(s.Dims[axis+1:]), s.Dims[axis]
-	return byType(s.DType, iotaOf[float32](inner, dim), iotaOf[int8](inner, dim), iotaOf[int32](inner, dim), iotaOf[int64](inner, dim),
+	return byType(s.DType, iotaOf[float32](inner, dim), iotaOf[int8](inner, dim), iotaOf[int32](inner, dim),
+		iotaOf[int64](inner, dim),
 		iotaOf[uint8](inner, dim), iotaOf[uint32](inner, dim))
 }
 
@@ -128,7 +129,8 @@ func reduceDims(dims []int, axes []int64) (outer, n, inner int, ok bool) {
 func (pl *plan) reduceStep(k Kind, d tensor.DType, outer, n, inner int) stepFunc {
 	switch {
 	case d != tensor.Float32:
-		return byType(d, nil, foldInt[int8](k, outer, n, inner), foldInt[int32](k, outer, n, inner), foldInt[int64](k, outer, n, inner),
+		return byType(d, nil, foldInt[int8](k, outer, n, inner), foldInt[int32](k, outer, n, inner),
+			foldInt[int64](k, outer, n, inner),
 			foldInt[uint8](k, outer, n, inner), foldInt[uint32](k, outer, n, inner))
 	case k == ReduceSum:
 		return reduceRun(outer, n, inner, pl.path.SumRows, pl.path.SumColumns)
@@ -157,7 +159,8 @@ func foldRun[T kernel.Number](f func(dst, x, y []T), outer, n, inner int) stepFu
 }
 
 // reduceRun runs a reduction of [outer, n, inner] over n, its results spread over the threads.
-func reduceRun[T tensor.Element](outer, n, inner int, rows func(dst, x []T, n int), columns func(dst, x []T, rows, stride int)) stepFunc {
+func reduceRun[T tensor.Element](outer, n, inner int, rows func(dst, x []T, n int),
+	columns func(dst, x []T, rows, stride int)) stepFunc {
 	return func(x *Exec, dst []byte, in [][]byte) error {
 		to, from := tensor.As[T](dst), tensor.As[T](in[0])
 		if inner == 1 {
@@ -186,7 +189,8 @@ func (pl *plan) lowerPad(op *Operator) loc {
 	}
 	view = loc{View: view}.merged().View
 	in := []span{pl.spanOf(op.In[0]), pl.spanOf(op.In[1])}
-	return pl.addStep(in, op.Out, bySize(x.DType.Size(), padOf[uint8](view), padOf[uint16](view), padOf[uint32](view), padOf[int64](view)))
+	return pl.addStep(in, op.Out, bySize(x.DType.Size(), padOf[uint8](view), padOf[uint16](view), padOf[uint32](view),
+		padOf[int64](view)))
 }
 
 func padOf[T kernel.Element](view kernel.View) stepFunc {

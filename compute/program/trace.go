@@ -8,13 +8,6 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Eval computes one operator, other than an Input, with the portable kernels: what a referee does. The bits are those of
-// Run. What breaks a rule of the kind is ErrInvalid, but no limit is checked: the operator must come from a verified
-// program.
-func Eval(op *Operator, in []*tensor.Tensor) (*tensor.Tensor, error) {
-	return alone(op, in, 1, kernel.Portable)
-}
-
 // alone computes an operator as a program of its own, with an input for each operand.
 func alone(op *Operator, in []*tensor.Tensor, threads int, path kernel.Path) (*tensor.Tensor, error) {
 	if op.Kind == Input {

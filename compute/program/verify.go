@@ -19,7 +19,8 @@ type Limits struct {
 var DefaultLimits = Limits{MaxOps: 1 << 16, MaxBytes: 64 << 20, MaxMemory: 64 << 30, MaxFlops: 1e16}
 
 // Unlimited are the limits of a program of our own making.
-var Unlimited = Limits{MaxOps: math.MaxInt32, MaxBytes: math.MaxInt64, MaxMemory: math.MaxInt64, MaxFlops: math.MaxUint64}
+var Unlimited = Limits{MaxOps: math.MaxInt32, MaxBytes: math.MaxInt64, MaxMemory: math.MaxInt64,
+	MaxFlops: math.MaxUint64}
 
 const (
 	maxName     = 256  // bytes of the name of an input or output
@@ -45,7 +46,8 @@ func (p *Program) check(l Limits) error {
 		return fmt.Errorf("%w: asks for numerics version %d, this build has %d", ErrInvalid, p.Numerics, kernel.Version)
 	}
 	if len(p.Ops) > l.MaxOps || len(p.Outputs) > l.MaxOps {
-		return fmt.Errorf("%w: %d operators and %d outputs, at most %d are allowed", ErrLimit, len(p.Ops), len(p.Outputs), l.MaxOps)
+		return fmt.Errorf("%w: %d operators and %d outputs, at most %d are allowed", ErrLimit, len(p.Ops), len(p.Outputs),
+			l.MaxOps)
 	}
 	maxBytes := int(min(l.MaxMemory, math.MaxInt))
 	names := map[string]bool{}

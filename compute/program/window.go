@@ -9,13 +9,15 @@ import (
 func windowDims(dims []int, attributes []int64) ([]int, error) {
 	rank := len(dims)
 	if len(attributes) != 3*rank || 2*rank > tensor.MaxRank {
-		return nil, invalid("%d attributes for windows of %d dimensions (at most %d, 3 attributes each)", len(attributes), rank, tensor.MaxRank/2)
+		return nil, invalid("%d attributes for windows of %d dimensions (at most %d, 3 attributes each)", len(attributes),
+			rank, tensor.MaxRank/2)
 	}
 	out := make([]int, 2*rank)
 	for i, d := range dims {
 		size, stride, dilation := attributes[i], attributes[rank+i], attributes[2*rank+i]
 		if min(size, stride, dilation) < 1 || max(size, stride, dilation) > maxDim || (size-1)*dilation >= int64(d) {
-			return nil, invalid("window of size %d, stride %d and dilation %d along dimension %d of %v", size, stride, dilation, i, dims)
+			return nil, invalid("window of size %d, stride %d and dilation %d along dimension %d of %v", size, stride, dilation,
+				i, dims)
 		}
 		out[i] = int((int64(d)-(size-1)*dilation-1)/stride + 1)
 		out[rank+i] = int(size)

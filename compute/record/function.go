@@ -198,8 +198,8 @@ func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, er
 	return f.narrowed(half, v, err)
 }
 
-// Add of rows that were summed from zeros on sums them from the other operand on: the gradient of a table that is looked
-// up, and used otherwise too, then needs no second table.
+// Add of rows that were summed from zeros on sums them from the other operand on: the gradient of a table that is
+// looked up, and used otherwise too, then needs no second table.
 func (f *function) Add(x, y compute.Value) (compute.Value, error) {
 	for _, pair := range [][2]compute.Value{{x, y}, {y, x}} {
 		s, ok := f.scatters[pair[1].(program.Value)]

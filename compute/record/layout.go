@@ -80,7 +80,8 @@ func (f *function) every(x compute.Value, axes []int) []int {
 	return span(0, len(f.dims(x)))
 }
 
-func (f *function) reduce(by func(program.Value, ...int) (program.Value, error), x compute.Value, axes []int) (compute.Value, error) {
+func (f *function) reduce(by func(program.Value, ...int) (program.Value, error), x compute.Value,
+	axes []int) (compute.Value, error) {
 	wide, half, err := f.widened(x)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,8 @@ func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y comput
 			return nil, err
 		}
 	}
-	d := dot{x: wide[0].(program.Value), y: wide[1].(program.Value), xContract: xContract, xBatch: xBatch, yContract: yContract, yBatch: yBatch}
+	d := dot{x: wide[0].(program.Value), y: wide[1].(program.Value), xContract: xContract, xBatch: xBatch,
+		yContract: yContract, yBatch: yBatch}
 	v, err := f.b.Dot(d.x, xContract, xBatch, d.y, yContract, yBatch)
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y comput
 }
 
 // Gather is supported in the form of an embedding lookup: whole rows of table along axis 0, one per index.
-func (f *function) Gather(table, indices compute.Value, indexAxis int, offsetAxes, collapsed, indexMap, sliceSizes []int,
+func (f *function) Gather(table, indices compute.Value, indexAxis int, offsetAxes, collapsed, indexMap,
+	sliceSizes []int,
 	_ bool) (compute.Value, error) {
 	dims, at := f.dims(table), f.dims(indices)
 	outer := len(at) - 1

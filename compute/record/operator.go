@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
@@ -11,8 +10,8 @@ import (
 )
 
 // operator is an operator of programs that GoMLX does not know, with its gradient. GoMLX leaves the meaning of one
-// operator, and of its gradient, to the backend: attention, of three operands. The recorder takes what to record from the
-// options, so that this is the way for every operator.
+// operator, and of its gradient, to the backend: attention, of three operands. The recorder takes what to record from
+// the options, so that this is the way for every operator.
 type operator struct {
 	forward func(b *program.Builder, in [3]program.Value) (program.Value, error)
 	// backward returns the adjoints of the operands from that of the result out. Nobody reads those of operands that
@@ -82,8 +81,8 @@ func (e *emitter) keep(v program.Value, err error) program.Value {
 }
 
 // Attention is causal attention of sequences that begin with the first token, as kernel.Attention specifies it: q
-// [batch, heads, length, width], scaled by the caller, k and v [batch, groups, length, width] for a number of groups that
-// divides the heads. The result is [batch, heads, length, width].
+// [batch, heads, length, width], scaled by the caller, k and v [batch, groups, length, width] for a number of groups
+// that divides the heads. The result is [batch, heads, length, width].
 func Attention(q, k, v *graph.Node) *graph.Node {
 	var lse program.Value
 	op := operator{}
@@ -137,38 +136,3 @@ func Gelu(x *graph.Node) *graph.Node { return activation(program.Gelu, program.G
 
 // Silu is x * sigmoid(x), as kernel.Path.Silu specifies it.
 func Silu(x *graph.Node) *graph.Node { return activation(program.Silu, program.SiluGrad, x) }
-
-// Quantize turns x [..., n] into int8 codes of the same dimensions and a scale for each block of elements of the last one,
-// float32 [..., n/block]: a 127th of the largest magnitude, as kernel.Quantize takes it. block divides n. Gradients do not
-// pass.
-func Quantize(x *graph.Node, block int) (codes, scales *graph.Node) {
-	dims := x.Shape().Dimensions
-	last := len(dims) - 1
-	blocks := graph.Reshape(x, slices.Concat(dims[:last], []int{dims[last] / block, block})...)
-	scales = graph.Div(graph.ReduceMax(graph.Abs(blocks), -1), graph.Scalar(x.Graph(), x.DType(), 127))
-	return apply(stopped((*program.Builder).Quantize, scales), x), scales
-}
-
-// Dequantize turns codes and scales, as Quantize gives them, back into float32. Gradients do not pass.
-func Dequantize(codes, scales *graph.Node) *graph.Node {
-	return apply(stopped((*program.Builder).Dequantize, scales), codes)
-}
-
-// stopped is an operator on elements and the scales of their blocks, without a gradient.
-func stopped(kind func(b *program.Builder, x, scale program.Value) (program.Value, error), scales *graph.Node) operator {
-	of := valueOf(scales)
-	op := operator{}
-	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) {
-		var e emitter
-		dims, outer := b.Shape(in[0]).Dims, b.Shape(of).Dims
-		last := len(dims) - 1
-		split := slices.Concat(outer, []int{dims[last] / outer[last]})
-		each := e.keep(b.Broadcast(of, split, span(0, len(outer))))
-		out := e.keep(kind(b, in[0], e.keep(b.Reshape(each, dims...))))
-		return out, e.err
-	}
-	op.backward = func(*program.Builder, [3]program.Value, program.Value, program.Value) ([3]program.Value, error) {
-		return [3]program.Value{}, &UnsupportedError{Operator: "Quantize", Why: "no gradient passes; use graph.StopGradient"}
-	}
-	return op
-}

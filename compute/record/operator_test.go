@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -144,35 +143,6 @@ func TestSumsOfRowsStartFromWhatTheyAreAddedTo(t *testing.T) {
 	})
 	if last := ops[len(ops)-1]; !strings.Contains(last, "AddRows [0 ") {
 		t.Errorf("the last operator is %q", last)
-	}
-}
-
-func TestQuantize(t *testing.T) {
-	x := wave(tensor.Make(tensor.Float32, 3, 8), 2.3)
-	out := runGraph(t, map[string]*tensor.Tensor{"x": x}, func(g *graph.Graph) []*node {
-		codes, scales := Quantize(f32(g, "x", 3, 8), 4)
-		return []*node{scales, graph.ConvertDType(codes, dtypes.Float32), Dequantize(codes, scales)}
-	})
-	for b, scale := range out[0] {
-		largest := float32(0)
-		for i := 4 * b; i < 4*b+4; i++ {
-			v := x.F32()[i]
-			largest = max(largest, v, -v)
-			if code := kernel.Quantize(v, scale); out[1][i] != float32(code) || out[2][i] != kernel.Dequantize(code, scale) {
-				t.Errorf("element %d, %v by %v: code %v, back %v", i, v, scale, out[1][i], out[2][i])
-			}
-		}
-		if scale != largest/127 {
-			t.Errorf("scale %d is %v, the largest is %v", b, scale, largest)
-		}
-	}
-	_, err := Record(program.NewBuilder(), func(g *graph.Graph) []*node {
-		x := f32(g, "x", 3, 8)
-		codes, scales := Quantize(x, 8)
-		return graph.Gradient(graph.ReduceAllSum(Dequantize(codes, scales)), x)
-	})
-	if bad := (*UnsupportedError)(nil); !errors.As(err, &bad) || bad.Operator != "Quantize" {
-		t.Errorf("a gradient through quantization: %v", err)
 	}
 }
 

@@ -39,14 +39,16 @@ func (e *UnsupportedError) Unwrap() error { return compute.ErrNotImplemented }
 
 // Record makes a GoMLX graph with build, appends its operators to b, and returns the values of the nodes that build
 // returns, in their order. Parameters of the graph become inputs of the program, in order of creation. The error is
-// whatever build panicked with, as GoMLX does for a malformed graph, and wraps *UnsupportedError where that was the cause.
+// whatever build panicked with, as GoMLX does for a malformed graph, and wraps *UnsupportedError where that was the
+// cause.
 func Record(b *program.Builder, build func(g *graph.Graph) []*graph.Node) (values []program.Value, err error) {
 	return RecordWith(b, nil, build)
 }
 
 // RecordWith is Record of a graph that uses values of b: a parameter of the graph whose name is a key of given is that
 // value instead of an input. This is how a graph gets at operators that GoMLX does not have.
-func RecordWith(b *program.Builder, given map[string]program.Value, build func(g *graph.Graph) []*graph.Node) (values []program.Value, err error) {
+func RecordWith(b *program.Builder, given map[string]program.Value,
+	build func(g *graph.Graph) []*graph.Node) (values []program.Value, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			err = asError(thrown)
@@ -139,7 +141,8 @@ func toDType(d dtypes.DType) (tensor.DType, error) {
 			return p.ours, nil
 		}
 	}
-	return 0, &UnsupportedError{Operator: d.String(), Why: "programs have no such element type; convert to float32 or int32"}
+	return 0, &UnsupportedError{Operator: d.String(),
+		Why: "programs have no such element type; convert to float32 or int32"}
 }
 
 func toShape(s shapes.Shape) (tensor.Shape, error) {

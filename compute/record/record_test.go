@@ -74,7 +74,8 @@ func TestForms(t *testing.T) {
 			return one(graph.Gather(f32(g, "table", 7, 3), input(g, "i", dtypes.Int32, 2, 5, 1)))
 		}, []string{"2: Reshape [1] [] -> int32[2,5]", "3: TakeRows [0 2] [] -> float32[2,5,3]"}},
 		{"embedding gradient", func(g *graph.Graph) []*node {
-			return one(graph.ScatterSum(f32(g, "base", 7, 3), input(g, "i", dtypes.Int32, 2, 5, 1), f32(g, "u", 2, 5, 3), false, false))
+			return one(graph.ScatterSum(f32(g, "base", 7, 3), input(g, "i", dtypes.Int32, 2, 5, 1), f32(g, "u", 2, 5, 3), false,
+				false))
 		}, []string{"3: Reshape [1] [] -> int32[2,5]", "4: AddRows [0 3 2] [] -> float32[7,3]"}},
 		{"weight gradient", func(g *graph.Graph) []*node {
 			x, w := f32(g, "x", 5, 2), f32(g, "w", 2, 3)
@@ -89,9 +90,11 @@ func TestForms(t *testing.T) {
 		{"movement", func(g *graph.Graph) []*node {
 			x := f32(g, "x", 4, 3)
 			part := graph.Slice(x, graph.AxisRange(1, 3), graph.AxisRange())
-			return one(graph.Reverse(graph.Concatenate([]*node{part, graph.TransposeAllAxes(graph.Reshape(x, 3, 4), 1, 0)}, 0), 1))
+			return one(graph.Reverse(graph.Concatenate([]*node{part, graph.TransposeAllAxes(graph.Reshape(x, 3, 4), 1, 0)}, 0),
+				1))
 		}, []string{"1: Slice [0] [1 0 3 3 1 1] -> float32[2,3]", "2: Reshape [0] [] -> float32[3,4]",
-			"3: Transpose [2] [1 0] -> float32[4,3]", "4: Concat [1 3] [0] -> float32[6,3]", "5: Reverse [4] [1] -> float32[6,3]"}},
+			"3: Transpose [2] [1 0] -> float32[4,3]", "4: Concat [1 3] [0] -> float32[6,3]",
+			"5: Reverse [4] [1] -> float32[6,3]"}},
 		{"slice gradient", func(g *graph.Graph) []*node {
 			x := f32(g, "x", 4)
 			y := graph.ReduceAllSum(graph.Slice(x, graph.AxisRange(1, 3)))
@@ -118,7 +121,8 @@ func isExchange(op string) bool {
 // TestElementwise checks that each operator of GoMLX lands on the kind of the same name.
 func TestElementwise(t *testing.T) {
 	for kind, unary := range map[program.Kind]func(*node) *node{
-		program.Abs: graph.Abs, program.Ceil: graph.Ceil, program.Cos: graph.Cos, program.Erf: graph.Erf, program.Exp: graph.Exp,
+		program.Abs: graph.Abs, program.Ceil: graph.Ceil, program.Cos: graph.Cos, program.Erf: graph.Erf,
+		program.Exp:   graph.Exp,
 		program.Floor: graph.Floor, program.Log: graph.Log, program.Logistic: graph.Logistic, program.Neg: graph.Neg,
 		program.Round: graph.Round, program.Rsqrt: graph.Rsqrt, program.Sign: graph.Sign, program.Sin: graph.Sin,
 		program.Sqrt: graph.Sqrt, program.Tanh: graph.Tanh,
@@ -127,7 +131,8 @@ func TestElementwise(t *testing.T) {
 		checkOps(t, ops, fmt.Sprintf("1: %s [0] [] -> float32[3]", kind))
 	}
 	for kind, binary := range map[program.Kind]func(x, y *node) *node{
-		program.Add: graph.Add, program.Sub: graph.Sub, program.Mul: graph.Mul, program.Div: graph.Div, program.Max: graph.Max,
+		program.Add: graph.Add, program.Sub: graph.Sub, program.Mul: graph.Mul, program.Div: graph.Div,
+		program.Max: graph.Max,
 		program.Min: graph.Min, program.Pow: graph.Pow,
 	} {
 		ops, _ := record(t, func(g *graph.Graph) []*node { return one(binary(f32(g, "x", 3), f32(g, "y", 3))) })
@@ -142,7 +147,8 @@ func TestElementwise(t *testing.T) {
 	}
 	ops, _ := record(t, func(g *graph.Graph) []*node {
 		x, y := input(g, "x", dtypes.Bool, 3), input(g, "y", dtypes.Bool, 3)
-		return []*node{graph.LogicalAnd(x, y), graph.LogicalOr(x, y), graph.LogicalNot(x), graph.ConvertDType(x, dtypes.Int64)}
+		return []*node{graph.LogicalAnd(x, y), graph.LogicalOr(x, y), graph.LogicalNot(x),
+			graph.ConvertDType(x, dtypes.Int64)}
 	})
 	checkOps(t, ops, "2: And [0 1] [] -> bool[3]", "3: Or [0 1] [] -> bool[3]", "4: Not [0] [] -> bool[3]",
 		"5: Convert [0] [] -> int64[3]")

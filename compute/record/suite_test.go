@@ -51,10 +51,13 @@ var operations = []compute.OpType{
 	compute.OpTypeCeil, compute.OpTypeCos, compute.OpTypeErf, compute.OpTypeExp, compute.OpTypeFloor, compute.OpTypeLog,
 	compute.OpTypeNeg, compute.OpTypeRound, compute.OpTypeRsqrt, compute.OpTypeSign, compute.OpTypeSin, compute.OpTypeSqrt,
 	compute.OpTypeTanh, compute.OpTypeLogistic, compute.OpTypeLogicalNot, compute.OpTypeAdd, compute.OpTypeDiv,
-	compute.OpTypeMax, compute.OpTypeMin, compute.OpTypeMul, compute.OpTypePow, compute.OpTypeSub, compute.OpTypeLogicalAnd,
-	compute.OpTypeLogicalOr, compute.OpTypeEqual, compute.OpTypeNotEqual, compute.OpTypeLessThan, compute.OpTypeLessOrEqual,
+	compute.OpTypeMax, compute.OpTypeMin, compute.OpTypeMul, compute.OpTypePow, compute.OpTypeSub,
+	compute.OpTypeLogicalAnd,
+	compute.OpTypeLogicalOr, compute.OpTypeEqual, compute.OpTypeNotEqual, compute.OpTypeLessThan,
+	compute.OpTypeLessOrEqual,
 	compute.OpTypeGreaterThan, compute.OpTypeGreaterOrEqual, compute.OpTypeWhere, compute.OpTypeReshape,
-	compute.OpTypeTranspose, compute.OpTypeBroadcastInDim, compute.OpTypeSlice, compute.OpTypePad, compute.OpTypeConcatenate,
+	compute.OpTypeTranspose, compute.OpTypeBroadcastInDim, compute.OpTypeSlice, compute.OpTypePad,
+	compute.OpTypeConcatenate,
 	compute.OpTypeIota, compute.OpTypeReverse, compute.OpTypeReduceSum, compute.OpTypeReduceMax, compute.OpTypeReduceMin,
 	compute.OpTypeDotGeneral, compute.OpTypeGather, compute.OpTypeScatterSum, compute.OpTypeConvGeneral,
 	compute.OpTypeReduceWindow, compute.OpTypeSelectAndScatterMax,
@@ -180,8 +183,8 @@ func (c compiled) Execute(in []compute.Buffer, _ []bool, _ compute.DeviceNum) ([
 	return list, nil
 }
 
-// inapplicable says of each test of the suite that fails why it does not apply. Tests of operators that Capabilities does
-// not have are skipped by the suite itself.
+// inapplicable says of each test of the suite that fails why it does not apply. Tests of operators that Capabilities
+// does not have are skipped by the suite itself.
 var inapplicable = []struct{ tests, why string }{
 	{`^BinaryOps/Add$`, "a part is of uint64; the others pass"},
 	{`^BinaryOps/(Mul/Large-2D|Pow)$|^SpecialOps/Reduce/Max$|^ConvGeneral/.*/Float64$`, "float64"},
@@ -201,8 +204,8 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 var suite = flag.Bool("suite", false, "run GoMLX's suite as it is")
 
-// TestSuite runs GoMLX's own tests of backends on programs, in a process of its own, because some of them fail: testdata
-// lists what becomes of each, and why it fails or is skipped.
+// TestSuite runs GoMLX's own tests of backends on programs, in a process of its own, because some of them fail:
+// testdata lists what becomes of each, and why it fails or is skipped.
 func TestSuite(t *testing.T) {
 	if *suite {
 		backendtest.RunAll(t, engine{}, nil)

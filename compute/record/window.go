@@ -77,8 +77,9 @@ func (f *function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 	paddings [][2]int, inputDilations, kernelDilations []int, channelGroups, batchGroups int) (compute.Value, error) {
 	rank := len(f.dims(input))
 	if channelGroups > 1 || batchGroups > 1 || rank > tensor.MaxRank/2 {
-		return nil, &UnsupportedError{Operator: "ConvGeneral", Why: fmt.Sprintf("%d channel groups, %d batch groups, %d axes; "+
-			"only one group and at most %d axes are supported", channelGroups, batchGroups, rank, tensor.MaxRank/2)}
+		return nil, &UnsupportedError{Operator: "ConvGeneral",
+			Why: fmt.Sprintf("%d channel groups, %d batch groups, %d axes; "+
+				"only one group and at most %d axes are supported", channelGroups, batchGroups, rank, tensor.MaxRank/2)}
 	}
 	sizes, steps, dilations := each(1, rank), each(1, rank), each(1, rank)
 	around, between := make([][2]int, rank), each(1, rank)
@@ -115,7 +116,8 @@ func (f *function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 		return nil, err
 	}
 	contract := append(span(rank, len(dims)), axes.InputChannels)
-	x, err = f.b.Dot(x, contract, nil, wide[1].(program.Value), append(slices.Clone(axes.KernelSpatial), axes.KernelInputChannels), nil)
+	x, err = f.b.Dot(x, contract, nil, wide[1].(program.Value),
+		append(slices.Clone(axes.KernelSpatial), axes.KernelInputChannels), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +125,8 @@ func (f *function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 	return f.narrowed(half, x, err)
 }
 
-// outputAxes says which axis of the product each axis of the result of a convolution is: the product has the axes of the
-// input but for the channels, then the output channels.
+// outputAxes says which axis of the product each axis of the result of a convolution is: the product has the axes of
+// the input but for the channels, then the output channels.
 func outputAxes(axes compute.ConvolveAxesConfig, rank int) []int {
 	at := func(input int) int {
 		if input > axes.InputChannels {
@@ -141,7 +143,8 @@ func outputAxes(axes compute.ConvolveAxesConfig, rank int) []int {
 }
 
 // pool lays out the windows of a pooling, padded with fill.
-func (f *function) pool(x compute.Value, fill float32, sizes, strides, inputDilations, dilations []int, paddings [][2]int) (program.Value, error) {
+func (f *function) pool(x compute.Value, fill float32, sizes, strides, inputDilations, dilations []int,
+	paddings [][2]int) (program.Value, error) {
 	v, err := f.surround(x, fill, paddings, inputDilations)
 	if err != nil {
 		return v, err
@@ -153,7 +156,8 @@ func (f *function) pool(x compute.Value, fill float32, sizes, strides, inputDila
 }
 
 // ReduceWindow reduces windows of float32 to their sum, maximum or minimum.
-func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, sizes, strides, inputDilations, dilations []int,
+func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, sizes, strides, inputDilations,
+	dilations []int,
 	paddings [][2]int) (compute.Value, error) {
 	reduce, fill := f.b.ReduceSum, float32(0)
 	switch kind {
@@ -174,7 +178,8 @@ func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, size
 
 // SelectAndScatterMax is the gradient of a maximum over windows: each element of source is added to the first largest
 // element of its window.
-func (f *function) SelectAndScatterMax(x, source compute.Value, sizes, strides []int, paddings [][2]int) (compute.Value, error) {
+func (f *function) SelectAndScatterMax(x, source compute.Value, sizes, strides []int,
+	paddings [][2]int) (compute.Value, error) {
 	rank := len(sizes)
 	w, err := f.pool(x, float32(math.Inf(-1)), sizes, strides, nil, nil, paddings)
 	if err != nil {

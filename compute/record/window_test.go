@@ -98,7 +98,8 @@ func (s sliding) each(d int, f func(p, q, at int)) {
 
 func TestConvolution(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, s := range []sliding{{1, 1, 1, 0}, {3, 1, 1, 1}, {3, 2, 1, 1}, {2, 1, 2, 0}, {3, 2, 1, 0}, {2, 2, 1, 0}, {5, 1, 1, 2}, {3, 1, 2, 2}} {
+	for _, s := range []sliding{{1, 1, 1, 0}, {3, 1, 1, 1}, {3, 2, 1, 1}, {2, 1, 2, 0}, {3, 2, 1, 0}, {2, 2, 1, 0},
+		{5, 1, 1, 2}, {3, 1, 2, 2}} {
 		const n, rows, columns, channels, features = 2, 7, 9, 3, 2
 		x, w := randomImage(r, n, rows, columns, channels), randomImage(r, s.size, s.size, channels, features)
 		g := randomImage(r, n, s.count(rows), s.count(columns), features)
@@ -120,7 +121,8 @@ func TestConvolution(t *testing.T) {
 		in := map[string]*tensor.Tensor{"x": x.tensor(), "w": w.tensor(), "g": g.tensor()}
 		out := runGraph(t, in, func(gr *graph.Graph) []*node {
 			xn, wn, gn := f32(gr, "x", x.dims[:]...), f32(gr, "w", w.dims[:]...), f32(gr, "g", g.dims[:]...)
-			conv := graph.Convolve(xn, wn).Strides(s.stride).PaddingPerDim([][2]int{{s.padding, s.padding}, {s.padding, s.padding}})
+			conv := graph.Convolve(xn, wn).Strides(s.stride).PaddingPerDim([][2]int{{s.padding, s.padding},
+				{s.padding, s.padding}})
 			if s.dilation > 1 {
 				conv = conv.DilationPerAxis(s.dilation, s.dilation)
 			}
@@ -187,7 +189,8 @@ func TestPooling(t *testing.T) {
 // TestNeighbours sums the rows of the sources of edges into the rows of their targets, and back: messages in a graph.
 func TestNeighbours(t *testing.T) {
 	from, to := tensor.FromI32([]int32{0, 1, 2, 2, 0}, 5, 1), tensor.FromI32([]int32{1, 0, 1, 1, 3}, 5, 1)
-	in := map[string]*tensor.Tensor{"x": tensor.FromF32([]float32{1, 2, 10, 20, 100, 200, 1000, 2000}, 4, 2), "from": from, "to": to,
+	in := map[string]*tensor.Tensor{"x": tensor.FromF32([]float32{1, 2, 10, 20, 100, 200, 1000, 2000}, 4, 2),
+		"from": from, "to": to,
 		"g": tensor.FromF32([]float32{1, 1, 2, 3, 5, 5, 7, 7}, 4, 2)}
 	out := runGraph(t, in, func(g *graph.Graph) []*node {
 		x := f32(g, "x", 4, 2)

@@ -13,8 +13,8 @@ const Align = 64
 // CanonicalNaN is the one NaN that hashed values contain. Which NaN an operation yields differs between processors.
 const CanonicalNaN = 0x7fc00000
 
-// Element is a Go type that holds one element of a tensor. Bool tensors are read as uint8, halves as the uint16 of their
-// bits.
+// Element is a Go type that holds one element of a tensor. Bool tensors are read as uint8, halves as the uint16 of
+// their bits.
 type Element interface {
 	float32 | int8 | int32 | int64 | uint8 | uint16 | uint32
 }
@@ -35,8 +35,8 @@ func Alloc(n int) []byte {
 	return raw[skip : int(skip)+n : int(skip)+n]
 }
 
-// Wrap returns a tensor over memory that somebody else owns. mem must hold exactly the bytes of the shape, at an address
-// that is a multiple of 8.
+// Wrap returns a tensor over memory that somebody else owns. mem must hold exactly the bytes of the shape, at an
+// address that is a multiple of 8.
 func Wrap(s Shape, mem []byte) *Tensor {
 	if len(mem) != s.Bytes() {
 		panic(fmt.Sprintf("tensor: %d bytes wrapped as %s, which has %d", len(mem), s, s.Bytes()))

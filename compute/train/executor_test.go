@@ -51,8 +51,8 @@ func (k *kernels) State(into []*tensor.Tensor) error {
 	return nil
 }
 
-// An executor gets the batches, the schedule and the state of the unit: one with the arithmetic of the kernels comes to all
-// that they come to, and the checkpoint stays as it is.
+// An executor gets the batches, the schedule and the state of the unit: one with the arithmetic of the kernels comes to
+// all that they come to, and the checkpoint stays as it is.
 func TestRunOnAnExecutor(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	root := base.Root()
@@ -66,7 +66,8 @@ func TestRunOnAnExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) || got.Norms != nil ||
-		!slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) || !slices.Equal(train.Roots(got.End), train.Roots(want.End)) {
+		!slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) ||
+		!slices.Equal(train.Roots(got.End), train.Roots(want.End)) {
 		t.Error("the same arithmetic came to another result")
 	}
 	if x.taken != int(task.Spec.Steps) || base.Root() != root {
@@ -83,7 +84,8 @@ func TestRunOnAnExecutorThatFails(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	x := &kernels{task: task}
-	if _, err := task.RunOn(x, base, 1, func(uint32, float32) error { return enough }); !errors.Is(err, enough) || x.taken != 1 {
+	if _, err := task.RunOn(x, base, 1, func(uint32, float32) error { return enough }); !errors.Is(err, enough) ||
+		x.taken != 1 {
 		t.Errorf("%v after %d steps", err, x.taken)
 	}
 	base.Params[0].F32()[0] = float32(math.Inf(1))

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Log is what a worker tells people about a unit: the training loss and the norm of the gradient of every inner step. Nothing
-// is decided by it, and nobody checks it.
+// Log is what a worker tells people about a unit: the training loss and the norm of the gradient of every inner step.
+// Nothing is decided by it, and nobody checks it.
 type Log struct {
 	Round  uint32 `cbor:"1,keyasint"`
 	Unit   uint32 `cbor:"2,keyasint"`
@@ -29,15 +29,18 @@ func littleEndian(list []float32) (b []byte) {
 	return b
 }
 
-// DecodeLog returns the losses and the norms of the gradients of a log of so many inner steps. All losses are numbers. norms is
-// nil if the log has none; what is in it may be anything, as a gradient may that overflows where its loss does not.
+// DecodeLog returns the losses and the norms of the gradients of a log of so many inner steps. All losses are numbers.
+// norms is nil if the log has none; what is in it may be anything, as a gradient may that overflows where its loss does
+// not.
 func DecodeLog(b []byte, round, unit, steps uint32) (losses, norms []float32, err error) {
 	var l Log
 	if err := canon.Unmarshal(b, &l); err != nil {
 		return nil, nil, fmt.Errorf("train: log: %w", err)
 	}
-	if l.Round != round || l.Unit != unit || len(l.Losses) != 4*int(steps) || len(l.Norms) != 0 && len(l.Norms) != len(l.Losses) {
-		return nil, nil, fmt.Errorf("train: log of %d losses and %d norms of unit %d of round %d, want %d of %d of %d", len(l.Losses)/4, len(l.Norms)/4, l.Unit, l.Round, steps, unit, round)
+	if l.Round != round || l.Unit != unit || len(l.Losses) != 4*int(steps) || len(l.Norms) != 0 &&
+		len(l.Norms) != len(l.Losses) {
+		return nil, nil, fmt.Errorf("train: log of %d losses and %d norms of unit %d of round %d, want %d of %d of %d",
+			len(l.Losses)/4, len(l.Norms)/4, l.Unit, l.Round, steps, unit, round)
 	}
 	losses, norms = floats(l.Losses), floats(l.Norms)
 	for i, x := range losses {

@@ -37,7 +37,8 @@ func (t *Task) Meter() (*Meter, error) {
 func (m *Meter) Loss(params []*tensor.Tensor, tokens []int32) (float32, error) {
 	names := Params(m.task.Step)
 	if len(params) != len(names) || len(tokens) != len(m.tokens.I32()) {
-		return 0, fmt.Errorf("train: the loss of %d parameters on %d tokens, want %d and %d", len(params), len(tokens), len(names), len(m.tokens.I32()))
+		return 0, fmt.Errorf("train: the loss of %d parameters on %d tokens, want %d and %d", len(params), len(tokens),
+			len(names), len(m.tokens.I32()))
 	}
 	for i, n := range names {
 		m.in[Param+n] = params[i]

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-// Two units, of which the second begins with the parameters and the moments that the first ends with, are one unit of all their
-// steps, to the bit.
+// Two units, of which the second begins with the parameters and the moments that the first ends with, are one unit of
+// all their steps, to the bit.
 func TestMomentsThatLast(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	whole, spec := *task, *task.Spec
@@ -71,7 +71,8 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	task, _ := newTask(t, tiny, 1)
-	for _, x := range []train.Exchange{{Moments: true}, {Moments: true, Carry: 2, Gradients: true}, {Carry: 2}, {Moments: true, Carry: 257}} {
+	for _, x := range []train.Exchange{{Moments: true}, {Moments: true, Carry: 2, Gradients: true}, {Carry: 2},
+		{Moments: true, Carry: 257}} {
 		spec := *task.Spec
 		if spec.Exchange = x; !errors.Is(spec.Check(), train.ErrSpec) {
 			t.Errorf("%+v is taken", x)

@@ -26,22 +26,26 @@ type Session struct {
 	round, unit uint32
 	step        uint32 // inner steps done
 	names       []string
-	base, from  []*tensor.Tensor          // parameters that a replica is made from
-	in, out     map[string]*tensor.Tensor // state before and after the current step, the same tensors where the program lets them
-	tokens      *tensor.Tensor
-	on          Executor // nil: the kernels
+	base, from  []*tensor.Tensor // parameters that a replica is made from
+	// state before and after the current step, the same tensors where the program lets them
+	in, out map[string]*tensor.Tensor
+	tokens  *tensor.Tensor
+	on      Executor // nil: the kernels
 }
 
-// Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing: where units
-// are replicas they begin from the checkpoint less that.
+// Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing:
+// where units are replicas they begin from the checkpoint less that.
 func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
 	left, moments := Split(t.Spec.Exchange, from)
 	from = t.Spec.Exchange.Below(base, unit, left)
-	if from != nil && !alike(base.Params, from) || moments != nil && !alike(slices.Concat(base.Params, base.Params), moments) {
-		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters", unit, base.Round)
+	if from != nil && !alike(base.Params, from) || moments != nil &&
+		!alike(slices.Concat(base.Params, base.Params), moments) {
+		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters",
+			unit, base.Round)
 	}
 	if unit >= t.Spec.Units || base.Round >= t.Spec.Rounds {
-		return nil, fmt.Errorf("train: no unit %d in round %d of a job of %d rounds of %d units", unit, base.Round, t.Spec.Rounds, t.Spec.Units)
+		return nil, fmt.Errorf("train: no unit %d in round %d of a job of %d rounds of %d units", unit, base.Round,
+			t.Spec.Rounds, t.Spec.Units)
 	}
 	s := &Session{
 		task: t, round: base.Round, unit: unit, names: base.Names, base: base.Params, from: from,
@@ -127,7 +131,8 @@ func (s *Session) Advance() (loss float32, err error) {
 // skip makes a session that begins at a root stand where it stood after some progress.
 func (s *Session) skip(p *Progress, start canon.Digest) error {
 	state, spec := s.Tensors(), s.task.Spec
-	whole := p.Step < spec.StepsOf(s.unit) && len(p.Losses) == int(p.Step) && len(p.Norms) == int(p.Step) && len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
+	whole := p.Step < spec.StepsOf(s.unit) && len(p.Losses) == int(p.Step) && len(p.Norms) == int(p.Step) &&
+		len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
 	if !whole || p.Segments[0] != start {
 		return s.failed("resuming", ErrProgress)
 	}
@@ -154,8 +159,8 @@ func (s *Session) Tensors() []*tensor.Tensor {
 	return out
 }
 
-// Named are the tensors whose roots make the root of the current inner state: those of the state itself, or, before the first
-// step of a replica, what that is made from.
+// Named are the tensors whose roots make the root of the current inner state: those of the state itself, or, before the
+// first step of a replica, what that is made from.
 func (s *Session) Named() []*tensor.Tensor {
 	state := s.Tensors()
 	if s.step > 0 || s.from == nil {
@@ -192,8 +197,8 @@ func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, 
 	return canon.NewTree(leaves), nil
 }
 
-// DivergedError says that training came to a weight that is infinite or not a number: nothing can be learned from there, and
-// no update can be made of it.
+// DivergedError says that training came to a weight that is infinite or not a number: nothing can be learned from
+// there, and no update can be made of it.
 type DivergedError struct {
 	Round uint32 // from 0
 	What  string // is not finite, and its value
@@ -206,22 +211,28 @@ func (e *DivergedError) Error() string {
 
 // Result is a finished work unit, or one that was executed to the end of a segment.
 type Result struct {
-	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
-	Delta    []*tensor.Tensor // of a finished unit: base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1); of a parameter of Spec.UnderWay what it began with minus end
-	Losses   []float32        // of every inner step
-	Norms    []float32        // of the gradient of every inner step, Euclidean, before it is clipped; nil: of an Executor, which does not tell
+	Segments []canon.Digest // inner state roots at the start, at every segment boundary and at the end
+	// of a finished unit: base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023,
+	// algorithm 1); of a parameter of Spec.UnderWay what it began with minus end
+	Delta  []*tensor.Tensor
+	Losses []float32 // of every inner step
+	// of the gradient of every inner step, Euclidean, before it is clipped; nil: of an Executor, which does not tell
+	Norms    []float32
 	End      []*tensor.Tensor // the state reached, in the order in which StateRoot takes it
 	Diverged *DivergedError   // the update is not finite; nil: it is
 }
 
-// Run executes a whole unit, to which from was handed on, as Begin takes it. After every step it calls observe, if given; an error from there ends the unit. One whose numbers
-// are not finite is executed to its end like any other: every bit of it is specified, with one NaN for all.
-func (t *Task) Run(base *Checkpoint, unit uint32, from []*tensor.Tensor, observe func(step uint32, loss float32) error) (*Result, error) {
+// Run executes a whole unit, to which from was handed on, as Begin takes it. After every step it calls observe, if
+// given; an error from there ends the unit. One whose numbers are not finite is executed to its end like any other:
+// every bit of it is specified, with one NaN for all.
+func (t *Task) Run(base *Checkpoint, unit uint32, from []*tensor.Tensor,
+	observe func(step uint32, loss float32) error) (*Result, error) {
 	return t.Resume(base, unit, from, nil, each(observe))
 }
 
 // RunTo executes a unit from its start to the end of a segment, counted from 1. It makes no update of it.
-func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, observe func(step uint32, loss float32) error) (*Result, error) {
+func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor,
+	observe func(step uint32, loss float32) error) (*Result, error) {
 	return t.execute(base, unit, segment, from, nil, each(observe))
 }
 
@@ -248,7 +259,8 @@ var ErrProgress = errors.New("not the progress of this unit")
 
 // Resume is Run from the progress that was made before, which the caller vouches for; nil: from the start. observe gets
 // the progress after every step.
-func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *Progress, observe func(Progress) error) (*Result, error) {
+func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *Progress,
+	observe func(Progress) error) (*Result, error) {
 	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, p, observe)
 	if err != nil {
 		return nil, err
@@ -263,7 +275,8 @@ func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32
 	for i, n := range base.Names {
 		delta := Difference(origin[i], r.End[i])
 		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
-			r.Diverged = &DivergedError{base.Round, fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
+			r.Diverged = &DivergedError{base.Round,
+				fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
 		}
 		r.Delta = append(r.Delta, delta)
 	}
@@ -273,7 +286,8 @@ func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32
 }
 
 // execute executes a unit to the end of a segment.
-func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, p *Progress, observe func(Progress) error) (*Result, error) {
+func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, p *Progress,
+	observe func(Progress) error) (*Result, error) {
 	s, err := t.Begin(base, unit, from)
 	if err != nil {
 		return nil, err

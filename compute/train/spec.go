@@ -1,9 +1,10 @@
 // Package train is the inner loop: from a checkpoint and a work unit to an end state and what a worker commits to.
 //
-// A work unit is a pure function of (specification, checkpoint, round, unit, what was handed on to it). In most jobs nothing is: the
-// moments of the inner optimizer start from zero in every unit, no worker carries anything from round to round, and one unit can be
-// re-executed from its checkpoint alone. Whoever does a unit gets the same bits, and workers come and go. The package does not know who works,
-// who is paid, or how updates travel; combining them is exchange/.
+// A work unit is a pure function of (specification, checkpoint, round, unit, what was handed on to it). In most jobs
+// nothing is: the moments of the inner optimizer start from zero in every unit, no worker carries anything from round
+// to round, and one unit can be re-executed from its checkpoint alone. Whoever does a unit gets the same bits, and
+// workers come and go. The package does not know who works, who is paid, or how updates travel; combining them is
+// exchange/.
 package train
 
 import (
@@ -40,33 +41,38 @@ type Spec struct {
 	Genesis  canon.Digest `cbor:"17,keyasint"` // state root of the checkpoint that round 0 starts from
 	Frozen   canon.Digest `cbor:"18,keyasint"` // FrozenRoot of the tensors that are read and not trained; zero for none
 
-	// Sizes are in how many segments every unit of a round ends, where they differ: made for machines of different speeds. The
-	// largest has all segments, and all segments have the same number of steps. nil: every unit is whole.
+	// Sizes are in how many segments every unit of a round ends, where they differ: made for machines of different
+	// speeds. The largest has all segments, and all segments have the same number of steps. nil: every unit is whole.
 	Sizes []uint32 `cbor:"19,keyasint,omitempty"`
 }
 
 // Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.
 type Exchange struct {
-	Codec    string  `cbor:"1,keyasint"` // a name of exchange/codec
-	Rule     string  `cbor:"2,keyasint"` // a name of exchange/aggregate
-	Trim     float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
-	Outer    string  `cbor:"4,keyasint"` // a name of exchange/outer
-	Rate     float64 `cbor:"5,keyasint"`
-	Momentum float64 `cbor:"6,keyasint"`            // of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
-	Decay    float64 `cbor:"7,keyasint"`            // of the second moment
-	Tau      float64 `cbor:"8,keyasint"`            // what is added to its root
-	Feedback float64 `cbor:"9,keyasint,omitempty"`  // decay of what was left out of the update of a unit, which is added to its next; 0: it is lost
-	Carry    uint32  `cbor:"10,keyasint,omitempty"` // rounds in a row through which that is handed on, beginning with nothing; 0 without feedback
+	Codec string  `cbor:"1,keyasint"` // a name of exchange/codec
+	Rule  string  `cbor:"2,keyasint"` // a name of exchange/aggregate
+	Trim  float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
+	Outer string  `cbor:"4,keyasint"` // a name of exchange/outer
+	Rate  float64 `cbor:"5,keyasint"`
+	// of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
+	Momentum float64 `cbor:"6,keyasint"`
+	Decay    float64 `cbor:"7,keyasint"` // of the second moment
+	Tau      float64 `cbor:"8,keyasint"` // what is added to its root
+	// decay of what was left out of the update of a unit, which is added to its next; 0: it is lost
+	Feedback float64 `cbor:"9,keyasint,omitempty"`
+	// rounds in a row through which that is handed on, beginning with nothing; 0 without feedback
+	Carry uint32 `cbor:"10,keyasint,omitempty"`
 
 	// Of an outer optimizer that takes the steps of Spec.Rate itself: a round is one of them, and its units are gradients.
 	Gradients bool    `cbor:"11,keyasint,omitempty"`
 	Shrink    float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
 	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
 
-	// Of a job whose units train replicas of their own: a unit begins from the checkpoint less what was handed on to it, and hands
-	// on what its update left out. At most one of them is given, and the last round of a group exchanges everything.
-	Pick      uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
-	Fragments uint32 `cbor:"15,keyasint,omitempty"` // the other rounds exchange one of so many fragments of the layers, in turn
+	// Of a job whose units train replicas of their own: a unit begins from the checkpoint less what was handed on to
+	// it, and hands on what its update left out. At most one of them is given, and the last round of a group exchanges
+	// everything.
+	Pick uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
+	// the other rounds exchange one of so many fragments of the layers, in turn
+	Fragments uint32 `cbor:"15,keyasint,omitempty"`
 
 	// Of a job of so many replicas, one a unit, that average in pairs. They are in the checkpoint.
 	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
@@ -75,28 +81,30 @@ type Exchange struct {
 	// The moments of the inner optimizer are handed on, and so is the count of steps that corrects their bias.
 	Moments bool `cbor:"19,keyasint,omitempty"`
 
-	// What the elements of a parameter are transformed to before they are compressed: a name of exchange/codec. Error feedback and the
-	// rule are about that; what the rule makes is transformed back. Not of replicas.
+	// What the elements of a parameter are transformed to before they are compressed: a name of exchange/codec. Error
+	// feedback and the rule are about that; what the rule makes is transformed back. Not of replicas.
 	Transform string `cbor:"20,keyasint,omitempty"`
 
-	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in the next,
-	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. Of fragments that is
-	// one that was sent, see UnderWay; with Pick there is none. 0: rounds do not overlap.
+	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in
+	// the next, above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share
+	// of it on. Of fragments that is one that was sent, see UnderWay; with Pick there is none. 0: rounds do not
+	// overlap.
 	Overlap float64 `cbor:"18,keyasint,omitempty"`
 }
 
 // Replicas reports whether units go on from where they came to, and not from the parameters of the checkpoint alone.
 func (x Exchange) Replicas() bool { return x.drifts() || x.Pairs > 0 }
 
-// GoesOn reports whether the state that a unit begins with depends on what was handed on to it. What error feedback left out is
-// added to its update, and to none of its states.
+// GoesOn reports whether the state that a unit begins with depends on what was handed on to it. What error feedback
+// left out is added to its update, and to none of its states.
 func (x Exchange) GoesOn() bool { return x.drifts() || x.Moments }
 
-// Leaves reports whether units hand on something for every parameter beside moments: what their update left out, or where they are
-// beside the checkpoint.
+// Leaves reports whether units hand on something for every parameter beside moments: what their update left out, or
+// where they are beside the checkpoint.
 func (x Exchange) Leaves() bool { return x.Feedback > 0 || x.drifts() }
 
-// HandsOn is how many lists of tensors, shaped like the parameters, a unit hands on: first what Leaves says, then the two moments.
+// HandsOn is how many lists of tensors, shaped like the parameters, a unit hands on: first what Leaves says, then the
+// two moments.
 func (x Exchange) HandsOn() (lists int) {
 	if x.Leaves() {
 		lists++
@@ -107,8 +115,8 @@ func (x Exchange) HandsOn() (lists int) {
 	return lists
 }
 
-// Split takes what was handed on to a unit of so many parameters apart: what was left out, and the first and the second moments; nil for
-// what there is none of.
+// Split takes what was handed on to a unit of so many parameters apart: what was left out, and the first and the second
+// moments; nil for what there is none of.
 func Split[T any](x Exchange, from []T) (left, moments []T) {
 	n := len(from) / max(1, x.HandsOn())
 	switch {
@@ -123,12 +131,12 @@ func Split[T any](x Exchange, from []T) (left, moments []T) {
 // drifts reports whether they begin from what was handed on to them.
 func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 || x.Overlap > 0 }
 
-// PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the replica is below
-// the parameter, and its momentum.
+// PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the
+// replica is below the parameter, and its momentum.
 const PairState = 2
 
-// GradientScale is what a unit of a job of gradients multiplies its gradient with: it hands in base minus end, which loses what is
-// below the last bit of a weight.
+// GradientScale is what a unit of a job of gradients multiplies its gradient with: it hands in base minus end, which
+// loses what is below the last bit of a weight.
 const GradientScale = 1024
 
 // Rate is the learning rate schedule over the inner steps of the whole job.
@@ -186,7 +194,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("%w: version %d is not known; this program knows 1", ErrSpec, s.Version)
 	}
 	if s.Numerics != kernel.Version {
-		return fmt.Errorf("%w: made for numerics version %d; this program computes version %d", ErrSpec, s.Numerics, kernel.Version)
+		return fmt.Errorf("%w: made for numerics version %d; this program computes version %d", ErrSpec, s.Numerics,
+			kernel.Version)
 	}
 	if k := s.Rate.Kind; k != Cosine && k != Constant {
 		return fmt.Errorf("%w: schedule %q is not known", ErrSpec, k)
@@ -199,7 +208,8 @@ func (s *Spec) Check() error {
 		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
-		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(), s.checkSizes(),
+		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1),
+		unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(), s.checkSizes(),
 		unit("outer weight decay", s.Exchange.Shrink, 0, 1), unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
 }
@@ -207,32 +217,38 @@ func (s *Spec) Check() error {
 // checkGradients refuses a job of gradients whose units are more than that.
 func (s *Spec) checkGradients() error {
 	if x := s.Exchange; x.Gradients && (s.Steps != 1 || s.Beta1 != 0 || s.Beta2 != 0) {
-		return fmt.Errorf("%w: a round of %d steps with betas %v and %v, where units are gradients: it has one, and no moments", ErrSpec, s.Steps, s.Beta1, s.Beta2)
+		return fmt.Errorf("%w: a round of %d steps with betas %v and %v, where units are gradients: it has one, and no "+
+			"moments", ErrSpec, s.Steps, s.Beta1, s.Beta2)
 	}
 	return nil
 }
 
-// checkSizes refuses units of different sizes that are not counted in equal segments, or whose steps are not what is exchanged.
+// checkSizes refuses units of different sizes that are not counted in equal segments, or whose steps are not what is
+// exchanged.
 func (s *Spec) checkSizes() error {
 	switch x := s.Exchange; {
 	case s.Sizes == nil:
 		return nil
-	case len(s.Sizes) == 0 || len(s.Sizes) != int(s.Units) || slices.Max(s.Sizes) != s.Segments() || slices.Min(s.Sizes) < 1:
-		return fmt.Errorf("%w: sizes %v of %d units, wanted one for each, from 1 to all %d segments of the largest", ErrSpec, s.Sizes, s.Units, s.Segments())
+	case len(s.Sizes) == 0 || len(s.Sizes) != int(s.Units) || slices.Max(s.Sizes) != s.Segments() ||
+		slices.Min(s.Sizes) < 1:
+		return fmt.Errorf("%w: sizes %v of %d units, wanted one for each, from 1 to all %d segments of the largest", ErrSpec,
+			s.Sizes, s.Units, s.Segments())
 	case s.Steps%max(1, s.Segment) != 0:
-		return fmt.Errorf("%w: %d steps in segments of %d, where units have different sizes: wanted equal segments", ErrSpec, s.Steps, s.Segment)
+		return fmt.Errorf("%w: %d steps in segments of %d, where units have different sizes: wanted equal segments", ErrSpec,
+			s.Steps, s.Segment)
 	case x.Gradients || x.Pairs > 0:
-		return fmt.Errorf("%w: units of different sizes that are gradients, or replicas in pairs: of both each counts the same", ErrSpec)
+		return fmt.Errorf("%w: units of different sizes that are gradients, or replicas in pairs: of both each counts the "+
+			"same", ErrSpec)
 	}
 	return nil
 }
 
-// maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units, of checkpoints that
-// members keep until then.
+// maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units, of
+// checkpoints that members keep until then.
 const maxCarry = 256
 
-// maxMomentSteps is through how many steps moments may last. The correction of their bias multiplies as often, in every question of a
-// dispute about it.
+// maxMomentSteps is through how many steps moments may last. The correction of their bias multiplies as often, in every
+// question of a dispute about it.
 const maxMomentSteps = 1 << 20
 
 // Limits of what a round of replicas leaves out.
@@ -245,19 +261,24 @@ const (
 func (s *Spec) checkCarry() error {
 	x := s.Exchange
 	if (x.Carry > 1) != (x.HandsOn() > 0) || x.Carry == 1 || x.Carry > maxCarry {
-		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 "+
+			"to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
 	}
 	if uint64(x.Carry)*uint64(s.Steps) > maxMomentSteps && x.Moments {
-		return fmt.Errorf("%w: moments that last through %d rounds of %d steps, at most %d steps in all", ErrSpec, x.Carry, s.Steps, maxMomentSteps)
+		return fmt.Errorf("%w: moments that last through %d rounds of %d steps, at most %d steps in all", ErrSpec, x.Carry,
+			s.Steps, maxMomentSteps)
 	}
 	if x.Moments && x.Gradients {
 		return fmt.Errorf("%w: moments that last of units that are gradients, which have none", ErrSpec)
 	}
-	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 && x.Topology != "" {
-		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
+	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 &&
+		x.Topology != "" {
+		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and "+
+			"are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
 	}
 	if x.Transform != "" && x.Replicas() {
-		return fmt.Errorf("%w: replicas whose updates are transformed by %q: where they go on from is no frequencies", ErrSpec, x.Transform)
+		return fmt.Errorf("%w: replicas whose updates are transformed by %q: where they go on from is no frequencies",
+			ErrSpec, x.Transform)
 	}
 	if !x.drifts() {
 		return nil
@@ -269,7 +290,8 @@ func (s *Spec) checkCarry() error {
 		}
 	}
 	if given > 1 || x.Pick == 1 || x.Pick > maxPick || x.Fragments == 1 || x.Fragments > maxFragments {
-		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: wanted elements, 2 to %d, or fragments, 2 to %d, that may overlap, and neither feedback nor gradients",
+		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: "+
+			"wanted elements, 2 to %d, or fragments, 2 to %d, that may overlap, and neither feedback nor gradients",
 			ErrSpec, x.Pick, x.Fragments, x.Overlap, maxPick, maxFragments)
 	}
 	return nil
@@ -280,8 +302,9 @@ func (s *Spec) Carries(round uint32) bool {
 	return s.Exchange.Carry > 0 && (round+1)%s.Exchange.Carry != 0 && round+1 < s.Rounds
 }
 
-// Applied are the rounds whose updates make the checkpoint after a round: that round. Where rounds overlap, the updates of a round
-// travel while the next one is trained, and are in the checkpoint after that one; the last round of a group waits for its own, too.
+// Applied are the rounds whose updates make the checkpoint after a round: that round. Where rounds overlap, the updates
+// of a round travel while the next one is trained, and are in the checkpoint after that one; the last round of a group
+// waits for its own, too.
 func (s *Spec) Applied(round uint32) (rounds []uint32) {
 	if s.Exchange.Overlap == 0 {
 		return []uint32{round}
@@ -320,7 +343,8 @@ func (s *Spec) StepsOf(unit uint32) uint32 { return min(s.SegmentsOf(unit)*s.Seg
 // StepsTo is the number of inner steps from the start of a unit to the end of its segment k, counted from 1.
 func (s *Spec) StepsTo(unit, k uint32) uint32 { return min(k*s.Segment, s.StepsOf(unit)) }
 
-// StepsBefore is the number of inner steps of all units of a round that come before a unit: of all, before number Units.
+// StepsBefore is the number of inner steps of all units of a round that come before a unit: of all, before number
+// Units.
 func (s *Spec) StepsBefore(unit uint32) (steps uint64) {
 	for u := range unit {
 		steps += uint64(s.StepsOf(u))
@@ -328,7 +352,8 @@ func (s *Spec) StepsBefore(unit uint32) (steps uint64) {
 	return steps
 }
 
-// Weight is what the update of a unit counts in the mean of a round: its share of the tokens that they are computed from.
+// Weight is what the update of a unit counts in the mean of a round: its share of the tokens that they are computed
+// from.
 func (s *Spec) Weight(unit uint32) float64 {
 	if s.Sizes == nil {
 		return 1
@@ -336,18 +361,21 @@ func (s *Spec) Weight(unit uint32) float64 {
 	return float64(s.SegmentsOf(unit))
 }
 
-// Address is where the batch of an inner step (from 0) of a unit lies in the corpus. Where units have different sizes, those of a
-// round lie one after the other, so that none of it is left out.
+// Address is where the batch of an inner step (from 0) of a unit lies in the corpus. Where units have different sizes,
+// those of a round lie one after the other, so that none of it is left out.
 func (s *Spec) Address(round, unit, step uint32) data.Address {
 	if s.Sizes != nil {
 		at, all := s.StepsBefore(unit), s.StepsBefore(s.Units)
-		return data.Address{Seed: s.Seed, Round: round, Step: uint32(at) + step, Units: 1, StepsPerRound: uint32(all), Batch: s.Batch}
+		return data.Address{Seed: s.Seed, Round: round, Step: uint32(at) + step, Units: 1, StepsPerRound: uint32(all),
+			Batch: s.Batch}
 	}
-	return data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps, Batch: s.Batch}
+	return data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps,
+		Batch: s.Batch}
 }
 
-// Scalars are the scalar inputs of an inner step of a unit: the learning rate, and the bias corrections 1/(1-beta^t) of AdamW
-// (Kingma and Ba 2015, section 2), t counted from 1 where the moments begin with zero: in the unit, or in the first of a group.
+// Scalars are the scalar inputs of an inner step of a unit: the learning rate, and the bias corrections 1/(1-beta^t) of
+// AdamW (Kingma and Ba 2015, section 2), t counted from 1 where the moments begin with zero: in the unit, or in the
+// first of a group.
 func (s *Spec) Scalars(round, unit, step uint32) (lr, c1, c2 float32) {
 	lr = GradientScale
 	if !s.Exchange.Gradients {

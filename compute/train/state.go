@@ -17,7 +17,8 @@ const (
 	Second = "v/"
 )
 
-// Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term reads.
+// Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
+// reads.
 const Anchor = "b/"
 
 // Outer is the prefix of the names of the k-th state tensors of the outer optimizer, from 0.
@@ -67,8 +68,8 @@ func (c *Checkpoint) Root() canon.Digest {
 	return CheckpointRoot(c.Round, Roots(c.Tensors()))
 }
 
-// CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then each list of the
-// state of its outer optimizer.
+// CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then each list of
+// the state of its outer optimizer.
 func CheckpointRoot(round uint32, tensors []canon.Digest) canon.Digest {
 	return stateRoot("starling/checkpoint/1", round, canon.NewTree(tensors).Root())
 }
@@ -80,8 +81,9 @@ func StateRoot(step uint32, tensors []canon.Digest) canon.Digest {
 	return StateRootOf(step, canon.NewTree(tensors).Root())
 }
 
-// BeginRoot is the root of the inner state that a unit of a replica begins with, to which something was handed on: it is named
-// by the roots of what it is made from, which are those of StateRoot for the checkpoint, and of what was handed on.
+// BeginRoot is the root of the inner state that a unit of a replica begins with, to which something was handed on: it
+// is named by the roots of what it is made from, which are those of StateRoot for the checkpoint, and of what was
+// handed on.
 func BeginRoot(checkpoint, from []canon.Digest) canon.Digest {
 	return StateRoot(0, slices.Concat(checkpoint, from))
 }
@@ -129,8 +131,8 @@ func StateNames(p *program.Program) (names []string) {
 	return names
 }
 
-// HandedOn returns the names of the tensors that a unit hands on, in order: of what it left out those of the parameters, of moments
-// those in its state.
+// HandedOn returns the names of the tensors that a unit hands on, in order: of what it left out those of the
+// parameters, of moments those in its state.
 func HandedOn(x Exchange, p *program.Program) (names []string) {
 	if x.Leaves() {
 		names = Params(p)
@@ -196,7 +198,8 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
 	}
 	if (len(frozen) == 0) != s.Frozen.IsZero() {
-		return fmt.Errorf("%w: the program reads %d frozen tensors, and their root is %s", ErrSpec, len(frozen), s.Frozen.Short())
+		return fmt.Errorf("%w: the program reads %d frozen tensors, and their root is %s", ErrSpec, len(frozen),
+			s.Frozen.Short())
 	}
 	outputs := map[string]tensor.Shape{}
 	for _, o := range p.Outputs {
@@ -222,8 +225,8 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	return nil
 }
 
-// Below is what a unit begins below the parameters of a checkpoint: what was handed on to it, or the place of its replica in the
-// checkpoint; nil for nothing, as where units are no replicas.
+// Below is what a unit begins below the parameters of a checkpoint: what was handed on to it, or the place of its
+// replica in the checkpoint; nil for nothing, as where units are no replicas.
 func (x Exchange) Below(base *Checkpoint, unit uint32, from []*tensor.Tensor) []*tensor.Tensor {
 	switch at := PairState * int(unit); {
 	case x.Pairs > 0 && at < len(base.Outer):

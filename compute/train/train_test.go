@@ -27,11 +27,13 @@ var tiny = sizes{2, 16, 2, 12, 2}
 // newTask makes a small job on made-up text.
 func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
-	c, err := model.Parse("gpt2", map[string]any{"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads, "n_positions": z.length, "vocab_size": 256})
+	c, err := model.Parse("gpt2", map[string]any{"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads,
+		"n_positions": z.length, "vocab_size": 256})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, z.batch, z.length)
+	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1},
+		z.batch, z.length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 		t.Fatal(err)
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "fox", Seed: 7, Program: step.Digest(), Data: corpus.Manifest(1 << 20).Digest(),
+		Version: 1, Numerics: kernel.Version, Name: "fox", Seed: 7, Program: step.Digest(),
+		Data:   corpus.Manifest(1 << 20).Digest(),
 		Rounds: 2, Steps: 5, Segment: 2, Units: 2, Batch: uint32(z.batch), Length: uint32(z.length),
 		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "int8", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
@@ -77,7 +80,8 @@ func TestUnitIsAPureFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first.Segments, again.Segments) || !slices.Equal(first.Losses, again.Losses) || !slices.Equal(first.Norms, again.Norms) {
+	if !slices.Equal(first.Segments, again.Segments) || !slices.Equal(first.Losses, again.Losses) ||
+		!slices.Equal(first.Norms, again.Norms) {
 		t.Error("the same unit gave other bits")
 	}
 	if first.Segments[0] != other.Segments[0] || first.Segments[1] == other.Segments[1] {
@@ -91,8 +95,8 @@ func TestUnitIsAPureFunction(t *testing.T) {
 	}
 }
 
-// The norm of a step is that of its gradient before it is clipped: the first moment after one step has the gradient that was
-// clipped to one, times what the moment does not keep.
+// The norm of a step is that of its gradient before it is clipped: the first moment after one step has the gradient
+// that was clipped to one, times what the moment does not keep.
 func TestNorms(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	var moment float64
@@ -128,7 +132,8 @@ func TestRunTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := task.Spec.StepsTo(1, k)
-		if !slices.Equal(part.Segments, whole.Segments[:k+1]) || !slices.Equal(part.Losses, whole.Losses[:steps]) || !slices.Equal(part.Norms, whole.Norms[:steps]) || part.Delta != nil {
+		if !slices.Equal(part.Segments, whole.Segments[:k+1]) || !slices.Equal(part.Losses, whole.Losses[:steps]) ||
+			!slices.Equal(part.Norms, whole.Norms[:steps]) || part.Delta != nil {
 			t.Errorf("to segment %d: %d steps, %d roots", k, len(part.Losses), len(part.Segments))
 		}
 		if train.StateRoot(steps, train.Roots(part.End)) != whole.Segments[k] {
@@ -137,8 +142,8 @@ func TestRunTo(t *testing.T) {
 	}
 }
 
-// A unit of fewer segments is the beginning of a whole one, on data of its own: those of a round lie one after the other. It goes on from
-// where it stood like any other.
+// A unit of fewer segments is the beginning of a whole one, on data of its own: those of a round lie one after the
+// other. It goes on from where it stood like any other.
 func TestSizes(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	task.Spec.Segment, task.Spec.Sizes = 1, []uint32{5, 2}
@@ -162,7 +167,8 @@ func TestSizes(t *testing.T) {
 	got, err := task.Resume(base, 1, nil, nil, func(p train.Progress) error {
 		if p.Step == 1 {
 			half = p
-			half.Segments, half.Losses, half.Norms, half.State = slices.Clone(p.Segments), slices.Clone(p.Losses), slices.Clone(p.Norms), slices.Clone(p.State)
+			half.Segments, half.Losses, half.Norms, half.State = slices.Clone(p.Segments), slices.Clone(p.Losses),
+				slices.Clone(p.Norms), slices.Clone(p.State)
 			for i, x := range p.State {
 				half.State[i] = x.Clone()
 			}
@@ -176,7 +182,8 @@ func TestSizes(t *testing.T) {
 		t.Errorf("to its first segment: %v, %v", part, err)
 	}
 	again, err := task.Resume(base, 1, nil, &half, func(train.Progress) error { return nil })
-	if err != nil || !slices.Equal(again.Segments, got.Segments) || !slices.Equal(train.Roots(again.Delta), train.Roots(got.Delta)) {
+	if err != nil || !slices.Equal(again.Segments, got.Segments) ||
+		!slices.Equal(train.Roots(again.Delta), train.Roots(got.Delta)) {
 		t.Errorf("from its first step on: another result, %v", err)
 	}
 	whole, err := task.Run(base, 0, nil, nil)
@@ -320,8 +327,8 @@ func TestObserverEndsAUnit(t *testing.T) {
 	}
 }
 
-// A unit that goes on from the progress of another process, after any step, ends as one that nothing happened to; progress of
-// another unit, or damaged, is refused.
+// A unit that goes on from the progress of another process, after any step, ends as one that nothing happened to;
+// progress of another unit, or damaged, is refused.
 func TestResume(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	var all []train.Progress
@@ -343,7 +350,8 @@ func TestResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) || !slices.Equal(got.Norms, want.Norms) || !slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) {
+		if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) ||
+			!slices.Equal(got.Norms, want.Norms) || !slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) {
 			t.Errorf("from step %d on: another result", p.Step)
 		}
 	}
@@ -368,12 +376,13 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A unit whose numbers end is executed to its end, and says where: at a loss that is none, or at an update that is not finite
-// though the losses were.
+// A unit whose numbers end is executed to its end, and says where: at a loss that is none, or at an update that is not
+// finite though the losses were.
 func TestDivergence(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	base.Params[0].F32()[0] = float32(math.Inf(1))
-	for what, steps := range map[string]uint32{"the loss of step 1 of unit 1": 5, `the update of unit 1 to element 0 of "`: 0} {
+	for what, steps := range map[string]uint32{"the loss of step 1 of unit 1": 5,
+		`the update of unit 1 to element 0 of "`: 0} {
 		task.Spec.Steps = steps // of none, the update is infinity minus infinity
 		r, err := task.Run(base, 1, nil, nil)
 		if err != nil {
@@ -444,7 +453,8 @@ func TestLog(t *testing.T) {
 	if l, n, err := train.DecodeLog(b, 3, 1, 3); err != nil || !slices.Equal(l, losses) || !slices.Equal(n, norms) {
 		t.Fatalf("%v, %v, %v", l, n, err)
 	}
-	if l, n, err := train.DecodeLog(train.EncodeLog(3, 1, losses, nil), 3, 1, 3); err != nil || !slices.Equal(l, losses) || n != nil {
+	if l, n, err := train.DecodeLog(train.EncodeLog(3, 1, losses, nil), 3, 1, 3); err != nil ||
+		!slices.Equal(l, losses) || n != nil {
 		t.Fatalf("without norms: %v, %v, %v", l, n, err)
 	}
 	refused := func(name string, b []byte, unit, steps uint32) {

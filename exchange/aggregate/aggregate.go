@@ -29,7 +29,8 @@ const (
 
 var named = map[string]Rule{
 	Mean: Average{}, Median: CoordinateMedian{}, Krum: Selection{Keep: 1}, MultiKrum: Selection{},
-	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: Clipping{Iterations: 5}, ClippedMean: NormClip{Average{}}, Contributors: ContributorMean{},
+	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: Clipping{Iterations: 5},
+	ClippedMean: NormClip{Average{}}, Contributors: ContributorMean{},
 }
 
 // ErrUpdates is returned for updates that cannot be combined.
@@ -69,8 +70,8 @@ func ByName(name string, trim float64) (Rule, bool) {
 // Known reports whether a rule of this name exists.
 func Known(name string) bool { return name == TrimmedMean || named[name] != nil }
 
-// ByCoordinate reports whether the rule of a name takes every coordinate by itself, so that any part of the result follows
-// from the same part of the updates. The other rules measure whole updates.
+// ByCoordinate reports whether the rule of a name takes every coordinate by itself, so that any part of the result
+// follows from the same part of the updates. The other rules measure whole updates.
 func ByCoordinate(name string) bool {
 	return name == Mean || name == TrimmedMean || name == Median || name == Contributors
 }
@@ -78,7 +79,8 @@ func ByCoordinate(name string) bool {
 // Combine returns the combination of the updates, which may come in any order and stay as they are. All must have the
 // same shapes, and no unit may come twice.
 func Combine(r Rule, updates []Update) ([]*tensor.Tensor, error) {
-	sorted := slices.SortedFunc(slices.Values(updates), func(a, b Update) int { return int(int64(a.Unit) - int64(b.Unit)) })
+	sorted := slices.SortedFunc(slices.Values(updates),
+		func(a, b Update) int { return int(int64(a.Unit) - int64(b.Unit)) })
 	var rows []row
 	for i, u := range sorted {
 		if err := fits(u, sorted[0]); err != nil {
@@ -106,7 +108,8 @@ func fits(u, first Update) error {
 		return fmt.Errorf("%w: unit %d has weight %v", ErrUpdates, u.Unit, u.Weight)
 	}
 	if len(u.Tensors) != len(first.Tensors) {
-		return fmt.Errorf("%w: units %d and %d have %d and %d tensors", ErrUpdates, first.Unit, u.Unit, len(first.Tensors), len(u.Tensors))
+		return fmt.Errorf("%w: units %d and %d have %d and %d tensors", ErrUpdates, first.Unit, u.Unit, len(first.Tensors),
+			len(u.Tensors))
 	}
 	for i, t := range u.Tensors {
 		if s := first.Tensors[i].Shape; !t.Shape.Equal(s) {

@@ -48,9 +48,9 @@ var rules = []struct {
 	Rule
 }{
 	{Mean, Average{}}, {TrimmedMean, Trim{0.3}}, {Median, CoordinateMedian{}}, {"contributors", ContributorMean{}},
-	{Krum, named[Krum]}, {MultiKrum, named[MultiKrum]}, {GeometricMedian, named[GeometricMedian]}, {CenteredClip, named[CenteredClip]},
-	{ClippedMean, named[ClippedMean]}, {"buckets", Buckets{2, 7, named[GeometricMedian]}}, {"per tensor", PerTensor{named[Krum]}},
-	{"sparse", PerTensor{NormClip{ContributorMean{}}}},
+	{Krum, named[Krum]}, {MultiKrum, named[MultiKrum]}, {GeometricMedian, named[GeometricMedian]},
+	{CenteredClip, named[CenteredClip]},
+	{ClippedMean, named[ClippedMean]}, {"sparse", NormClip{ContributorMean{}}},
 }
 
 func TestByHand(t *testing.T) {
@@ -68,7 +68,8 @@ func TestByHand(t *testing.T) {
 		{"never all of them", Trim{0.5}, four, []float32{2.5, -0.5}},
 		{"median of the middle two", CoordinateMedian{}, four, []float32{2.5, -0.5}},
 		{"median", CoordinateMedian{}, five, []float32{2.5, 0}},
-		{"contributors", ContributorMean{}, of([]float32{4, 0, 0}, []float32{2, 0, -3}, []float32{0, 0, 0}), []float32{3, 0, -3}},
+		{"contributors", ContributorMean{}, of([]float32{4, 0, 0}, []float32{2, 0, -3}, []float32{0, 0, 0}),
+			[]float32{3, 0, -3}},
 		// Squared distances to the three nearest: 41 27 21 26 30 22 70. With fourth powers, a known mistake, 9 would win.
 		{"krum", Selection{Hostile: 2, Keep: 1}, numbers(0, 1, 2, 6, 7, 9, 12), []float32{2}},
 		// The mean, not the sum, of the best two.
@@ -78,12 +79,12 @@ func TestByHand(t *testing.T) {
 		{"krum of one", Selection{Keep: 1}, numbers(7), []float32{7}},
 		{"krum of two", Selection{Keep: 1}, numbers(8, 7), []float32{8}},
 		// From the center: (3, 4) shortened to (0.6, 0.8), and (0, 0.5); their mean.
-		{"centered clip", Clipping{Center: of([]float32{0, 0})[0].Tensors, Radius: 1, Iterations: 1}, of([]float32{3, 4}, []float32{0, 0.5}), []float32{0.3, 0.65}},
+		{"centered clip", Clipping{Center: of([]float32{0, 0})[0].Tensors, Radius: 1, Iterations: 1},
+			of([]float32{3, 4}, []float32{0, 0.5}), []float32{0.3, 0.65}},
 		{"within the radius it is the mean", Clipping{Radius: 1000, Iterations: 1}, four, []float32{26.5, -11.5}},
 		// Lengths 5, 1, 2: the median is 2.
-		{"norm clip", NormClip{Average{}}, of([]float32{3, 4}, []float32{0, 1}, []float32{-2, 0}), []float32{(1.2 - 2) / 3, 2.6 / 3}},
-		{"one bucket", Buckets{9, 1, CoordinateMedian{}}, four, []float32{26.5, -11.5}},
-		{"buckets of one", Buckets{1, 1, CoordinateMedian{}}, four, []float32{2.5, -0.5}},
+		{"norm clip", NormClip{Average{}}, of([]float32{3, 4}, []float32{0, 1}, []float32{-2, 0}),
+			[]float32{(1.2 - 2) / 3, 2.6 / 3}},
 	} {
 		got := combine(t, c.rule, c.updates)
 		for i, w := range c.want {
@@ -95,8 +96,8 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// In a triangle with an angle of 120 degrees or more the geometric median is that corner; in an equilateral one it is the
-// center; and of the corners of a convex quadrangle it is where the diagonals cross.
+// In a triangle with an angle of 120 degrees or more the geometric median is that corner; in an equilateral one it is
+// the center; and of the corners of a convex quadrangle it is where the diagonals cross.
 func TestGeometricMedian(t *testing.T) {
 	root3 := float32(math.Sqrt(3))
 	for _, c := range []struct {
@@ -285,18 +286,6 @@ func TestNetworkSorts(t *testing.T) {
 	}
 }
 
-// Rules that look at parameters one by one may choose differently in each.
-func TestPerTensor(t *testing.T) {
-	var u []Update
-	for i, x := range [][2]float32{{0, 9}, {0, 1}, {0, 1}, {5, 1}, {6, 1}} {
-		u = append(u, Update{uint32(i), 1, []*tensor.Tensor{tensor.Scalar(x[0]), tensor.Scalar(x[1])}})
-	}
-	out, err := Combine(PerTensor{Selection{Hostile: 1, Keep: 1}}, u)
-	if err != nil || out[0].F32()[0] != 0 || out[1].F32()[0] != 1 {
-		t.Errorf("%v %v, %v", out[0].F32(), out[1].F32(), err)
-	}
-}
-
 func TestRefused(t *testing.T) {
 	twice := numbers(1, 2)
 	twice[1].Unit = 0
@@ -307,16 +296,18 @@ func TestRefused(t *testing.T) {
 	uneven := numbers(1, 2)
 	uneven[1].Tensors = append(uneven[1].Tensors, tensor.Scalar(1))
 	for name, u := range map[string][]Update{
-		"no updates": nil, "different shapes": of([]float32{1}, []float32{1, 2}), "one unit twice": twice, "a weight that is none": heavy,
-		"nothing of weight": none, "different numbers of tensors": uneven,
+		"no updates": nil, "different shapes": of([]float32{1}, []float32{1, 2}), "one unit twice": twice,
+		"a weight that is none": heavy,
+		"nothing of weight":     none, "different numbers of tensors": uneven,
 	} {
 		if _, err := Combine(Average{}, u); !errors.Is(err, ErrUpdates) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, r := range []Rule{
-		Trim{-0.1}, Trim{math.NaN()}, Trim{0.6}, Selection{Hostile: 1}, Weiszfeld{}, Weiszfeld{Smooth: 1}, Clipping{}, Clipping{Radius: -1, Iterations: 1},
-		Buckets{Rule: Average{}}, PerTensor{Trim{2}}, Clipping{Center: of([]float32{1, 2})[0].Tensors, Iterations: 1},
+		Trim{-0.1}, Trim{math.NaN()}, Trim{0.6}, Selection{Hostile: 1}, Weiszfeld{}, Weiszfeld{Smooth: 1}, Clipping{},
+		Clipping{Radius: -1, Iterations: 1},
+		Clipping{Center: of([]float32{1, 2})[0].Tensors, Iterations: 1},
 		Clipping{Center: []*tensor.Tensor{}, Iterations: 1}, Clipping{Center: numbers(3e38)[0].Tensors, Iterations: 1},
 	} {
 		if out, err := Combine(r, numbers(1, 2, 3, 4)); err == nil {

@@ -9,7 +9,8 @@ import (
 
 // Weiszfeld is the geometric median, the point with the least sum of distances to the updates, by smoothed Weiszfeld
 // iterations (RFA, Pillutla et al. 2022): z becomes the mean of the updates with weights
-// w / max(Smooth, distance to z). It starts from the median of every coordinate, which one huge update cannot drag away.
+// w / max(Smooth, distance to z). It starts from the median of every coordinate, which one huge update cannot drag
+// away.
 type Weiszfeld struct {
 	Smooth     float64 // distances below count as this; in the units of the updates
 	Iterations int
@@ -17,7 +18,8 @@ type Weiszfeld struct {
 
 func (w Weiszfeld) combine(dst parts, rows []row) error {
 	if !(w.Smooth > 0) || w.Iterations < 1 {
-		return fmt.Errorf("aggregate: a geometric median takes a positive smoothing and iterations, got %v and %d", w.Smooth, w.Iterations)
+		return fmt.Errorf("aggregate: a geometric median takes a positive smoothing and iterations, got %v and %d", w.Smooth,
+			w.Iterations)
 	}
 	rows, _, err := measured(rows)
 	if err != nil {

@@ -27,8 +27,8 @@ type matrix []float32
 
 func (m matrix) row(j, n int) []float32 { return m[j*block : j*block+n] }
 
-// sum makes dst the sum of rows lo to hi, in the order of all sums of kernel: copies of a number whose number is a power
-// of two add up to it exactly.
+// sum makes dst the sum of rows lo to hi, in the order of all sums of kernel: copies of a number whose number is a
+// power of two add up to it exactly.
 func (m matrix) sum(dst []float32, lo, hi int) {
 	var p kernel.Path
 	p.SumColumns(dst, m[lo*block:], hi-lo, block)
@@ -62,9 +62,10 @@ func (Average) combine(dst parts, rows []row) error {
 	return nil
 }
 
-// ContributorMean is the mean, by weight, of the elements that are not zero, and zero where all are: what a sparse update
-// leaves out does not count as a vote for zero (the aggregation of SparseLoCo's and DeMo's code; their papers divide by
-// the number of workers). One hostile update alone decides where nobody else contributes: put it behind NormClip.
+// ContributorMean is the mean, by weight, of the elements that are not zero, and zero where all are: what a sparse
+// update leaves out does not count as a vote for zero (the aggregation of SparseLoCo's and DeMo's code; their papers
+// divide by the number of workers). One hostile update alone decides where nobody else contributes: put it behind
+// NormClip.
 type ContributorMean struct{}
 
 func (ContributorMean) combine(dst parts, rows []row) error {
@@ -111,8 +112,8 @@ func (t Trim) combine(dst parts, rows []row) error {
 	return Average{}.combine(dst, rows)
 }
 
-// CoordinateMedian is the median of every coordinate (Yin et al. 2018, definition 1): the mean of the middle two if there
-// is no middle one. All updates count alike.
+// CoordinateMedian is the median of every coordinate (Yin et al. 2018, definition 1): the mean of the middle two if
+// there is no middle one. All updates count alike.
 type CoordinateMedian struct{}
 
 func (CoordinateMedian) combine(dst parts, rows []row) error {

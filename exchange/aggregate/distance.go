@@ -73,8 +73,8 @@ func (p parts) square() float64 {
 	return sum
 }
 
-// measured returns the rows that have a norm, and their squared norms. No honest update has elements near 2^62: one that
-// has does not take part in any rule that measures.
+// measured returns the rows that have a norm, and their squared norms. No honest update has elements near 2^62: one
+// that has does not take part in any rule that measures.
 func measured(rows []row) (kept []row, squares []float64, err error) {
 	for _, r := range rows {
 		if s := r.square(); !math.IsInf(s, 1) {

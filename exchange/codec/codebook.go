@@ -50,17 +50,6 @@ func quantise(codes []byte, x []float32, levels int) []float32 {
 	return q.book(levels)
 }
 
-// statistics returns the mean and the width of one code; the width is 0 when all elements are equal or there is only
-// one.
-func statistics(x []float32, levels int) (mean, scale float64) {
-	q := quantiser{n: len(x), levels: levels}
-	for pass := range squarePass + 1 {
-		q.take(pass, x)
-		q.end(pass)
-	}
-	return q.mean, q.scale
-}
-
 // The passes of a quantiser over its elements.
 const (
 	meanPass   = iota // their sum

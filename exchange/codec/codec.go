@@ -1,6 +1,6 @@
 // Package codec is the compression of updates: a tensor to the bytes that travel, and back, bit for bit the same on
-// every machine. Error feedback keeps what compression left out for the next round. The package does not combine updates
-// (aggregate) and does not move them (network).
+// every machine. Error feedback keeps what compression left out for the next round. The package does not combine
+// updates (aggregate) and does not move them (network).
 //
 // The size of a payload depends on the codec and the shape alone, so a receiver knows it before the first byte arrives,
 // and what decodes is finite. What decodes is not always something that Encode writes: a commitment to the bytes, and a

@@ -36,11 +36,11 @@ var all = []struct {
 	{"topk 8 bits", TopK{Chunk: 4096, K: 256, Bits: 8}}, {"topk float32", TopK{Chunk: 100, K: 7, Bits: 32}},
 	{"topk 1 bit", TopK{Chunk: 1000, K: 10, Bits: 1}}, {"topk chunk 1", TopK{Chunk: 1, K: 3, Bits: 16}},
 	{"dct 1 bit", DCT{Side: 64, K: 8, Bits: 1}}, {"dct 16", DCT{Side: 16, K: 4, Bits: 32}},
-	{"rank 4", LowRank{Rank: 4, Seed: 7, Stream: 1}}, {"rank 1", LowRank{Rank: 1}},
 	{"random", RandomK{Every: 20, Bits: 16, Seed: 1337, Round: 3}}, {"random 1 bit", RandomK{Every: 8, Bits: 1}},
 }
 
-var shapes = [][]int{{1}, {2}, {7}, {255}, {257}, {4096}, {4097}, {9000}, {64, 64}, {100, 26}, {3, 5, 40}, {128, 192}, {}}
+var shapes = [][]int{{1}, {2}, {7}, {255}, {257}, {4096}, {4097}, {9000}, {64, 64}, {100, 26}, {3, 5, 40}, {128, 192},
+	{}}
 
 // What every codec promises: the size, the same bytes again and on any path, an untouched argument, a finite result.
 func TestEveryCodecKeepsItsPromises(t *testing.T) {
@@ -101,11 +101,12 @@ func TestSizes(t *testing.T) {
 		{named[Float16], []int{7}, 14}, {named[BFloat16], []int{3, 3}, 18},
 		{named[E3M0], []int{1024}, 4 * (2 + 128)}, {named[E3M0], []int{259}, 2 + 128 + 2 + 2},
 		{named[Sign], []int{8192}, 2 * (4 + 512)}, {named[Sign], []int{4105}, 4 + 512 + 4 + 2}, {named[Sign], []int{1}, 4},
-		{named[Sparse], []int{4096}, 64 + 16 + 16}, {named[Sparse], []int{40, 4096}, 40*510/8 + 16 + 40*16}, // 205 times smaller without the book
+		// 205 times smaller without the book
+		{named[Sparse], []int{4096}, 64 + 16 + 16}, {named[Sparse], []int{40, 4096}, 40*510/8 + 16 + 40*16},
 		{named[Sparse], []int{4096 + 65}, 66 + 16 + 17}, // 2 of 65 in 13 bits
 		{TopK{Chunk: 4096, K: 256, Bits: 8}, []int{40960}, 1024 + 10*(188+256)},
-		{named[Cosine], []int{128, 64}, 2 * (36 + 64)}, {DCT{64, 8, 1}, []int{64, 64}, 11 + 4 + 1}, {DCT{64, 32, 32}, []int{64}, 4*32 + 8},
-		{LowRank{Rank: 4}, []int{100, 50}, 4 * 4 * 150}, {LowRank{Rank: 4}, []int{50}, 200}, {LowRank{Rank: 99}, []int{9, 9}, 4 * 81},
+		{named[Cosine], []int{128, 64}, 2 * (36 + 64)}, {DCT{64, 8, 1}, []int{64, 64}, 11 + 4 + 1},
+		{DCT{64, 32, 32}, []int{64}, 4*32 + 8},
 		{RandomK{Every: 20, Bits: 16}, []int{1001}, 2 * 51},
 	} {
 		if got := Size(c, tensor.Make(tensor.Float32, c.dims...)); got != c.want {
@@ -155,9 +156,11 @@ func relative(x, y *tensor.Tensor) float64 {
 
 func TestEdges(t *testing.T) {
 	for name, x := range map[string][]float32{
-		"all equal": slices.Repeat([]float32{-2.5}, 400), "zeros": make([]float32, 400), "negative zeros": slices.Repeat([]float32{float32(math.Copysign(0, -1))}, 400),
-		"one element": {3}, "small": {1, 2, 3}, "one outlier": append(make([]float32, 400), 1e30), "subnormal": slices.Repeat([]float32{1e-40, -1e-44}, 300),
-		"largest": slices.Repeat([]float32{math.MaxFloat32, -math.MaxFloat32}, 300),
+		"all equal": slices.Repeat([]float32{-2.5}, 400), "zeros": make([]float32, 400),
+		"negative zeros": slices.Repeat([]float32{float32(math.Copysign(0, -1))}, 400),
+		"one element":    {3}, "small": {1, 2, 3}, "one outlier": append(make([]float32, 400), 1e30),
+		"subnormal": slices.Repeat([]float32{1e-40, -1e-44}, 300),
+		"largest":   slices.Repeat([]float32{math.MaxFloat32, -math.MaxFloat32}, 300),
 	} {
 		for _, c := range all {
 			in := vector(x...)
@@ -209,7 +212,7 @@ func TestUnknownCodecs(t *testing.T) {
 	}
 	for _, c := range []Codec{
 		TopK{}, TopK{Chunk: 4096, K: 64, Bits: 9}, TopK{Chunk: 1<<16 + 1, K: 1, Bits: 1}, TopK{Chunk: 4096, Bits: 2},
-		DCT{}, DCT{Side: 257, K: 1, Bits: 1}, LowRank{}, RandomK{}, RandomK{Every: 2},
+		DCT{}, DCT{Side: 257, K: 1, Bits: 1}, RandomK{}, RandomK{Every: 2},
 	} {
 		_, err := Compress(c, vector(1))
 		_, also := Restore(c, make([]byte, 4), vector(1).Shape)
@@ -255,7 +258,6 @@ func FuzzSign(f *testing.F)     { fuzz(f, named[Sign]) }
 func FuzzTopK(f *testing.F)     { fuzz(f, TopK{Chunk: 100, K: 9, Bits: 3}) }
 func FuzzTopK1(f *testing.F)    { fuzz(f, TopK{Chunk: 100, K: 9, Bits: 1}) }
 func FuzzDCT(f *testing.F)      { fuzz(f, DCT{Side: 11, K: 7, Bits: 16}) }
-func FuzzLowRank(f *testing.F)  { fuzz(f, LowRank{Rank: 2}) }
 func FuzzRandomK(f *testing.F)  { fuzz(f, RandomK{Every: 5, Bits: 8}) }
 
 // What a round of a model of 10 million parameters costs, in time and bytes.

@@ -11,8 +11,8 @@ import (
 
 // DCT keeps the K largest frequencies of every block of a matrix (DeMo, Peng et al. 2024): each block is
 // transformed by the orthonormal discrete cosine transform (DCT-II) along both axes and sent as TopK sends a chunk. The
-// sides of a block are the largest divisors, up to Side, of the dimensions; a vector is a matrix of one row, and all but
-// the last dimension of a larger tensor count as one.
+// sides of a block are the largest divisors, up to Side, of the dimensions; a vector is a matrix of one row, and all
+// but the last dimension of a larger tensor count as one.
 type DCT struct {
 	Side int // 1 to maxSide
 	K    int

@@ -7,14 +7,15 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Excerpt is the leaves of a payload that some elements of its tensor are decoded from, with what shows that they belong to it.
+// Excerpt is the leaves of a payload that some elements of its tensor are decoded from, with what shows that they
+// belong to it.
 type Excerpt struct {
 	Bytes []byte         `cbor:"1,keyasint"` // of the leaves, one after the other
 	Cover []canon.Digest `cbor:"2,keyasint"` // of them in PayloadTree
 }
 
-// ExcerptOf returns the excerpt for elements lo to before hi, as Spans takes them, of a tensor with this payload and its
-// PayloadTree.
+// ExcerptOf returns the excerpt for elements lo to before hi, as Spans takes them, of a tensor with this payload and
+// its PayloadTree.
 func ExcerptOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *canon.Tree) (x Excerpt, err error) {
 	_, at, err := leavesOf(name, s, lo, hi)
 	if err != nil {
@@ -27,8 +28,8 @@ func ExcerptOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *ca
 	return x, err
 }
 
-// RestoreLeaves decodes the elements of a tensor from lo to before hi, and returns the root of the payload that the excerpt
-// belongs to.
+// RestoreLeaves decodes the elements of a tensor from lo to before hi, and returns the root of the payload that the
+// excerpt belongs to.
 func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x Excerpt) (canon.Digest, *tensor.Tensor, error) {
 	fail := func(err error) (canon.Digest, *tensor.Tensor, error) { return canon.Digest{}, nil, err }
 	spans, at, err := leavesOf(name, s, lo, hi)

@@ -39,39 +39,6 @@ func LeftOut(sum, sent []float32) {
 	p.Sub(sum, sum, sent)
 }
 
-// DeepGradient is the memory of Deep Gradient Compression (Lin et al. 2018), made for workers that run SGD
-// with momentum: u = Momentum*u + g, v = v + u, send C(v), and forget u and v where something was sent. The caller has
-// clipped g to its limit over the square root of the number of workers.
-type DeepGradient struct {
-	Codec    Codec // TopK{4096, k, 32} with k of Sparsity
-	Momentum float32
-}
-
-// Sparsity returns how many of 4096 elements to send in an epoch, counted from 0, while training warms up: a quarter,
-// then a quarter of that, down to the 0.1 % of the paper.
-func Sparsity(epoch int) int { return 4096 >> (2 * min(epoch+1, 5)) }
-
-// Encode returns the payload and the next velocity u and sum v; nil stands for zero. Its arguments stay as they are.
-func (d DeepGradient) Encode(u, v, g *tensor.Tensor) (payload []byte, velocity, sum *tensor.Tensor, err error) {
-	if velocity, err = accumulate(u, d.Momentum, g); err != nil {
-		return nil, nil, nil, err
-	}
-	if sum, err = accumulate(v, 1, velocity); err != nil {
-		return nil, nil, nil, err
-	}
-	payload, sent, err := transmit(d.Codec, sum)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	x, y := velocity.F32(), sum.F32()
-	for i, s := range sent {
-		if s != 0 {
-			x[i], y[i] = 0, 0
-		}
-	}
-	return payload, velocity, sum, nil
-}
-
 // accumulate returns scale*memory + x.
 func accumulate(memory *tensor.Tensor, scale float32, x *tensor.Tensor) (*tensor.Tensor, error) {
 	next := x.Clone()

@@ -17,14 +17,14 @@ var ErrState = errors.New("codec: this is no state between two parts of a payloa
 // PartElements is how many elements of a tensor a part of its payload is made from, at most, if it is made in parts.
 const PartElements = 1 << 16
 
-// PayloadTree is the tree over the leaves of a payload, tensor.LeafBytes each, the last maybe shorter. A commitment to an
-// update binds its root.
+// PayloadTree is the tree over the leaves of a payload, tensor.LeafBytes each, the last maybe shorter. A commitment to
+// an update binds its root.
 func PayloadTree(payload []byte) *canon.Tree {
 	return canon.NewTree(canon.Leaves(slices.Collect(slices.Chunk(payload, tensor.LeafBytes))))
 }
 
-// Making is how the payload of a tensor comes out of parts of its elements, one after the other. Between two parts there is
-// a state, which is as fixed as the payload.
+// Making is how the payload of a tensor comes out of parts of its elements, one after the other. Between two parts
+// there is a state, which is as fixed as the payload.
 type Making struct {
 	codec  Codec
 	shape  tensor.Shape
@@ -94,8 +94,8 @@ func (m Making) Leaves(part int) int {
 	return m.codec.size(tensor.Make(tensor.Float32, written*m.each)) / tensor.LeafBytes
 }
 
-// Make makes a part from its elements and the state before it, which is empty before the first, and returns the leaves of
-// the payload that it completes and the state after it. Errors are ErrState, or those of Compress.
+// Make makes a part from its elements and the state before it, which is empty before the first, and returns the leaves
+// of the payload that it completes and the state after it. Errors are ErrState, or those of Compress.
 func (m Making) Make(part int, state []byte, x []float32) (leaves [][]byte, next []byte, err error) {
 	if err := finite(x); err != nil {
 		return nil, nil, err

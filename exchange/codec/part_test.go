@@ -19,7 +19,8 @@ func made(t testing.TB, m Making, x *tensor.Tensor) []byte {
 	for part := range m.Parts() {
 		lo, hi := m.Elements(part)
 		if lo < 0 || hi > x.Shape.Elements() || lo > hi || m.Parts() > 1 && hi-lo > PartElements || m.Leaves(part) != leaves {
-			t.Fatalf("part %d of %d: elements %d to %d, %d leaves before, made %d", part, m.Parts(), lo, hi, m.Leaves(part), leaves)
+			t.Fatalf("part %d of %d: elements %d to %d, %d leaves before, made %d", part, m.Parts(), lo, hi, m.Leaves(part),
+				leaves)
 		}
 		if _, _, err := m.Make(part, append(slices.Clone(state), 0), x.F32()[lo:hi]); !errors.Is(err, ErrState) {
 			t.Fatalf("part %d: a state that is too long: %v", part, err)
@@ -40,12 +41,14 @@ func made(t testing.TB, m Making, x *tensor.Tensor) []byte {
 }
 
 // names are those of codecs with which a job may be made, and of Cosine, which is made in one part.
-var names = []string{Int8, Float32, Float16, BFloat16, E3M0, Sign, Sparse, Cosine, TopKName(82, 8), TopKName(64, 1), TopKName(1, 2), TopKName(41, 16), TopKName(7, 32),
+var names = []string{Int8, Float32, Float16, BFloat16, E3M0, Sign, Sparse, Cosine, TopKName(82, 8), TopKName(64, 1),
+	TopKName(1, 2), TopKName(41, 16), TopKName(7, 32),
 	RandomName(RandomK{Every: 32, Bits: 16, Seed: 5, Stream: 3, Round: 7})}
 
 func TestPartsMakeThePayload(t *testing.T) {
 	for _, name := range names {
-		for _, n := range []int{1, 300, 5000, PartElements, PartElements + 1, 3*PartElements - 1024, 3*PartElements - 1023, 200_001} {
+		for _, n := range []int{1, 300, 5000, PartElements, PartElements + 1, 3*PartElements - 1024, 3*PartElements - 1023,
+			200_001} {
 			x := tensor.New(tensor.Make(tensor.Float32, n))
 			kernel.NormalTo(x.F32(), 3, uint64(n))
 			m, err := MakingOf(name, x.Shape)
@@ -59,7 +62,8 @@ func TestPartsMakeThePayload(t *testing.T) {
 			if got := made(t, m, x); !bytes.Equal(got, want) {
 				t.Errorf("%s of %d elements in %d parts: another payload", name, n, m.Parts())
 			}
-			if name != Cosine && n > PartElements && m.Parts() < n/PartElements || name == Int8 && n > PartElements && m.Parts() < 4*(n/PartElements) {
+			if name != Cosine && n > PartElements && m.Parts() < n/PartElements || name == Int8 && n > PartElements &&
+				m.Parts() < 4*(n/PartElements) {
 				t.Errorf("%s of %d elements is made in %d parts", name, n, m.Parts())
 			}
 		}

@@ -2,12 +2,13 @@ package codec
 
 import "fmt"
 
-// places is how the positions of k of n elements are written, ascending: for each how many before it are not kept, which is 0 to n-k
-// and never less than for the one before, by Elias and Fano (Vigna 2013, Quasi-succinct indices). First come the low bits of every
-// number; then, for every value of the other bits from 0 on, a one for each number that has it, and between two values a zero.
+// places is how the positions of k of n elements are written, ascending: for each how many before it are not kept,
+// which is 0 to n-k and never less than for the one before, by Elias and Fano (Vigna 2013, Quasi-succinct indices).
+// First come the low bits of every number; then, for every value of the other bits from 0 on, a one for each number
+// that has it, and between two values a zero.
 //
-// The size follows from n and k, and a choice is written in one way only. For 64 of 4096 it is 7.97 bits a position, of which 12 are
-// taken by a position itself, and of which no code can do with less than 7.36 for all choices.
+// The size follows from n and k, and a choice is written in one way only. For 64 of 4096 it is 7.97 bits a position, of
+// which 12 are taken by a position itself, and of which no code can do with less than 7.36 for all choices.
 type places struct{ n, k, low int }
 
 // placesOf takes as many low bits as make the size smallest.

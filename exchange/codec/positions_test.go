@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Every choice of k of n elements comes back, and of all bits of that size no others are read: a choice is written in one way only.
+// Every choice of k of n elements comes back, and of all bits of that size no others are read: a choice is written in
+// one way only.
 func TestPlacesOfAllChoices(t *testing.T) {
 	for n := range 9 {
 		for k := range n + 1 {
@@ -34,7 +35,8 @@ func TestPlacesOfAllChoices(t *testing.T) {
 			for word := range 1 << p.bits() {
 				b := make([]byte, bytesOf(3+p.bits(), 1))
 				putBits(b, 3, uint32(word), p.bits())
-				if err := p.get(b, 3, func(int) {}); (err == nil) != written[string(b)] || err != nil && !errors.Is(err, ErrPayload) {
+				if err := p.get(b, 3, func(int) {}); (err == nil) != written[string(b)] || err != nil &&
+					!errors.Is(err, ErrPayload) {
 					t.Fatalf("%d of %d as %b: %v", k, n, word, err)
 				}
 			}
@@ -42,10 +44,12 @@ func TestPlacesOfAllChoices(t *testing.T) {
 	}
 }
 
-// No code for all choices takes fewer bits than the logarithm of their number; this one takes up to 0.7 bits a position more.
+// No code for all choices takes fewer bits than the logarithm of their number; this one takes up to 0.7 bits a position
+// more.
 func TestSizesOfPlaces(t *testing.T) {
 	for _, c := range []struct{ n, k, want int }{
-		{4096, 64, 510}, {4096, 1, 13}, {4096, 4095, 4096}, {4096, 4096, 0}, {4096, 2048, 4096}, {64, 1, 7}, {1, 1, 0}, {0, 0, 0}, {1 << 16, 1 << 15, 1 << 16},
+		{4096, 64, 510}, {4096, 1, 13}, {4096, 4095, 4096}, {4096, 4096, 0}, {4096, 2048, 4096}, {64, 1, 7}, {1, 1, 0},
+		{0, 0, 0}, {1 << 16, 1 << 15, 1 << 16},
 	} {
 		if got := placesOf(c.n, c.k).bits(); got != c.want {
 			t.Errorf("%d of %d: %d bits, want %d", c.k, c.n, got, c.want)

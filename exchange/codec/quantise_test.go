@@ -9,6 +9,17 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
+// statistics returns the mean and the width of one code; the width is 0 when all elements are equal or there is only
+// one.
+func statistics(x []float32, levels int) (mean, scale float64) {
+	q := quantiser{n: len(x), levels: levels}
+	for pass := range squarePass + 1 {
+		q.take(pass, x)
+		q.end(pass)
+	}
+	return q.mean, q.scale
+}
+
 // The vector is the published one of the quantiser (algorithms of the INTELLECT-1 run).
 func TestInt8Vector(t *testing.T) {
 	x := []float32{-1, -.5, 0, .25, .5, 1, 3, -.125}
@@ -54,7 +65,8 @@ func TestErrorsOnNormalData(t *testing.T) {
 
 // A number beyond the largest half becomes that one, not infinity.
 func TestHalvesSaturate(t *testing.T) {
-	for x, want := range map[float32]uint16{65519: 0x7bff, 65520: 0x7bff, 1e38: 0x7bff, -1e38: 0xfbff, 1e-10: 0, 1: 0x3c00} {
+	for x, want := range map[float32]uint16{65519: 0x7bff, 65520: 0x7bff, 1e38: 0x7bff, -1e38: 0xfbff, 1e-10: 0,
+		1: 0x3c00} {
 		if got := toHalf(x); got != want {
 			t.Errorf("%v is %#x, want %#x", x, got, want)
 		}

@@ -10,8 +10,8 @@ import (
 // RandomK keeps one element of every run of Every and decodes the others as zeros. Which one follows from the seed, so
 // no position travels, and all workers of a round keep the same ones: their updates can be added as they are (SPARTA,
 // Baioumy and Cheema 2025). The position in a run moves by one each round: every element has its turn once in Every
-// rounds. Where Every divides PartElements the positions come again after so many elements, so that a part of a tensor is
-// encoded and decoded as one of its own.
+// rounds. Where Every divides PartElements the positions come again after so many elements, so that a part of a tensor
+// is encoded and decoded as one of its own.
 type RandomK struct {
 	Every        int // at least 1: the payload is 1/Every of the elements
 	Bits         int // of a value, as in TopK

@@ -7,8 +7,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Grain is of how many elements a piece of a tensor must be a multiple, counted from its start, for the piece to be decoded
-// without the rest of the payload: all of them if the codec takes them together, or they are few.
+// Grain is of how many elements a piece of a tensor must be a multiple, counted from its start, for the piece to be
+// decoded without the rest of the payload: all of them if the codec takes them together, or they are few.
 func Grain(name string, s tensor.Shape) (int, error) {
 	c, err := byName(name)
 	if err != nil {
@@ -31,11 +31,12 @@ func Grain(name string, s tensor.Shape) (int, error) {
 	return s.Elements(), nil
 }
 
-// tile is how many elements of a tensor are decoded by themselves if every block of the codec is: a multiple of all blocks.
+// tile is how many elements of a tensor are decoded by themselves if every block of the codec is: a multiple of all
+// blocks.
 const tile = 4096
 
-// Tile is Grain, but smaller where blocks are decoded by themselves: of how many elements a piece must be a multiple so that
-// it can be decoded from the leaves of the payload that hold it.
+// Tile is Grain, but smaller where blocks are decoded by themselves: of how many elements a piece must be a multiple so
+// that it can be decoded from the leaves of the payload that hold it.
 func Tile(name string, s tensor.Shape) (int, error) {
 	c, err := byName(name)
 	if err != nil {
@@ -51,8 +52,9 @@ func Tile(name string, s tensor.Shape) (int, error) {
 // Span is some bytes of a payload, from Lo to before Hi.
 type Span struct{ Lo, Hi int }
 
-// Spans returns which bytes of the payload of a tensor its elements from lo to before hi are decoded from. lo is a multiple
-// of the Tile, and hi too or the end. Put one after the other they are the payload of the piece as a tensor of its own.
+// Spans returns which bytes of the payload of a tensor its elements from lo to before hi are decoded from. lo is a
+// multiple of the Tile, and hi too or the end. Put one after the other they are the payload of the piece as a tensor of
+// its own.
 func Spans(name string, s tensor.Shape, lo, hi int) ([]Span, error) {
 	c, err := sliced(name, s, lo, hi)
 	if err != nil {
@@ -75,7 +77,8 @@ func Spans(name string, s tensor.Shape, lo, hi int) ([]Span, error) {
 	return []Span{{size(lo), size(hi)}}, nil
 }
 
-// RestorePiece decodes the elements of a tensor from lo to before hi from the bytes of their Spans, one after the other.
+// RestorePiece decodes the elements of a tensor from lo to before hi from the bytes of their Spans, one after the
+// other.
 func RestorePiece(name string, s tensor.Shape, lo, hi int, payload []byte) (*tensor.Tensor, error) {
 	c, err := sliced(name, s, lo, hi)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // Whatever pieces a tensor is cut into, each decodes by itself to the elements that the whole decodes to.
 func TestPiecesDecodeAsTheWhole(t *testing.T) {
 	for _, name := range names {
-		for _, dims := range [][]int{{7}, {300, 200}, {PartElements}, {PartElements + 1}, {130, 1031}, {3*PartElements + 4097}} {
+		for _, dims := range [][]int{{7}, {300, 200}, {PartElements}, {PartElements + 1}, {130, 1031},
+			{3*PartElements + 4097}} {
 			shape := tensor.Make(tensor.Float32, dims...)
 			x := tensor.New(shape)
 			kernel.NormalTo(x.F32(), 1, uint64(shape.Elements()))

@@ -12,8 +12,8 @@ import (
 // sparseChunk is the chunk of a top-k codec that is named.
 const sparseChunk = 4096
 
-// TopKName is the name of TopK{4096, k, bits} in a work specification, with 1 <= k <= 4096 and values of 1 to 8, 16 or 32
-// bits: "topk/64/2" is what Sparse is, too.
+// TopKName is the name of TopK{4096, k, bits} in a work specification, with 1 <= k <= 4096 and values of 1 to 8, 16 or
+// 32 bits: "topk/64/2" is what Sparse is, too.
 func TopKName(k, bits int) string { return fmt.Sprintf("%s/%d/%d", Sparse, k, bits) }
 
 // topKByName reads what TopKName writes, and nothing else.
@@ -28,8 +28,8 @@ func topKByName(name string) (Codec, bool) {
 	return c, c.K <= c.Chunk && c.Check() == nil
 }
 
-// parted reports whether a payload can be made in parts of PartElements: each of them begins and ends with a chunk and with a
-// byte, of the positions and of the values.
+// parted reports whether a payload can be made in parts of PartElements: each of them begins and ends with a chunk and
+// with a byte, of the positions and of the values.
 func (c TopK) parted() bool {
 	return PartElements%c.Chunk == 0 && c.positionBits(PartElements)%8 == 0 && c.kept(PartElements)*c.Bits%8 == 0
 }
@@ -54,7 +54,8 @@ func (m Making) sparseBytes(c TopK, part int) int {
 	return n
 }
 
-// sparse makes a part of a payload of TopK. The state is the statistics of the values so far, and what is written of a leaf.
+// sparse makes a part of a payload of TopK. The state is the statistics of the values so far, and what is written of a
+// leaf.
 func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, next []byte, err error) {
 	pass := part / m.pass()
 	q := quantiser{n: c.kept(m.shape.Elements()), levels: 1 << min(c.Bits, 8)}
@@ -129,7 +130,8 @@ func loadSum(first bool, state []byte) (float64, error) {
 	return math.Float64frombits(binary.LittleEndian.Uint64(state)), nil
 }
 
-// pass takes elements to a pass before the last, and returns what is kept of it: after its last elements, for the next pass.
+// pass takes elements to a pass before the last, and returns what is kept of it: after its last elements, for the next
+// pass.
 func (q *quantiser) pass(pass int, last bool, x, book []float32) []byte {
 	q.take(pass, x)
 	if last {

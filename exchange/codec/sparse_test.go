@@ -88,7 +88,8 @@ func TestHostilePositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, positions := range map[string][2]byte{
-		"out of range": {0b1100_0100, 0b0011_0000}, "descending": {0b0011_0001, 0b0011_0000}, "one": {0b0001_0000, 0b0011_0000},
+		"out of range": {0b1100_0100, 0b0011_0000}, "descending": {0b0011_0001, 0b0011_0000},
+		"one":   {0b0001_0000, 0b0011_0000},
 		"three": {0b0111_0000, 0b0011_0000}, "in the second chunk": {0b0011_0000, 0b1100_0100},
 	} {
 		p := bytes.Clone(good)
@@ -225,7 +226,8 @@ func TestNamesOfTopK(t *testing.T) {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Errorf("64 of 4096 in 2 bits has two forms: %v, %v", errA, errB)
 	}
-	for _, name := range []string{"topk/", "topk/64", "topk/64/2/", "topk/064/2", "topk/+64/2", "topk/0/2", "topk/-1/2", "topk/4097/2", "topk/64/9",
+	for _, name := range []string{"topk/", "topk/64", "topk/64/2/", "topk/064/2", "topk/+64/2", "topk/0/2", "topk/-1/2",
+		"topk/4097/2", "topk/64/9",
 		"topk/64/64", "topk/ 64/2", "topk/64/2 ", "topk/99999999999999999999/2", "dct/32/16"} {
 		if c, ok := ByName(name); ok {
 			t.Errorf("%q is %v", name, c)
@@ -238,7 +240,8 @@ func TestRandomNames(t *testing.T) {
 	if got, ok := ByName(RandomName(c)); !ok || got != c {
 		t.Errorf("%q is %v, %v", RandomName(c), got, ok)
 	}
-	for _, bad := range []string{"random", "random/32/16/1/2", "random/0/16/1/2/3", "random/32/12/1/2/3", "random/032/16/1/2/3", "random/32/16/1/2/3/", "random/-2/16/1/2/3", "random/32/16/1/2/4294967296"} {
+	for _, bad := range []string{"random", "random/32/16/1/2", "random/0/16/1/2/3", "random/32/12/1/2/3",
+		"random/032/16/1/2/3", "random/32/16/1/2/3/", "random/-2/16/1/2/3", "random/32/16/1/2/4294967296"} {
 		if Known(bad) {
 			t.Errorf("%q is the name of a codec", bad)
 		}
@@ -262,7 +265,8 @@ func TestNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	root, part, err := RestoreLeaves(Nothing, x.Shape, 0, PartElements, shown)
-	if err != nil || root != PayloadTree(nil).Root() || slices.ContainsFunc(part.F32(), func(v float32) bool { return v != 0 }) {
+	if err != nil || root != PayloadTree(nil).Root() ||
+		slices.ContainsFunc(part.F32(), func(v float32) bool { return v != 0 }) {
 		t.Errorf("%s (%v)", root, err)
 	}
 	for _, bad := range []Excerpt{{Bytes: []byte{0}}, {Cover: []canon.Digest{{}}}} {

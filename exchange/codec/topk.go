@@ -109,8 +109,8 @@ func (c TopK) unpack(x []float32, b []byte) error {
 // magnitude orders finite numbers by their absolute value.
 func magnitude(v float32) uint32 { return math.Float32bits(v) &^ (1 << 31) }
 
-// kth returns the k-th largest magnitude of x, and how many elements of that magnitude are among the k largest. It takes
-// the same time for any x: four passes, each of which finds one more byte of the answer.
+// kth returns the k-th largest magnitude of x, and how many elements of that magnitude are among the k largest. It
+// takes the same time for any x: four passes, each of which finds one more byte of the answer.
 func kth(x []float32, k int) (threshold uint32, ties int) {
 	var mask uint32
 	for shift := 24; shift >= 0; shift -= 8 {

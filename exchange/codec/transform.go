@@ -7,7 +7,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Transforms of an update before it is compressed, by name. Error feedback and aggregation take place in what it is transformed to.
+// Transforms of an update before it is compressed, by name. Error feedback and aggregation take place in what it is
+// transformed to.
 const (
 	Plain  = ""    // none: the elements as they are
 	Waves  = "dct" // the frequencies of blocks of a matrix, of DeMo (Peng et al. 2024)
@@ -22,9 +23,9 @@ func CheckTransform(name string) error {
 	return nil
 }
 
-// Transform returns what becomes of a tensor by a known transform: a tensor of its shape and norm. The frequencies of a matrix are those
-// of block after block, row-major, of a DCT-II along both axes as DCT has them. A row of blocks has at most PartElements
-// elements, so that blocks of wide matrices are lower.
+// Transform returns what becomes of a tensor by a known transform: a tensor of its shape and norm. The frequencies of a
+// matrix are those of block after block, row-major, of a DCT-II along both axes as DCT has them. A row of blocks has at
+// most PartElements elements, so that blocks of wide matrices are lower.
 func Transform(name string, x *tensor.Tensor) *tensor.Tensor {
 	if name == Plain {
 		return x
@@ -42,10 +43,12 @@ func Inverse(name string, y *tensor.Tensor) *tensor.Tensor {
 	return x
 }
 
-// mostWave is the largest frequency that is taken: what is summed of those of all units, and transformed back, is finite.
+// mostWave is the largest frequency that is taken: what is summed of those of all units, and transformed back, is
+// finite.
 const mostWave = math.MaxFloat32 / (1 << 20)
 
-// CheckTransformed reports, as an error that wraps ErrPayload, why a tensor that was received is not to be transformed back.
+// CheckTransformed reports, as an error that wraps ErrPayload, why a tensor that was received is not to be transformed
+// back.
 func CheckTransformed(name string, y *tensor.Tensor) error {
 	for i, v := range y.F32() {
 		if name != Plain && !(math.Abs(float64(v)) <= mostWave) {

@@ -9,10 +9,11 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Parts of a transform are made of what Reach says of the tensor, to the bit, which is not much more than the part; it keeps the norm, and
-// comes back.
+// Parts of a transform are made of what Reach says of the tensor, to the bit, which is not much more than the part; it
+// keeps the norm, and comes back.
 func TestTransformInPieces(t *testing.T) {
-	for _, dims := range [][]int{{1}, {63}, {64, 64}, {257, 65}, {203, 768}, {96, 3072}, {3, 70_001}, {130_001}, {16, 11_008}, {4, 4, 33}, {5, 65_536}} {
+	for _, dims := range [][]int{{1}, {63}, {64, 64}, {257, 65}, {203, 768}, {96, 3072}, {3, 70_001}, {130_001},
+		{16, 11_008}, {4, 4, 33}, {5, 65_536}} {
 		x := tensor.New(tensor.Make(tensor.Float32, dims...))
 		kernel.NormalTo(x.F32(), 5, uint64(len(dims)))
 		y := Transform(Waves, x)
@@ -34,7 +35,8 @@ func TestTransformInPieces(t *testing.T) {
 			worst = max(worst, math.Abs(float64(v-x.F32()[i])))
 		}
 		if math.Abs(after/before-1) > 1e-5 || worst > 1e-5 {
-			t.Errorf("%v: the norm is %v times that before, and an element comes back %v away", dims, math.Sqrt(after/before), worst)
+			t.Errorf("%v: the norm is %v times that before, and an element comes back %v away", dims, math.Sqrt(after/before),
+				worst)
 		}
 		if Transform(Plain, x) != x || Inverse(Plain, x) != x {
 			t.Errorf("%v: no transform changes something", dims)
@@ -46,7 +48,8 @@ func TestTransformInPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := (DCT{Side: 64, K: 4096, Bits: 32}).Frequencies(payload, square.Shape); err != nil || !slices.Equal(want, Transform(Waves, square).F32()) {
+	if want, err := (DCT{Side: 64, K: 4096, Bits: 32}).Frequencies(payload, square.Shape); err != nil ||
+		!slices.Equal(want, Transform(Waves, square).F32()) {
 		t.Errorf("a block has other frequencies than by the codec: %v", err)
 	}
 	if CheckTransform(Waves) != nil || CheckTransform(Plain) != nil || CheckTransform("fft") == nil {

@@ -42,8 +42,8 @@ func (p Parcel) codec(parameter int) string {
 	return p.Each[parameter]
 }
 
-// Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for nothing;
-// left is what this one does.
+// Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for
+// nothing; left is what this one does.
 func (p Parcel) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
 	if from == nil {
 		from = make([]*tensor.Tensor, len(delta))

@@ -15,7 +15,8 @@ func packed(t testing.TB) (*Update, Expect) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, Expect{Round: 3, Unit: 1, Parcel: Parcel{Name: Int8}, Shapes: []tensor.Shape{delta[0].Shape, delta[1].Shape}, Root: u.Root()}
+	return u, Expect{Round: 3, Unit: 1, Parcel: Parcel{Name: Int8},
+		Shapes: []tensor.Shape{delta[0].Shape, delta[1].Shape}, Root: u.Root()}
 }
 
 func TestUnpackRefusesWhatWasNotPromised(t *testing.T) {
@@ -24,9 +25,11 @@ func TestUnpackRefusesWhatWasNotPromised(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Update){
-		"round": func(u *Update) { u.Round++ }, "unit": func(u *Update) { u.Unit++ }, "codec": func(u *Update) { u.Codec = Float32 },
-		"fewer tensors": func(u *Update) { u.Payloads = u.Payloads[:1] }, "short payload": func(u *Update) { u.Payloads[0] = u.Payloads[0][1:] },
-		"flipped bit": func(u *Update) { u.Payloads[0] = bytes.Clone(u.Payloads[0]); u.Payloads[0][1500] ^= 1 },
+		"round": func(u *Update) { u.Round++ }, "unit": func(u *Update) { u.Unit++ },
+		"codec":         func(u *Update) { u.Codec = Float32 },
+		"fewer tensors": func(u *Update) { u.Payloads = u.Payloads[:1] },
+		"short payload": func(u *Update) { u.Payloads[0] = u.Payloads[0][1:] },
+		"flipped bit":   func(u *Update) { u.Payloads[0] = bytes.Clone(u.Payloads[0]); u.Payloads[0][1500] ^= 1 },
 	} {
 		bad, _ := packed(t)
 		change(bad)

@@ -68,8 +68,8 @@ func dealt(n, self int, seed, stream uint64) int {
 
 // Gossip is NoLoCo (Kolehmainen et al. 2025): a replica averages with one partner in place of all. Its
 // momentum takes the mean pseudo-gradient of both, and a pull to the mean of their parameters, which keeps replicas
-// together though they are never equal. So there is no state to agree on: evaluate an average of replicas, and watch how
-// far they are apart.
+// together though they are never equal. So there is no state to agree on: evaluate an average of replicas, and watch
+// how far they are apart.
 type Gossip struct {
 	Decay float32 // of the momentum; 0.5
 	Rate  float32 // of the pseudo-gradient; 0.7

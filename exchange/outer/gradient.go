@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-// AdamW is the inner optimizer of a worker (Loshchilov and Hutter 2019), taken by everybody with the combined gradient: one step of
-// synchronous data-parallel training. It has the bits of compute/kernel's AdamM, AdamV and AdamP.
+// AdamW is the inner optimizer of a worker (Loshchilov and Hutter 2019), taken by everybody with the combined gradient:
+// one step of synchronous data-parallel training. It has the bits of compute/kernel's AdamM, AdamV and AdamP.
 type AdamW struct {
 	Rate, Beta1, Beta2, Eps float32
 	C1, C2                  float32 // corrections of bias, of this step
@@ -29,8 +29,9 @@ func (o AdamW) Step(p, d []float32, state [][]float32) {
 	kernel.AdamP(p, p, m, v, o.Rate, o.C1, o.C2, o.Eps, o.Decay)
 }
 
-// Direction moves every parameter by the rate against the sign of what was combined, as signSGD (Bernstein et al. 2018) and DeMo
-// (Peng et al. 2024) do. What nobody sent is zero, and stays where it is but for the decay: p -= Rate*(sign(d) + Decay*p).
+// Direction moves every parameter by the rate against the sign of what was combined, as signSGD (Bernstein et al. 2018)
+// and DeMo (Peng et al. 2024) do. What nobody sent is zero, and stays where it is but for the decay: p -= Rate*(sign(d)
+// + Decay*p).
 type Direction struct{ Rate, Decay float32 }
 
 // State implements Optimizer.
@@ -48,7 +49,8 @@ func (o Direction) Step(p, d []float32, _ [][]float32) {
 // checkGradients reports why an optimizer cannot have the units of a specification.
 func checkGradients(x train.Exchange) error {
 	if steps := x.Outer == DecoupledAdam || x.Outer == Signs; steps != x.Gradients {
-		return fmt.Errorf("outer: optimizer %q for units that are gradients: %t; those have %q or %q, and no others do", x.Outer, x.Gradients, DecoupledAdam, Signs)
+		return fmt.Errorf("outer: optimizer %q for units that are gradients: %t; those have %q or %q, and no others do",
+			x.Outer, x.Gradients, DecoupledAdam, Signs)
 	}
 	return nil
 }
@@ -60,8 +62,8 @@ type gradients struct {
 	scale      float32 // of what was combined
 }
 
-// begin looks at what was combined in the round after base: its norm is clipped as PyTorch's clip_grad_norm_ does it, by
-// min(1, clip/(norm+1e-6)).
+// begin looks at what was combined in the round after base: its norm is clipped as PyTorch's clip_grad_norm_ does it,
+// by min(1, clip/(norm+1e-6)).
 func begin(s *train.Spec, round uint32, combined []*tensor.Tensor) gradients {
 	g := gradients{spec: s, scale: 1. / train.GradientScale}
 	g.lr, g.c1, g.c2 = s.OuterScalars(round)

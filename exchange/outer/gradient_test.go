@@ -25,7 +25,8 @@ type school struct {
 
 func newSchool(t *testing.T) school {
 	t.Helper()
-	c, err1 := model.Parse("gpt2", map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 12, "vocab_size": 256})
+	c, err1 := model.Parse("gpt2", map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 12,
+		"vocab_size": 256})
 	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 200)
 	corpus, err2 := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err := errors.Join(err1, err2); err != nil {
@@ -72,8 +73,8 @@ func (s school) train(t *testing.T, spec train.Spec, o model.AdamW) *train.Check
 	return c
 }
 
-// A round of gradients is a step of AdamW: one worker whose steps everybody takes is one that takes them itself, but for the last bits
-// of gradients.
+// A round of gradients is a step of AdamW: one worker whose steps everybody takes is one that takes them itself, but
+// for the last bits of gradients.
 func TestGradientsAreDataParallelTraining(t *testing.T) {
 	s := newSchool(t)
 	const steps = 20
@@ -109,8 +110,11 @@ func TestStepOfARoundOfGradients(t *testing.T) {
 	s.Rounds, s.Steps = 4, 1
 	s.Rate = train.Rate{Kind: train.Constant, Peak: 0.25, Warmup: 2}
 	s.Exchange.Gradients, s.Exchange.Shrink = true, 0.5
-	c := &train.Checkpoint{Names: []string{"v", "w"}, Params: []*tensor.Tensor{tensor.FromF32([]float32{1, 1, 1}, 3), tensor.FromF32([]float32{1, 1}, 2, 1)}}
-	next, err := Advance(s, c, [][]*tensor.Tensor{{tensor.FromF32([]float32{7, -1, 0}, 3), tensor.FromF32([]float32{0, 3}, 2, 1)}})
+	c := &train.Checkpoint{Names: []string{"v", "w"},
+		Params: []*tensor.Tensor{tensor.FromF32([]float32{1, 1, 1}, 3), tensor.FromF32([]float32{1, 1}, 2, 1)}}
+	next,
+		err := Advance(s, c, [][]*tensor.Tensor{{tensor.FromF32([]float32{7, -1, 0}, 3),
+		tensor.FromF32([]float32{0, 3}, 2, 1)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +130,8 @@ func TestStepOfARoundOfGradients(t *testing.T) {
 	s = spec(1, DecoupledAdam, 1, 0)
 	s.Rounds, s.Rate = 1, train.Rate{Kind: train.Constant, Peak: 1}
 	s.Exchange.Gradients, s.Exchange.Tau, s.Exchange.Clip = true, 1, 5
-	c = &train.Checkpoint{Names: []string{"v", "w"}, Params: []*tensor.Tensor{one(0), one(0)}, Outer: train.Zeros([]*tensor.Tensor{one(0), one(0)}, 2)}
+	c = &train.Checkpoint{Names: []string{"v", "w"}, Params: []*tensor.Tensor{one(0), one(0)},
+		Outer: train.Zeros([]*tensor.Tensor{one(0), one(0)}, 2)}
 	next, err = Advance(s, c, [][]*tensor.Tensor{{one(30 * train.GradientScale), one(40 * train.GradientScale)}})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +145,8 @@ func TestStepOfARoundOfGradients(t *testing.T) {
 
 // Gradients are for optimizers that take the steps, and those for nothing else.
 func TestGradientsNeedTheirOptimizer(t *testing.T) {
-	for name, takes := range map[string]bool{SGD: false, Nesterov: false, Adam: false, Yogi: false, DecoupledAdam: true, Signs: true} {
+	for name, takes := range map[string]bool{SGD: false, Nesterov: false, Adam: false, Yogi: false, DecoupledAdam: true,
+		Signs: true} {
 		x := spec(1, name, 1, 0).Exchange
 		for _, x.Gradients = range []bool{false, true} {
 			if err := Check(x); (err == nil) != (x.Gradients == takes) {
@@ -148,7 +154,8 @@ func TestGradientsNeedTheirOptimizer(t *testing.T) {
 			}
 		}
 	}
-	s := &train.Spec{Version: 1, Numerics: kernel.Version, Rounds: 1, Steps: 2, Segment: 1, Units: 1, Batch: 1, Length: 1, Rate: train.Rate{Kind: train.Constant}}
+	s := &train.Spec{Version: 1, Numerics: kernel.Version, Rounds: 1, Steps: 2, Segment: 1, Units: 1, Batch: 1, Length: 1,
+		Rate: train.Rate{Kind: train.Constant}}
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}

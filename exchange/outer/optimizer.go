@@ -12,8 +12,8 @@ type Optimizer interface {
 	Step(p, d []float32, state [][]float32)
 }
 
-// Descent is plain gradient descent: p -= Rate*d. With Rate 1 and the mean weighted by tokens it is FedAvg (McMahan et al.
-// 2017, algorithm 1).
+// Descent is plain gradient descent: p -= Rate*d. With Rate 1 and the mean weighted by tokens it is FedAvg (McMahan et
+// al. 2017, algorithm 1).
 type Descent struct{ Rate float32 }
 
 // State implements Optimizer.
@@ -43,9 +43,9 @@ func (o Momentum) Step(p, d []float32, state [][]float32) {
 	}
 }
 
-// Adaptive is FedAdam, or FedYogi (Reddi et al. 2021, algorithm 2): m = Beta1*m + (1-Beta1)*d, p -= Rate*m/(sqrt(v)+Tau),
-// with v = Beta2*v + (1-Beta2)*d*d, or for Yogi v -= (1-Beta2)*d*d*sign(v-d*d), which falls more slowly. There is no
-// correction of bias. The paper's values are 0.9, 0.99 and 0.001.
+// Adaptive is FedAdam, or FedYogi (Reddi et al. 2021, algorithm 2): m = Beta1*m + (1-Beta1)*d, p -=
+// Rate*m/(sqrt(v)+Tau), with v = Beta2*v + (1-Beta2)*d*d, or for Yogi v -= (1-Beta2)*d*d*sign(v-d*d), which falls more
+// slowly. There is no correction of bias. The paper's values are 0.9, 0.99 and 0.001.
 type Adaptive struct {
 	Rate, Beta1, Beta2, Tau float32
 	Yogi                    bool

@@ -28,11 +28,14 @@ func TestOptimizersByHand(t *testing.T) {
 		// u: 1, then 0.5*1 + 2 = 2.5. Steps: 1 + 0.5*1, then 2 + 0.5*2.5.
 		{"nesterov", Momentum{1, 0.5}, []float32{1, 2}, []float32{8.5, 5.25}, [][]float32{{0}}, [][]float32{{2.5}}},
 		// m: 1, then 0.5. v: 1, then 0.75. Steps: 1/(1+1), then 0.5/(0.8660254+1).
-		{"adam", Adaptive{1, 0.5, 0.75, 1, false}, []float32{2, 0}, []float32{9.5, 9.5 - 0.5/1.8660254}, [][]float32{{0}, {0}}, [][]float32{{0.5}, {0.75}}},
+		{"adam", Adaptive{1, 0.5, 0.75, 1, false}, []float32{2, 0}, []float32{9.5, 9.5 - 0.5/1.8660254},
+			[][]float32{{0}, {0}}, [][]float32{{0.5}, {0.75}}},
 		// v grows from 0 by 0.25*4, and falls by 0.25*0: it stays.
-		{"yogi", Adaptive{1, 0.5, 0.75, 1, true}, []float32{2, 0}, []float32{9.5, 9.25}, [][]float32{{0}, {0}}, [][]float32{{0.5}, {1}}},
+		{"yogi", Adaptive{1, 0.5, 0.75, 1, true}, []float32{2, 0}, []float32{9.5, 9.25}, [][]float32{{0}, {0}},
+			[][]float32{{0.5}, {1}}},
 		// v: 1, then less 0.25*0.25.
-		{"yogi falls", Adaptive{1, 0, 0.75, 0, true}, []float32{2, 0.5}, []float32{8, 8 - 0.5/0.9682458}, [][]float32{{0}, {0}}, [][]float32{{0.5}, {0.9375}}},
+		{"yogi falls", Adaptive{1, 0, 0.75, 0, true}, []float32{2, 0.5}, []float32{8, 8 - 0.5/0.9682458},
+			[][]float32{{0}, {0}}, [][]float32{{0.5}, {0.9375}}},
 	} {
 		if c.o.State() != len(c.state) {
 			t.Errorf("%s: %d moments, want %d", c.name, c.o.State(), len(c.state))
@@ -52,40 +55,6 @@ func TestOptimizersByHand(t *testing.T) {
 	}
 }
 
-// After as many arrivals as there are workers, delayed Nesterov has made the step that Nesterov makes with their mean.
-func TestDelayedNesterovIsNesterovOfTheMean(t *testing.T) {
-	o := DelayedNesterov{Rate: 0.5, Decay: 0.5, Workers: 4}
-	s := Arrivals{Momentum: make([]float32, 1), Sum: make([]float32, 1)}
-	p, q, u := []float32{10}, []float32{10}, [][]float32{{0}}
-	for round, d := range [][]float32{{1, 2, 3, 2}, {4, 0, 0, 4}} {
-		var mean float32
-		for _, g := range d {
-			o.Arrive(p, []float32{g}, &s)
-			mean += g / 4
-		}
-		Momentum{0.5, 0.5}.Step(q, []float32{mean}, u)
-		near(t, "parameters", p, q)
-		near(t, "momentum", s.Momentum, u[0])
-		if s.Sum[0] != 0 || s.Count != 4*(round+1) {
-			t.Errorf("%+v", s)
-		}
-	}
-}
-
-// With a share the momentum of the round before is spread over the arrivals: 0.25 with each of four.
-func TestDelayedNesterovSpreadsItsMomentum(t *testing.T) {
-	o := DelayedNesterov{Rate: 1, Decay: 0.5, Share: 0.25, Workers: 4}
-	s := Arrivals{Momentum: []float32{8}, Sum: make([]float32, 1)}
-	p := []float32{0}
-	for i, want := range []float32{-1, -2, -3, -3.5} { // three times 0.25*0.5*8; then m is 0.5*8
-		o.Arrive(p, []float32{0}, &s)
-		near(t, "parameters", p, []float32{want})
-		if i < 3 && s.Momentum[0] != 8 {
-			t.Error("momentum moved too early")
-		}
-	}
-}
-
 func TestLocalStepsFollowSpeed(t *testing.T) {
 	// Seconds a step of 0.58, 0.75, 1.51 and 3.33: speeds relative to the first.
 	for speed, want := range map[uint64]int{1724: 20, 1333: 15, 662: 7, 300: 3, 1: 1, 0: 1, 9999: 20} {
@@ -93,16 +62,4 @@ func TestLocalStepsFollowSpeed(t *testing.T) {
 			t.Errorf("speed %d: %d steps, want %d", speed, got, want)
 		}
 	}
-	if StaleWeight(0) != 1 || StaleWeight(3) != 0.5 {
-		t.Errorf("weights %v and %v", StaleWeight(0), StaleWeight(3))
-	}
-}
-
-// If nothing changes from round to round, the eager update is the mean; what is new of its own counts at once.
-func TestEager(t *testing.T) {
-	dst := make([]float32, 1)
-	Eager(dst, []float32{8}, []float32{8}, []float32{3}, 4)
-	near(t, "steady", dst, []float32{3})
-	Eager(dst, []float32{12}, []float32{8}, []float32{3}, 4)
-	near(t, "new", dst, []float32{4})
 }

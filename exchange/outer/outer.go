@@ -2,11 +2,9 @@
 // outer optimizer move the parameters (DiLoCo, Douillard et al. 2023). It is a pure function of the checkpoint and the
 // updates, so every member computes it for itself and all get the same bits.
 //
-// What of a parameter is exchanged in a round, and what moves it, is its Turn: all of it in most jobs, and a part where units train
-// replicas. Beside it stand the strategies that exchange something else, at other times or with other partners, as state machines
-// of a few lines each: fragments and delays (Schedule, Fragment), every step (DeMo, Sparta), on arrival
-// (DelayedNesterov), in pairs (Gossip). Whoever runs one holds its state and passes it in. The package moves no bytes,
-// and knows no clock: a step is counted, not timed.
+// What of a parameter is exchanged in a round, and what moves it, is its Turn: all of it in most jobs, and a part where
+// units train replicas, alone or in pairs (Gossip). The package moves no bytes, and knows no clock: a step is counted,
+// not timed.
 package outer
 
 import (
@@ -86,10 +84,12 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 	return train.Genesis(names, params, state)
 }
 
-// Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what the update
-// leaves out and its moments, as train.Split has them; nil for nothing. names are those of the parameters, and from is what was handed on to this unit. An update that
-// cannot be made, because what was left out before makes it infinite, is an error that wraps codec.ErrPayload.
-func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
+// Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what the
+// update leaves out and its moments, as train.Split has them; nil for nothing. names are those of the parameters, and
+// from is what was handed on to this unit. An update that cannot be made, because what was left out before makes it
+// infinite, is an error that wraps codec.ErrPayload.
+func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
+	from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
 	x := s.Exchange
 	delta := make([]*tensor.Tensor, len(r.Delta))
 	for i, d := range r.Delta {
@@ -127,8 +127,8 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, 
 	return u, on, nil
 }
 
-// GoOn makes what a unit hands on where rounds overlap of what it sends, before that is compressed: the share of it that the
-// specification says.
+// GoOn makes what a unit hands on where rounds overlap of what it sends, before that is compressed: the share of it
+// that the specification says.
 func GoOn(x train.Exchange, progress []float32) {
 	share := float32(x.Overlap)
 	for i, p := range progress {
@@ -150,8 +150,10 @@ func parcel(s *train.Spec, names []string, round uint32) (codec.Parcel, error) {
 }
 
 // Unpack restores the pseudo-gradient of a unit of a round from its update, which must have the given root; zero
-// skips that. Where updates are transformed it is what that makes of it, which has the same norms and angles. base is any checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
-func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root canon.Digest, b []byte) ([]*tensor.Tensor, error) {
+// skips that. Where updates are transformed it is what that makes of it, which has the same norms and angles. base is
+// any checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
+func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root canon.Digest,
+	b []byte) ([]*tensor.Tensor, error) {
 	shapes := make([]tensor.Shape, len(base.Params))
 	for i, p := range base.Params {
 		shapes[i] = p.Shape
@@ -172,8 +174,9 @@ func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root cano
 	return delta, nil
 }
 
-// Combine returns what the rule of a specification makes of the updates of a round: one tensor for each parameter, which the
-// outer optimizer takes for a gradient, once it is transformed back where updates are transformed. deltas holds the unpacked update of every unit, in unit order.
+// Combine returns what the rule of a specification makes of the updates of a round: one tensor for each parameter,
+// which the outer optimizer takes for a gradient, once it is transformed back where updates are transformed. deltas
+// holds the unpacked update of every unit, in unit order.
 func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if len(deltas) != int(s.Units) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, len(deltas), s.Units)
@@ -193,8 +196,8 @@ func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error)
 	return combined, nil
 }
 
-// Advance returns the checkpoint after base. deltas holds the unpacked updates that make it, of every round of train.Spec.Applied
-// in order, and of each in unit order. base and the result may share tensors.
+// Advance returns the checkpoint after base. deltas holds the unpacked updates that make it, of every round of
+// train.Spec.Applied in order, and of each in unit order. base and the result may share tensors.
 func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
 	rounds, units := s.Applied(base.Round), int(s.Units)
 	if len(deltas) != len(rounds)*units {
@@ -232,7 +235,8 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 		return nil, err
 	}
 	if len(base.Outer) != optimizer.State() {
-		return nil, fmt.Errorf("%w: the checkpoint has %d tensors of state for a parameter, and %s %d", ErrRound, len(base.Outer), s.Exchange.Outer, optimizer.State())
+		return nil, fmt.Errorf("%w: the checkpoint has %d tensors of state for a parameter, and %s %d", ErrRound,
+			len(base.Outer), s.Exchange.Outer, optimizer.State())
 	}
 	turns, err := Turns(s, base.Names, round)
 	if err != nil {

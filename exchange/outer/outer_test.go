@@ -14,14 +14,16 @@ import (
 func one(x float32) *tensor.Tensor { return tensor.FromF32([]float32{x}, 1) }
 
 func spec(units uint32, outer string, rate, momentum float64) *train.Spec {
-	return &train.Spec{Units: units, Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer, Rate: rate, Momentum: momentum}}
+	return &train.Spec{Units: units, Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer,
+		Rate: rate, Momentum: momentum}}
 }
 
 func base(p float32) *train.Checkpoint {
 	return &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{one(p)}, Outer: [][]*tensor.Tensor{{one(0)}}}
 }
 
-// One worker, rate 1 and no momentum: the new parameters are the worker's own, whose sign the pseudo-gradient must have.
+// One worker, rate 1 and no momentum: the new parameters are the worker's own, whose sign the pseudo-gradient must
+// have.
 func TestOneWorkerWithoutMomentumKeepsItsResult(t *testing.T) {
 	before, after := float32(2), float32(1.25)
 	next, err := Advance(spec(1, Nesterov, 1, 0), base(before), [][]*tensor.Tensor{{one(before - after)}})
@@ -102,7 +104,8 @@ func TestShapesOfUpdatesAreThoseOfTheModel(t *testing.T) {
 	if _, err := Advance(spec(1, Nesterov, 1, 0), base(1), [][]*tensor.Tensor{{wide}}); !errors.Is(err, ErrRound) {
 		t.Errorf("an update of another shape: %v", err)
 	}
-	if _, err := Advance(spec(2, Nesterov, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}, {one(1), one(2)}}); !errors.Is(err, ErrRound) {
+	if _, err := Advance(spec(2, Nesterov, 1, 0), base(1),
+		[][]*tensor.Tensor{{one(1)}, {one(1), one(2)}}); !errors.Is(err, ErrRound) {
 		t.Errorf("an update of two tensors: %v", err)
 	}
 }
@@ -111,7 +114,8 @@ func TestShapesOfUpdatesAreThoseOfTheModel(t *testing.T) {
 // would; the mean follows it.
 func TestOneLiarOfFive(t *testing.T) {
 	for rule, bears := range map[string]bool{
-		aggregate.Mean: false, aggregate.TrimmedMean: true, aggregate.Median: true, aggregate.Krum: true, aggregate.MultiKrum: true,
+		aggregate.Mean: false, aggregate.TrimmedMean: true, aggregate.Median: true, aggregate.Krum: true,
+		aggregate.MultiKrum:       true,
 		aggregate.GeometricMedian: true, aggregate.CenteredClip: true, aggregate.ClippedMean: true,
 	} {
 		s := spec(5, Nesterov, 1, 0)
@@ -133,7 +137,8 @@ func TestOneLiarOfFive(t *testing.T) {
 func TestUnknownNamesAreRefused(t *testing.T) {
 	good := spec(1, Nesterov, 0.7, 0.9).Exchange
 	for _, change := range []func(*train.Exchange){
-		func(x *train.Exchange) { x.Codec = "zip" }, func(x *train.Exchange) { x.Rule = "vote" }, func(x *train.Exchange) { x.Outer = "lamb" },
+		func(x *train.Exchange) { x.Codec = "zip" }, func(x *train.Exchange) { x.Rule = "vote" },
+		func(x *train.Exchange) { x.Outer = "lamb" },
 	} {
 		x := good
 		change(&x)

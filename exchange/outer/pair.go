@@ -11,8 +11,8 @@ import (
 // pairings are topologies by their names in a work specification.
 var pairings = map[string]Topology{"complete": Complete, "ring": Ring, "expander": Expander, "small_world": SmallWorld}
 
-// State is how many tensors of state a checkpoint has for each parameter: of the outer optimizer, or, where units are paired, of every
-// replica its difference to the parameters and its momentum.
+// State is how many tensors of state a checkpoint has for each parameter: of the outer optimizer, or, where units are
+// paired, of every replica its difference to the parameters and its momentum.
 func State(x train.Exchange) (int, error) {
 	if x.Pairs > 0 {
 		return train.PairState * int(x.Pairs), nil
@@ -30,19 +30,21 @@ func checkPairs(x train.Exchange) error {
 	case !ok:
 		return fmt.Errorf("outer: topology %q is not known", x.Topology)
 	case x.Outer != Pairs || x.Rule != aggregate.Mean:
-		return fmt.Errorf("outer: units in pairs with optimizer %q and rule %q, wanted %q and %q", x.Outer, x.Rule, Pairs, aggregate.Mean)
+		return fmt.Errorf("outer: units in pairs with optimizer %q and rule %q, wanted %q and %q", x.Outer, x.Rule, Pairs,
+			aggregate.Mean)
 	}
 	return nil
 }
 
-// advancePairs moves every replica with its partner of the round, as Gossip does. The parameters of the checkpoint are the mean of the
-// replicas. An update is the difference of the parameters to where the unit has ended, so that what its replica began with is
-// taken from it.
+// advancePairs moves every replica with its partner of the round, as Gossip does. The parameters of the checkpoint are
+// the mean of the replicas. An update is the difference of the parameters to where the unit has ended, so that what its
+// replica began with is taken from it.
 func advancePairs(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
 	x := s.Exchange
 	n, topology := int(x.Pairs), pairings[x.Topology]
 	if len(base.Outer) != train.PairState*n || len(deltas) != n {
-		return nil, fmt.Errorf("%w: %d updates and %d tensors of state for a parameter, for %d replicas", ErrRound, len(deltas), len(base.Outer), n)
+		return nil, fmt.Errorf("%w: %d updates and %d tensors of state for a parameter, for %d replicas", ErrRound,
+			len(deltas), len(base.Outer), n)
 	}
 	gossip := Gossip{Rate: float32(x.Rate), Decay: float32(x.Momentum), Pull: float32(x.Rate)}
 	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
@@ -52,7 +54,8 @@ func advancePairs(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tens
 			if !d[i].Shape.Equal(p.Shape) {
 				return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, d[i].Shape)
 			}
-			before[u], moved[u] = train.Difference(p, base.Outer[train.PairState*u][i]), train.Difference(d[i], base.Outer[train.PairState*u][i])
+			before[u], moved[u] = train.Difference(p, base.Outer[train.PairState*u][i]),
+				train.Difference(d[i], base.Outer[train.PairState*u][i])
 		}
 		momenta := make([]*tensor.Tensor, n)
 		replicas := make([]aggregate.Update, n)

@@ -13,10 +13,11 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// Where updates are transformed the frequencies are what is left out, and what counts in the mean: each is averaged over those that sent it.
-// A frequency that nothing finite comes back of is refused.
+// Where updates are transformed the frequencies are what is left out, and what counts in the mean: each is averaged
+// over those that sent it. A frequency that nothing finite comes back of is refused.
 func TestTransformedUpdates(t *testing.T) {
-	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD, Rate: 1, Feedback: 0.5, Carry: 8}
+	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD,
+		Rate: 1, Feedback: 0.5, Carry: 8}
 	s := &train.Spec{Rounds: 8, Units: 2, Exchange: x}
 	if err := Check(x); err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestTransformedUpdates(t *testing.T) {
 	}
 	one, left := commit(0, waves(map[int]float32{77: 5, 900: 3}), nil)
 	two, _ := commit(1, waves(map[int]float32{900: -7}), nil)
-	if got := left[0].F32()[900]; len(left) != 1 || math.Abs(float64(got-3)) > 1e-5 || math.Abs(float64(left[0].F32()[77])) > 1e-5 {
+	if got := left[0].F32()[900]; len(left) != 1 || math.Abs(float64(got-3)) > 1e-5 ||
+		math.Abs(float64(left[0].F32()[77])) > 1e-5 {
 		t.Errorf("what is left out of frequency 900 is %v", got)
 	}
 	next, err := Advance(s, base, [][]*tensor.Tensor{one, two})
@@ -79,7 +81,8 @@ func TestTransformedUpdates(t *testing.T) {
 
 // Whatever bytes a stranger sends for frequencies, what is taken comes back finite.
 func FuzzFrequencies(f *testing.F) {
-	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD, Rate: 1}
+	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD,
+		Rate: 1}
 	s := &train.Spec{Rounds: 1, Units: 2, Exchange: x}
 	base := &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{noise(3, 40*70)}}
 	base.Params[0].Shape = tensor.Make(tensor.Float32, 40, 70)
@@ -94,7 +97,8 @@ func FuzzFrequencies(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		sent, err := Unpack(s, base, 0, 0, canon.Digest{}, (&codec.Update{Codec: x.Codec, Payloads: [][]byte{payload}}).Encode())
+		sent, err := Unpack(s, base, 0, 0, canon.Digest{},
+			(&codec.Update{Codec: x.Codec, Payloads: [][]byte{payload}}).Encode())
 		if err != nil {
 			if !errors.Is(err, codec.ErrPayload) {
 				t.Fatal(err)

@@ -14,10 +14,10 @@ type Turn struct {
 	Moves Optimizer // what moves it in the checkpoint; nil: it stays as it is
 }
 
-// Turns are those of the parameters with these names in a round, in order. Most jobs exchange everything in every round. One of
-// replicas does so in the last round of a group, where what was left out would be lost. In the others it exchanges random
-// elements of every parameter, which move to their mean as in Sparta, or the whole of one fragment of the layers, as in the
-// Schedule of Streaming DiLoCo; with a delay of a round where they overlap.
+// Turns are those of the parameters with these names in a round, in order. Most jobs exchange everything in every
+// round. One of replicas does so in the last round of a group, where what was left out would be lost. In the others it
+// exchanges random elements of every parameter, which move to their mean as in Sparta, or the whole of one fragment of
+// the layers, as in the Schedule of Streaming DiLoCo; with a delay of a round where they overlap.
 func Turns(s *train.Spec, names []string, round uint32) ([]Turn, error) {
 	turns := make([]Turn, len(names))
 	for i, name := range names {

@@ -99,11 +99,13 @@ func (h *herd) at(u, i, k int) float64 {
 
 func within(a, b, by float64) bool { return math.Abs(a-b) <= by }
 
-// In rounds of random elements these move to the mean of the replicas, in the checkpoint and in every replica; of the others the
-// checkpoint keeps what it has, and every replica what it has come to. The last round of a group exchanges all.
+// In rounds of random elements these move to the mean of the replicas, in the checkpoint and in every replica; of the
+// others the checkpoint keeps what it has, and every replica what it has come to. The last round of a group exchanges
+// all.
 func TestRoundsOfRandomElements(t *testing.T) {
 	for _, rule := range []string{Nesterov, SGD} {
-		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: rule, Rate: 1, Momentum: 0.9, Pick: 8, Carry: 4})
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: rule, Rate: 1, Momentum: 0.9,
+			Pick: 8, Carry: 4})
 		for round := range uint32(8) {
 			before := h.round()
 			whole := round%4 == 3
@@ -130,7 +132,8 @@ func TestRoundsOfRandomElements(t *testing.T) {
 					}
 				}
 			}
-			if n := 500 + 70 + 900; whole && (moved < n-2 || h.from[0] != nil || h.sent != 4*n) || !whole && (moved > n/8+3 || moved < n/8-3 || h.sent > 2*(n/8+3)) {
+			if n := 500 + 70 + 900; whole && (moved < n-2 || h.from[0] != nil || h.sent != 4*n) || !whole &&
+				(moved > n/8+3 || moved < n/8-3 || h.sent > 2*(n/8+3)) {
 				t.Errorf("%s: in round %d %d elements moved, with %d bytes", rule, round, moved, h.sent)
 			}
 			for _, u := range h.base.Outer {
@@ -144,7 +147,8 @@ func TestRoundsOfRandomElements(t *testing.T) {
 
 // In rounds of fragments one of them is exchanged, and moves with its state; the replicas drift apart in the others.
 func TestRoundsOfFragments(t *testing.T) {
-	h := newHerd(t, train.Exchange{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Carry: 5})
+	h := newHerd(t, train.Exchange{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: Nesterov, Rate: 0.7, Momentum: 0.9,
+		Fragments: 2, Carry: 5})
 	for round := range uint32(10) {
 		before := h.round()
 		for i, fragment := range []uint32{0, 1, 1} { // what is in no layer is in the last
@@ -157,7 +161,8 @@ func TestRoundsOfFragments(t *testing.T) {
 				t.Errorf("round %d: parameter %d moved: %v", round, i, moved)
 			}
 			if !turn && !within(h.at(1, i, 7), float64(h.replicas[1][i].F32()[7]), 1e-6) {
-				t.Errorf("round %d: parameter %d of a replica goes on from %v, it came to %v", round, i, h.at(1, i, 7), h.replicas[1][i].F32()[7])
+				t.Errorf("round %d: parameter %d of a replica goes on from %v, it came to %v", round, i, h.at(1, i, 7),
+					h.replicas[1][i].F32()[7])
 			}
 		}
 	}
@@ -170,18 +175,20 @@ func TestRoundsOfFragments(t *testing.T) {
 	}
 }
 
-// Where rounds overlap, what a unit added to a parameter until it was sent is in the checkpoint after the next round, once and in whole, and
-// after a group everything is. The unit goes on from the checkpoint with its share of what is under way, and with all that it has not
-// sent. One unit that goes on with all of it trains as if there were no rounds.
+// Where rounds overlap, what a unit added to a parameter until it was sent is in the checkpoint after the next round,
+// once and in whole, and after a group everything is. The unit goes on from the checkpoint with its share of what is
+// under way, and with all that it has not sent. One unit that goes on with all of it trains as if there were no rounds.
 func TestRoundsThatOverlap(t *testing.T) {
 	for _, c := range []struct {
 		share            float64
 		fragments, carry uint32 // no fragments: everything is sent in every round
 		units            uint32
 	}{
-		{1, 0, 4, 3}, {0.5, 0, 4, 3}, {1, 0, 2, 1}, {1, 2, 8, 1}, {1, 2, 8, 3}, {0.5, 2, 8, 2}, {1, 2, 3, 2}, {0.25, 2, 5, 3}, {1, 3, 4, 1}, {0.75, 3, 8, 2}, {1, 3, 7, 3},
+		{1, 0, 4, 3}, {0.5, 0, 4, 3}, {1, 0, 2, 1}, {1, 2, 8, 1}, {1, 2, 8, 3}, {0.5, 2, 8, 2}, {1, 2, 3, 2},
+		{0.25, 2, 5, 3}, {1, 3, 4, 1}, {0.75, 3, 8, 2}, {1, 3, 7, 3},
 	} {
-		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Rate: 1, Overlap: c.share, Fragments: c.fragments, Carry: c.carry})
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Rate: 1, Overlap: c.share,
+			Fragments: c.fragments, Carry: c.carry})
 		h.spec.Units = c.units
 		h.from = h.from[:c.units]
 		const k = 7 // one element of each parameter stands for all
@@ -189,7 +196,8 @@ func TestRoundsThatOverlap(t *testing.T) {
 		for i := range place {
 			place[i] = float64(h.base.Params[i].F32()[k])
 		}
-		unsent, waits := make([][3]float64, c.units), make([][3]float64, c.units) // of what units added: not sent, and sent in the round before
+		// of what units added: not sent, and sent in the round before
+		unsent, waits := make([][3]float64, c.units), make([][3]float64, c.units)
 		for round := range 3 * c.carry {
 			before := make([][3]float64, c.units)
 			for u := range before {
@@ -237,10 +245,12 @@ func TestRoundsThatOverlap(t *testing.T) {
 	}
 }
 
-// Replicas in pairs move as the equations of NoLoCo say, each with its partner of the round, and the checkpoint is their mean.
+// Replicas in pairs move as the equations of NoLoCo say, each with its partner of the round, and the checkpoint is
+// their mean.
 func TestRoundsInPairs(t *testing.T) {
 	for name, topology := range pairings {
-		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Rate: 0.7, Momentum: 0.5, Pairs: 3, Topology: name})
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Rate: 0.7, Momentum: 0.5,
+			Pairs: 3, Topology: name})
 		if err := Check(h.spec.Exchange); err != nil {
 			t.Fatal(err)
 		}
@@ -269,8 +279,10 @@ func TestRoundsInPairs(t *testing.T) {
 		}
 	}
 	for _, bad := range []train.Exchange{
-		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Pairs: 3}, {Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Pairs: 3, Topology: "ring"},
-		{Codec: codec.Float32, Rule: aggregate.Median, Outer: Pairs, Pairs: 3, Topology: "ring"}, {Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs},
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Pairs: 3},
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Pairs: 3, Topology: "ring"},
+		{Codec: codec.Float32, Rule: aggregate.Median, Outer: Pairs, Pairs: 3, Topology: "ring"},
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs},
 	} {
 		if Check(bad) == nil {
 			t.Errorf("%+v is taken", bad)

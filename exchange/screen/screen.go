@@ -1,6 +1,6 @@
-// Package screen looks at the updates of a round before they are combined, and says which of them are odd: not finite, of
-// an unusual length, against the others, or much like another. It is the second line: the only one for work that cannot
-// be re-executed bit for bit, and an early warning for work that can.
+// Package screen looks at the updates of a round before they are combined, and says which of them are odd: not finite,
+// of an unusual length, against the others, or much like another. It is the second line: the only one for work that
+// cannot be re-executed bit for bit, and an early warning for work that can.
 //
 // What it says is a suspicion and never a proof. A suspicion may withhold an update, send its unit to somebody else or
 // make an audit certain; nobody is slashed by it. The package judges tensors; who acts on it is protocol/run.
@@ -32,23 +32,26 @@ const (
 
 // Limits are what is still usual.
 type Limits struct {
-	Norm    float64 // times the median norm, and as many times below it; and as many times below the median fall of the loss
+	// times the median norm, and as many times below it; and as many times below the median fall of the loss
+	Norm    float64
 	Cosine  float64 // smallest cosine with the sum of the others
 	Overlap float64 // largest part of the largest coordinates shared with another update
 	Match   float64 // smallest cosine over the shared coordinates that makes an overlap a copy
 	Largest int     // number of the largest coordinates that are compared
-	Loss    float64 // largest relative rise of the held-out loss, and largest lead of its fall over that of the assigned one
-	Few     int     // with fewer updates that are finite, none is compared with the others
+	// largest relative rise of the held-out loss, and largest lead of its fall over that of the assigned one
+	Loss float64
+	Few  int // with fewer updates that are finite, none is compared with the others
 
-	// Steps are how many inner steps each update is made of, where that differs. What more steps lead to is longer, and lets the loss
-	// fall further, by a power of their number between a half and one: here it is taken over the root. nil: as many each.
+	// Steps are how many inner steps each update is made of, where that differs. What more steps lead to is longer, and
+	// lets the loss fall further, by a power of their number between a half and one: here it is taken over the root.
+	// nil: as many each.
 	Steps []uint32
 }
 
-// Default limits. Pseudo-gradients that start from one checkpoint have cosines well above zero and norms within a factor
-// of two of each other; the limits leave room, because all that a false alarm costs is an audit. The loss of single batches
-// is noisy: of the updates of a model of a million parameters, honest ones raised that on a held-out batch by up to 1.3 %, and
-// let it fall by up to 1.1 % more than on data of the unit.
+// Default limits. Pseudo-gradients that start from one checkpoint have cosines well above zero and norms within a
+// factor of two of each other; the limits leave room, because all that a false alarm costs is an audit. The loss of
+// single batches is noisy: of the updates of a model of a million parameters, honest ones raised that on a held-out
+// batch by up to 1.3 %, and let it fall by up to 1.1 % more than on data of the unit.
 var Default = Limits{Norm: 4, Cosine: -0.2, Overlap: 0.9, Match: 0.98, Largest: 256, Loss: 0.03, Few: 3}
 
 // Report is what was seen of one update.
@@ -126,9 +129,9 @@ func norms(reports []Report, finite []int, l Limits) {
 	}
 }
 
-// cosines compares each update with the sum of the others. That sum is the sum of all less itself, so that one pass over
-// the elements is enough: u.(S-u) = u.S - u.u and |S-u|^2 = S.S - 2 u.S + u.u. Every update is taken at unit length,
-// otherwise one that is huge would decide what the others agree on.
+// cosines compares each update with the sum of the others. That sum is the sum of all less itself, so that one pass
+// over the elements is enough: u.(S-u) = u.S - u.u and |S-u|^2 = S.S - 2 u.S + u.u. Every update is taken at unit
+// length, otherwise one that is huge would decide what the others agree on.
 func cosines(inner [][]float64, reports []Report, finite []int, l Limits) {
 	n := len(finite)
 	gram := make([][]float64, n) // of the unit vectors
@@ -237,7 +240,8 @@ func (h smallest) Less(i, j int) bool {
 
 func magnitude(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-// largest returns the k elements that are largest by magnitude and not zero, of equal ones the first, in order of place.
+// largest returns the k elements that are largest by magnitude and not zero, of equal ones the first, in order of
+// place.
 func largest(u []*tensor.Tensor, k int) []coordinate {
 	var top smallest
 	at := 0
@@ -269,8 +273,8 @@ func isFinite(u []*tensor.Tensor) bool {
 	return true
 }
 
-// products returns, for each of the rows, the inner products with those before it and with itself, or with itself alone: what
-// dot says, bit for bit. A sum waits for its last addition, so four run beside each other.
+// products returns, for each of the rows, the inner products with those before it and with itself, or with itself
+// alone: what dot says, bit for bit. A sum waits for its last addition, so four run beside each other.
 func products(rows [][]*tensor.Tensor, all bool) [][]float64 {
 	inner := make([][]float64, len(rows))
 	for a, row := range rows {
@@ -322,8 +326,8 @@ type Likeness struct {
 	Cosine   float64
 }
 
-// Compare returns the likeness of an update with the exact one, of the same shapes and finite. Two of length zero are equal;
-// nothing is like one of length zero but that.
+// Compare returns the likeness of an update with the exact one, of the same shapes and finite. Two of length zero are
+// equal; nothing is like one of length zero but that.
 func Compare(update, exact []*tensor.Tensor) Likeness {
 	uu, ee, ue := dot(update, update), dot(exact, exact), dot(update, exact)
 	apart := 0.0
@@ -343,10 +347,10 @@ func Compare(update, exact []*tensor.Tensor) Likeness {
 	return Likeness{Distance: math.Sqrt(apart / ee), Cosine: ue / math.Sqrt(float64(uu*ee))}
 }
 
-// Agreement is the mean cosine of the updates of a round, each given as its tensors, with what they were combined to, of the
-// same shapes: 1 where all point the same way, about 1/sqrt(n) for a mean of n that have nothing to do with each other. Updates of
-// length zero, and those that are not finite, have no direction and are left out; with none that has one, or nothing that they
-// were combined to, ok is false.
+// Agreement is the mean cosine of the updates of a round, each given as its tensors, with what they were combined to,
+// of the same shapes: 1 where all point the same way, about 1/sqrt(n) for a mean of n that have nothing to do with each
+// other. Updates of length zero, and those that are not finite, have no direction and are left out; with none that has
+// one, or nothing that they were combined to, ok is false.
 func Agreement(updates [][]*tensor.Tensor, combined []*tensor.Tensor) (mean float64, ok bool) {
 	cc := dot(combined, combined)
 	if !(cc > 0 && cc <= math.MaxFloat64) {
@@ -364,8 +368,8 @@ func Agreement(updates [][]*tensor.Tensor, combined []*tensor.Tensor) (mean floa
 	return sum / float64(n), true
 }
 
-// PPM returns both in parts per million: the distance rounded up and at most the largest number, the cosine rounded down and
-// at least zero.
+// PPM returns both in parts per million: the distance rounded up and at most the largest number, the cosine rounded
+// down and at least zero.
 func (l Likeness) PPM() (distance, cosine uint32) {
 	return uint32(min(math.Ceil(l.Distance*1e6), math.MaxUint32)), uint32(max(math.Floor(l.Cosine*1e6), 0))
 }
@@ -378,8 +382,8 @@ type Losses struct {
 
 func fall(v [2]float64) float64 { return (v[0] - v[1]) / v[0] }
 
-// Progress looks at what the updates of one round do to losses: each by itself, and, where the median one lets the loss fall
-// clearly, beside that. The flags are in the order of the updates.
+// Progress looks at what the updates of one round do to losses: each by itself, and, where the median one lets the loss
+// fall clearly, beside that. The flags are in the order of the updates.
 func Progress(list []Losses, l Limits) [][]Flag {
 	flags, falls := make([][]Flag, len(list)), make([]float64, len(list))
 	for i, x := range list {

@@ -70,8 +70,10 @@ func TestEachAttackIsSeen(t *testing.T) {
 		attack func(u [][]*tensor.Tensor)
 		flags  map[int][]Flag
 	}{
-		"infinity":          {func(u [][]*tensor.Tensor) { u[2][1].F32()[0] = float32(math.Inf(1)) }, map[int][]Flag{2: {NotFinite}}},
-		"nan":               {func(u [][]*tensor.Tensor) { u[0][2].F32()[17] = float32(math.NaN()) }, map[int][]Flag{0: {NotFinite}}},
+		"infinity": {func(u [][]*tensor.Tensor) { u[2][1].F32()[0] = float32(math.Inf(1)) },
+			map[int][]Flag{2: {NotFinite}}},
+		"nan": {func(u [][]*tensor.Tensor) { u[0][2].F32()[17] = float32(math.NaN()) },
+			map[int][]Flag{0: {NotFinite}}},
 		"huge":              {func(u [][]*tensor.Tensor) { scale(u[4], 100) }, map[int][]Flag{4: {NormLarge}}},
 		"nothing":           {func(u [][]*tensor.Tensor) { scale(u[1], 0) }, map[int][]Flag{1: {NormSmall}}},
 		"few steps":         {func(u [][]*tensor.Tensor) { scale(u[1], 0.1) }, map[int][]Flag{1: {NormSmall}}},
@@ -79,7 +81,8 @@ func TestEachAttackIsSeen(t *testing.T) {
 		"huge and reversed": {func(u [][]*tensor.Tensor) { scale(u[3], -1000) }, map[int][]Flag{3: {NormLarge, Against}}},
 		"copied":            {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0) }, map[int][]Flag{1: {Copy}, 3: {Copy}}},
 		"lightly changed":   {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0.01) }, map[int][]Flag{1: {Copy}, 3: {Copy}}},
-		"copied and scaled": {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0); scale(u[1], 1.5) }, map[int][]Flag{1: {Copy}, 3: {Copy}}},
+		"copied and scaled": {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0); scale(u[1], 1.5) },
+			map[int][]Flag{1: {Copy}, 3: {Copy}}},
 	} {
 		u := crowd(6, 1)
 		c.attack(u)
@@ -100,7 +103,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	backward := Updates(u, Default)
 	slices.Reverse(backward)
 	for i := range forward {
-		if !slices.Equal(forward[i].Flags, backward[i].Flags) || math.Abs(forward[i].Cosine-backward[i].Cosine) > 1e-12 || forward[i].Overlap != backward[i].Overlap {
+		if !slices.Equal(forward[i].Flags, backward[i].Flags) || math.Abs(forward[i].Cosine-backward[i].Cosine) > 1e-12 ||
+			forward[i].Overlap != backward[i].Overlap {
 			t.Errorf("%d: %+v, %+v", i, forward[i], backward[i])
 		}
 	}
@@ -126,7 +130,8 @@ func TestNobodyDoesAnything(t *testing.T) {
 }
 
 func TestLargest(t *testing.T) {
-	u := []*tensor.Tensor{tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{3}}), tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{4}})}
+	u := []*tensor.Tensor{tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{3}}),
+		tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{4}})}
 	copy(u[0].F32(), []float32{-1, 0, 5})
 	copy(u[1].F32(), []float32{1, -5, 2, 1})
 	for k, want := range map[int][]int{1: {2}, 2: {2, 4}, 3: {2, 4, 5}, 4: {0, 2, 4, 5}, 9: {0, 2, 3, 4, 5, 6}} {
@@ -180,13 +185,14 @@ func TestProgress(t *testing.T) {
 		list []Losses
 		want [][]Flag
 	}{
-		"all alike":        {of(3.5, 3.6, 3.4, 3.5), make([][]Flag, 4)},
-		"one is useless":   {of(3.5, 3.99, 3.4, 3.5), [][]Flag{nil, {NoProgress}, nil, nil}},
-		"nobody gets on":   {of(3.99, 3.999, 3.98, 3.97), make([][]Flag, 4)},
-		"too few":          {of(3.5, 3.99), make([][]Flag, 2)},
-		"nobody":           {nil, [][]Flag{}},
-		"broken":           {of(3.5, nan, 3.4, 3.5), [][]Flag{nil, {NoProgress, Harm, OtherData}, nil, nil}},
-		"nothing held out": {[]Losses{{Assigned: [2]float64{4, 3}}, {Assigned: [2]float64{4, 3.9}}, {Assigned: [2]float64{4, 3}}}, [][]Flag{nil, {NoProgress}, nil}},
+		"all alike":      {of(3.5, 3.6, 3.4, 3.5), make([][]Flag, 4)},
+		"one is useless": {of(3.5, 3.99, 3.4, 3.5), [][]Flag{nil, {NoProgress}, nil, nil}},
+		"nobody gets on": {of(3.99, 3.999, 3.98, 3.97), make([][]Flag, 4)},
+		"too few":        {of(3.5, 3.99), make([][]Flag, 2)},
+		"nobody":         {nil, [][]Flag{}},
+		"broken":         {of(3.5, nan, 3.4, 3.5), [][]Flag{nil, {NoProgress, Harm, OtherData}, nil, nil}},
+		"nothing held out": {[]Losses{{Assigned: [2]float64{4, 3}}, {Assigned: [2]float64{4, 3.9}},
+			{Assigned: [2]float64{4, 3}}}, [][]Flag{nil, {NoProgress}, nil}},
 	} {
 		if got := Progress(c.list, Default); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -228,8 +234,8 @@ func sumOf(updates [][]*tensor.Tensor) []*tensor.Tensor {
 	return out
 }
 
-// Updates agree by the angle that they have with their mean: those with as much noise as direction at sqrt((1+1/n)/2), those that
-// are noise at 1/sqrt(n), and it does not matter how long they are.
+// Updates agree by the angle that they have with their mean: those with as much noise as direction at sqrt((1+1/n)/2),
+// those that are noise at 1/sqrt(n), and it does not matter how long they are.
 func TestAgreement(t *testing.T) {
 	near := func(what string, got float64, ok bool, want, within float64) {
 		t.Helper()

@@ -10,9 +10,10 @@ import (
 
 // part is a slice of a checkpoint, as it travels. The same slice has the same bytes whoever computed it.
 type part struct {
-	Round  uint32   `cbor:"1,keyasint"`
-	Slice  uint32   `cbor:"2,keyasint"`
-	Ranges [][]byte `cbor:"3,keyasint"` // of the parameters, then of each list of outer state: little-endian float32, canonical NaNs
+	Round uint32 `cbor:"1,keyasint"`
+	Slice uint32 `cbor:"2,keyasint"`
+	// of the parameters, then of each list of outer state: little-endian float32, canonical NaNs
+	Ranges [][]byte `cbor:"3,keyasint"`
 }
 
 // EncodePart returns the bytes of a slice of a checkpoint, given as Base gives it.
@@ -42,8 +43,8 @@ func (p *Plan) Join(base *train.Checkpoint) Joining {
 	return Joining{&train.Checkpoint{Round: base.Round + 1, Names: base.Names, Params: zeros[0], Outer: zeros[1:]}, p}
 }
 
-// Add reads the bytes of a slice into its place. Errors about them wrap ErrPart; that they are the right ones is for the
-// caller to know.
+// Add reads the bytes of a slice into its place. Errors about them wrap ErrPart; that they are the right ones is for
+// the caller to know.
 func (j Joining) Add(slice int, b []byte) error {
 	var x part
 	if err := canon.Unmarshal(b, &x); err != nil {
@@ -51,7 +52,8 @@ func (j Joining) Add(slice int, b []byte) error {
 	}
 	ranges, tensors := j.plan.slices[slice], j.Tensors()
 	if want := len(ranges) * (1 + len(j.Outer)); x.Round != j.Round || x.Slice != uint32(slice) || len(x.Ranges) != want {
-		return fmt.Errorf("%w: it is slice %d of round %d with %d ranges, want %d of %d with %d", ErrPart, x.Slice, x.Round, len(x.Ranges), slice, j.Round, want)
+		return fmt.Errorf("%w: it is slice %d of round %d with %d ranges, want %d of %d with %d", ErrPart, x.Slice, x.Round,
+			len(x.Ranges), slice, j.Round, want)
 	}
 	for i, b := range x.Ranges {
 		list, r := i/len(ranges), ranges[i%len(ranges)]

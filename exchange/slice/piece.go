@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// Piece is a slice of the update of a unit, as it travels: the leaves of the payloads that the slice is decoded from, and the
-// digests that show them to belong to the root that the worker committed to.
+// Piece is a slice of the update of a unit, as it travels: the leaves of the payloads that the slice is decoded from,
+// and the digests that show them to belong to the root that the worker committed to.
 type Piece struct {
 	Round  uint32          `cbor:"1,keyasint"`
 	Unit   uint32          `cbor:"2,keyasint"`
@@ -51,8 +51,8 @@ type Expect struct {
 	Root        canon.Digest // of the update, committed
 }
 
-// Open reads the bytes of a piece and restores its slice of the pseudo-gradient: a tensor for each of its ranges, shaped as
-// those of Base. Errors about the bytes wrap ErrPiece.
+// Open reads the bytes of a piece and restores its slice of the pseudo-gradient: a tensor for each of its ranges,
+// shaped as those of Base. Errors about the bytes wrap ErrPiece.
 func (p *Plan) Open(b []byte, want Expect) ([]*tensor.Tensor, error) {
 	var piece Piece
 	if err := canon.Unmarshal(b, &piece); err != nil {
@@ -68,7 +68,8 @@ func (p *Plan) Open(b []byte, want Expect) ([]*tensor.Tensor, error) {
 	roots, delta := make([]canon.Digest, len(ranges)), make([]*tensor.Tensor, len(ranges))
 	for i, r := range ranges {
 		var err error
-		if roots[i], delta[i], err = codec.RestoreLeaves(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi, piece.Ranges[i]); err != nil {
+		if roots[i], delta[i], err = codec.RestoreLeaves(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi,
+			piece.Ranges[i]); err != nil {
 			return nil, fmt.Errorf("%w: range %d: %w", ErrPiece, i, err)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package slice cuts the parameters of a model into slices of about the same size, so that each slice of the next checkpoint
-// can be computed by itself: a Piece is a slice of a compressed update, which shows that it belongs to what its worker
-// committed to; a part is a slice of a checkpoint. Put together, the parts are the checkpoint that combining whole updates
-// leads to, bit for bit, for every rule of aggregation that takes the updates coordinate by coordinate.
+// Package slice cuts the parameters of a model into slices of about the same size, so that each slice of the next
+// checkpoint can be computed by itself: a Piece is a slice of a compressed update, which shows that it belongs to what
+// its worker committed to; a part is a slice of a checkpoint. Put together, the parts are the checkpoint that combining
+// whole updates leads to, bit for bit, for every rule of aggregation that takes the updates coordinate by coordinate.
 //
 // The package is pure: who computes which slice is decided by protocol/run, and how the bytes travel by network.
 package slice
@@ -30,8 +30,9 @@ var (
 // Range is the elements of one parameter from Lo to before Hi, row-major.
 type Range struct{ Parameter, Lo, Hi int }
 
-// Plan says which elements belong to which slice. It is a function of the codec, the shapes and the number of slices: slices
-// follow each other in the order of parameters and of their elements, cut where the codec can be cut (codec.Grain).
+// Plan says which elements belong to which slice. It is a function of the codec, the shapes and the number of slices:
+// slices follow each other in the order of parameters and of their elements, cut where the codec can be cut
+// (codec.Grain).
 type Plan struct {
 	codec  string
 	shapes []tensor.Shape
@@ -115,7 +116,8 @@ func (p *Plan) Len() int { return len(p.slices) }
 // Ranges returns what belongs to a slice, in order. The list belongs to the plan.
 func (p *Plan) Ranges(slice int) []Range { return p.slices[slice] }
 
-// Base returns a slice of a checkpoint as one of its own, with a tensor for each of its ranges: what outer.Advance takes.
+// Base returns a slice of a checkpoint as one of its own, with a tensor for each of its ranges: what outer.Advance
+// takes.
 func (p *Plan) Base(c *train.Checkpoint, slice int) *train.Checkpoint {
 	sub := &train.Checkpoint{Round: c.Round, Outer: make([][]*tensor.Tensor, len(c.Outer))}
 	for _, r := range p.slices[slice] {

@@ -165,7 +165,8 @@ func TestSlicesGiveTheSameCheckpoint(t *testing.T) {
 
 // A plan has every element once, and no slice is empty or much larger than its share.
 func TestPlan(t *testing.T) {
-	for _, dims := range [][][]int{model, {{3}}, {{1}, {1}, {codec.PartElements * 40}, {2}}, {{10, codec.PartElements}, {10, codec.PartElements}}} {
+	for _, dims := range [][][]int{model, {{3}}, {{1}, {1}, {codec.PartElements * 40}, {2}},
+		{{10, codec.PartElements}, {10, codec.PartElements}}} {
 		shapes := shapesOf(dims)
 		total := 0
 		for _, s := range shapes {
@@ -214,7 +215,8 @@ func TestPlan(t *testing.T) {
 
 func TestRulesThatLookAtWholeUpdates(t *testing.T) {
 	for rule, ok := range map[string]bool{
-		aggregate.Mean: true, aggregate.TrimmedMean: true, aggregate.Median: true, aggregate.Krum: false, aggregate.MultiKrum: false,
+		aggregate.Mean: true, aggregate.TrimmedMean: true, aggregate.Median: true, aggregate.Krum: false,
+		aggregate.MultiKrum:       false,
 		aggregate.GeometricMedian: false, aggregate.CenteredClip: false, aggregate.ClippedMean: false, "none": false,
 	} {
 		if err := slice.Check(train.Exchange{Rule: rule}); errors.Is(err, slice.ErrRule) == ok {
@@ -271,7 +273,8 @@ func TestForgedParts(t *testing.T) {
 		next.Round++
 		return [][]byte{p.EncodePart(p.Base(&next, 0), 0), p.EncodePart(p.Base(&next, 1), 1)}
 	}
-	if joined, err := join(p, r.base, good()); err != nil || joined.Round != 4 || !slices.Equal(joined.Params[1].F32(), r.base.Params[1].F32()) {
+	if joined, err := join(p, r.base, good()); err != nil || joined.Round != 4 ||
+		!slices.Equal(joined.Params[1].F32(), r.base.Params[1].F32()) {
 		t.Fatalf("%+v, %v", joined, err)
 	}
 	for name, spoil := range map[string]func([][]byte) [][]byte{
@@ -308,7 +311,8 @@ func FuzzSlices(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, k uint8) {
 		i := int(k) % p.Len()
-		if _, err := p.Open(b, slice.Expect{Round: 3, Slice: i, Root: r.updates[0].Root()}); err == nil && !slices.Equal(b, pieces[i]) {
+		if _, err := p.Open(b, slice.Expect{Round: 3, Slice: i, Root: r.updates[0].Root()}); err == nil &&
+			!slices.Equal(b, pieces[i]) {
 			t.Error("a piece that is not the committed one is taken")
 		} else if err != nil && !errors.Is(err, slice.ErrPiece) {
 			t.Error(err)

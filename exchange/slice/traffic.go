@@ -21,9 +21,9 @@ func (t Traffic) Total() int64 { return t.Updates + t.Index + t.Checkpoint }
 // indexed is the size of the entry of a piece in the index of an update: a CID and its head.
 const indexed = 38
 
-// TrafficOf returns the traffic of rounds of one unit for each worker, reduced in n slices by two workers each, or with n 0 by
-// every worker for itself. It is made of the sizes of encoded updates, pieces and parts, which follow from the shapes alone;
-// the outer optimizer has one tensor of state for each.
+// TrafficOf returns the traffic of rounds of one unit for each worker, reduced in n slices by two workers each, or with
+// n 0 by every worker for itself. It is made of the sizes of encoded updates, pieces and parts, which follow from the
+// shapes alone; the outer optimizer has one tensor of state for each.
 func TrafficOf(name string, shapes []tensor.Shape, workers, n int) (Traffic, error) {
 	base := &train.Checkpoint{Names: make([]string, len(shapes))}
 	for _, s := range shapes {
@@ -55,7 +55,8 @@ func TrafficOf(name string, shapes []tensor.Shape, workers, n int) (Traffic, err
 		t.Updates += int64(len(b))
 		t.Checkpoint += int64(len(p.EncodePart(p.Base(base, k), k)))
 	}
-	share := func(bytes int64) int64 { return bytes * 2 * others / int64(workers) } // two reducers, each fetches of all but itself
+	// two reducers, each fetches of all but itself
+	share := func(bytes int64) int64 { return bytes * 2 * others / int64(workers) }
 	t.Updates, t.Index = share(t.Updates), share(int64(n*n*indexed))
 	t.Checkpoint -= t.Checkpoint * 2 / int64(workers) // two have computed each part
 	return t, nil

@@ -32,7 +32,8 @@ func gpt2(layers, width, vocabulary, positions int) (shapes []tensor.Shape) {
 	return shapes
 }
 
-// What a worker receives grows with the number of workers if everybody combines all updates, and not if slices are reduced.
+// What a worker receives grows with the number of workers if everybody combines all updates, and not if slices are
+// reduced.
 func TestTrafficIsBounded(t *testing.T) {
 	shapes := gpt2(6, 384, 256, 256) // gpt2-10m
 	var least, most int64
@@ -52,7 +53,8 @@ func TestTrafficIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		mb := func(n int64) float64 { return float64(n) / 1e6 }
-		t.Logf("%3d, %3d: %7.1f %6.1f (%.1f, %.2f, %.1f)", workers, n, mb(whole.Total()), mb(cut.Total()), mb(cut.Updates), mb(cut.Index), mb(cut.Checkpoint))
+		t.Logf("%3d, %3d: %7.1f %6.1f (%.1f, %.2f, %.1f)", workers, n, mb(whole.Total()), mb(cut.Total()), mb(cut.Updates),
+			mb(cut.Index), mb(cut.Checkpoint))
 		if most = max(most, cut.Total()); least == 0 {
 			least = cut.Total()
 		}

@@ -1,109 +1,151 @@
 package fault
 
 import (
-	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
-	"slices"
+	"syscall"
 	"testing"
 
-	"github.com/starling-network/starling/node"
-	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 )
 
 // liar is a process that breaks the rules: started as anybody would, with a key and coins of its own.
 type liar struct {
 	*process
-	act     string
-	slashed bool // it loses stake
+	act, role string
+	slashed   bool     // it loses stake
+	out       bool     // it has to leave the run
+	more      []string // arguments
 }
 
-// adversary starts a process that breaks the rules in a way that adversary.Named knows, and asks a little less than all others.
-func (n *network) adversary(act, role string, slashed bool) liar {
-	n.t.Helper()
-	p := &process{t: n.t, name: act}
-	n.all = append(n.all, p)
-	p.args = []string{"dev", "adversary", "--act", act, "--role", role, "--home", filepath.Join(n.dir, act), "--network", n.rpc[len(n.all)%validators],
-		"--price", fmt.Sprint(node.DefaultPrice - 1), "--threads", "1"}
-	p.start(0)
-	said := p.says(`starling account send (starling1\w+) ([0-9.]+)`)
-	send := exec.Command(program, "account", "send", said[1], said[2], "--network", n.rpc[0], "--home", filepath.Join(n.dir, "consumer"))
-	if out, err := send.CombinedOutput(); err != nil {
-		n.t.Fatalf("%s: %v\n%s", send, err, out)
+// lies are the workers that break the rules in every way that one of them can by itself.
+func lies() []liar {
+	const worker = "worker"
+	return []liar{
+		{act: "skips", role: worker, slashed: true, out: true},
+		{act: "poisons", role: worker, slashed: true, out: true},
+		{act: "flips-bit", role: worker, slashed: true, out: true},
+		{act: "wrong-data", role: worker, slashed: true, out: true},
+		{act: "trains-less", role: worker, slashed: true, out: true},
+		{act: "copies-changed", role: worker, slashed: true, out: true},
+		{act: "misattests", role: worker, out: true},
+		{act: "silent", role: worker, out: true},
 	}
-	p.ready()
-	return liar{p, act, slashed}
 }
 
-// Workers that break the rules in every way that one of them can, all in one job on the terms that a job has if nobody says
-// otherwise: each loses what the rules say, nobody else loses anything, and the model is the one that the job determines.
+// A worker for every way to break the rules, verifiers that do not look, and a validator that leaves out the moves of
+// those who challenge, all in one job on the terms that a job has if nobody says otherwise: each loses what the rules
+// say, nobody else loses anything, and the model is the one that the job determines.
 func TestAdversaries(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, false, nil)
-	liars := []liar{n.adversary("skips", "worker", true), n.adversary("poisons", "worker", true)}
-	if *whole {
-		for _, act := range []string{"flips-bit", "wrong-data", "trains-less", "copies-changed"} {
-			liars = append(liars, n.adversary(act, "worker", true))
-		}
-		liars = append(liars, n.adversary("misattests", "worker", false))
-	}
-	target := workers + len(liars)
-	n.set = []string{"--set", fmt.Sprintf("strategy.workers.target=%d", target), "--set", fmt.Sprintf("training.global_batch_size=%d", 2*target)}
-	n.judge("adversaries", 6, liars)
+	n := drawNetwork(t, false, nil)
+	verifier := func(act string) liar { return liar{act: act, role: "verifier", slashed: true, out: true} }
+	liars := append(lies(), verifier("stamps"), verifier("copies-seal"))
+	const censor = 3
+	n.deviate(censor, "censors", "--against", n.account(n.verifier), "--against", n.account(n.second))
+	n.invite(liars)
+	n.judge("adversaries", 4, liars)
+	n.punished(censor)
 }
 
-// judge plays a job in which some break the rules, and checks what comes of it.
-func (n *network) judge(name string, rounds int, liars []liar) {
+// A quarter of all stake is one party's: of the validators one, which keeps its part of the beacon back, and of the
+// members two workers that fake their units and a verifier that shields them, all at the lowest price. Beside them a
+// pair of a worker and a verifier tries to be paid for nothing, a pair to be paid for rollbacks, and a verifier accuses
+// everybody.
+func TestCollusion(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	n.deviate(2, "withholds")
+	more := fmt.Sprint(registry.DefaultStake * 123 / 100) // so that 3 of 14 parties have a quarter of it
+	liars := n.circle("quarter", []string{"fakes", "fakes"}, "shields", "--stake", more)
+	liars = append(liars, n.circle("pair", []string{"fakes"}, "shields")...)
+	liars = append(liars, n.circle("pump", []string{"pumps"}, "springs")...)
+	liars = append(liars, liar{act: "accuses", role: "verifier", slashed: true, out: true})
+	n.invite(liars)
+	n.judge("collusion", 5, liars)
+	n.drawn()
+}
+
+// lyingReducer plays a job with a member that makes up the slices that are drawn for it, and lets that member and the
+// second verifier go. There are slices, which a job of few workers has not by default: nobody else reduces anything.
+func (n *network) lyingReducer() {
 	n.t.Helper()
-	j := n.submit(name, rounds)
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		j.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
+	n.second.start(0)
+	liars := []liar{{act: "fakes-slices", role: "worker", out: true}}
+	n.enlist(liars)
+	n.second.ready()
+	n.set = append(n.set, "--set", "strategy.aggregation.slices=4")
+	n.judge("reducer", 5, liars)
+	for _, p := range []*process{n.second, liars[0].process} {
+		p.signal(syscall.SIGTERM)
+		p.end()
 	}
-	var summary struct {
-		Rounds    int    `json:"rounds"`
-		StateRoot string `json:"state_root"`
+}
+
+// circle are workers and a verifier of one owner, who asks the lowest price for them, and tells nobody that they are
+// one.
+func (n *network) circle(name string, workers []string, verifier string, more ...string) (list []liar) {
+	more = append([]string{"--circle", filepath.Join(n.dir, name), "--price", "1"}, more...)
+	for _, act := range workers {
+		list = append(list, liar{act: act, role: "worker", slashed: true, out: true, more: more})
 	}
-	if err := json.Unmarshal(j.consumer.stdout.Bytes(), &summary); err != nil {
-		j.t.Fatalf("%v: %s", err, j.consumer.stdout.Bytes())
-	}
-	j.check(func() error { return j.model(summary.StateRoot) })
-	receipts, err := j.chain.Receipts(j.t.Context(), j.id)
+	return append(list, liar{act: verifier, role: "verifier", more: more})
+}
+
+// deviate makes a validator break the rules.
+func (n *network) deviate(validator int, act string, more ...string) {
+	v := n.validators[validator]
+	v.args = append([]string{"dev", "deviant", "--home", filepath.Join(n.dir, v.name), "--act", act}, more...)
+}
+
+// account is that of a participant that may not be started yet.
+func (n *network) account(p *process) string {
+	n.t.Helper()
+	h, err := home.Read(filepath.Join(n.dir, p.name))
 	if err != nil {
-		j.t.Fatal(err)
+		n.t.Fatal(err)
 	}
-	participants, err := j.chain.Participants(j.t.Context())
-	if err != nil {
-		j.t.Fatal(err)
+	return h.Account().Address()
+}
+
+// invite starts the network with two honest verifiers and with those who break the rules.
+func (n *network) invite(liars []liar) {
+	n.t.Helper()
+	n.start()
+	n.second.start(0)
+	n.enlist(liars)
+	n.second.ready()
+}
+
+// enlist starts processes that break the rules in ways that adversary.Named knows, each on a key that has coins. Who is
+// told nothing else asks a little less than all others. The jobs that follow have as many units as there are workers,
+// so that all of them work.
+func (n *network) enlist(liars []liar) {
+	n.t.Helper()
+	target := workers
+	for i := range liars {
+		l := &liars[i]
+		next := &n.invited[0]
+		if l.role == "worker" {
+			next = &n.invited[1]
+			target++
+		}
+		first := map[string]int{"worker": workers + 1, "verifier": 2}[l.role]
+		l.process = &process{t: n.t, name: fmt.Sprintf("%s-%d", l.role, first+*next)}
+		*next++
+		n.all = append(n.all, l.process)
+		l.args = append([]string{"dev", "adversary", "--act", l.act, "--role", l.role,
+			"--home", filepath.Join(n.dir, l.name), "--network", n.rpc[len(n.all)%validators],
+			"--price", fmt.Sprint(market.DefaultPrice - 1), "--threads", "1"}, l.more...)
+		l.start(0)
 	}
-	for _, p := range participants {
-		at := slices.IndexFunc(liars, func(l liar) bool { return l.address == p.ID })
-		if at < 0 {
-			if p.Slashed > 0 || p.Jailed {
-				j.t.Errorf("%s kept the rules, and lost %d uzen of its stake", p.ID, p.Slashed)
-			}
-			continue
-		}
-		l, state := liars[at], j.run(j.id)
-		member, seated := state.Member(p.ID)
-		if (p.Slashed > 0) != l.slashed && seated {
-			j.t.Errorf("%s lost %d uzen of its stake", l.act, p.Slashed)
-		}
-		var earned uint64
-		for _, r := range receipts {
-			if r.Who == p.ID && (r.Kind == reward.Work || r.Kind == reward.Audit) {
-				earned += r.Amount
-			}
-		}
-		j.t.Logf("%s: seated: %v, out: %q, slashed %d uzen, earned %d", l.act, seated, member.Why, p.Slashed, earned)
-		if l.slashed && earned > p.Slashed {
-			j.t.Errorf("%s gained: it earned %d uzen, and lost %d", l.act, earned, p.Slashed)
-		}
+	for _, l := range liars {
+		l.ready()
 	}
-	if s := j.run(j.id); s.Phase != run.Done {
-		j.t.Errorf("the run ends in phase %s: %s", s.Phase, s.Why)
+	n.set = []string{
+		"--set", fmt.Sprintf("strategy.workers.target=%d", target), "--set",
+		fmt.Sprintf("training.global_batch_size=%d", 2*target),
 	}
-	j.t.Log(j.pace())
 }

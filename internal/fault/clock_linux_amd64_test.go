@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// startAt starts a command with the clock of a program, which it executes last, wrong by some seconds. A Go program reads
-// the clock through a function that the kernel maps into every process (the vDSO), not through the C library: this writes
-// another function over it before the program's first instruction.
+// startAt starts a command with the clock of a program, which it executes last, wrong by some seconds. A Go program
+// reads the clock through a function that the kernel maps into every process (the vDSO), not through the C library:
+// this writes another function over it before the program's first instruction.
 func startAt(c *exec.Cmd, program string, shift time.Duration) (err error) {
 	runtime.LockOSThread() // who traces is a thread
 	defer runtime.UnlockOSThread()

@@ -10,13 +10,14 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// proof is how many blocks a newcomer that has reproduced a unit may take until it has one of its own, where rounds are so short
-// that two of them are over before: its seal is in a block, the next one has the beacon that asks, its answer is in another, the
-// round after that hands out units; and what it sends may wait for a block, twice, on a busy machine.
+// proof is how many blocks a newcomer that has reproduced a unit may take until it has one of its own, where rounds are
+// so short that two of them are over before: its seal is in a block, the next one has the beacon that asks, its answer
+// is in another, the round after that hands out units; and what it sends may wait for a block, twice, on a busy
+// machine.
 const proof = 8
 
-// join starts a worker while a run goes on: it downloads what it needs from several members at a time, and is paid for a unit
-// of the second round after that, and after it has reproduced a unit, at the latest.
+// join starts a worker while a run goes on: it downloads what it needs from several members at a time, and is paid for
+// a unit of the second round after that, and after it has reproduced a unit, at the latest.
 func (n *network) join(j *job) {
 	p := n.newcomer
 	j.strike()
@@ -39,9 +40,11 @@ func (n *network) join(j *job) {
 		began = s.Round
 		return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address })
 	})
-	j.note("%s: started in round %d, joined in round %d, ready in round %d, first unit in round %d", p.name, j.hurt+1, joined+1, here+1, began+1)
+	j.note("%s: started in round %d, joined in round %d, ready in round %d, first unit in round %d", p.name, j.hurt+1,
+		joined+1, here+1, began+1)
 	if began > here+2 && j.height > ready+proof {
-		j.t.Errorf("it was ready in round %d, block %d, and has its first unit in round %d, block %d", here+1, ready, began+1, j.height)
+		j.t.Errorf("it was ready in round %d, block %d, and has its first unit in round %d, block %d", here+1, ready,
+			began+1, j.height)
 	}
 	var gave []uint64
 	for _, l := range n.links(p) {

@@ -22,9 +22,6 @@ func separate(t testing.TB) {
 	if why := whyNot(); why != nil {
 		t.Skipf("no machines of their own: %v", why)
 	}
-	if !*whole {
-		t.Skip("run with -faults")
-	}
 }
 
 // Cables between machines are slow, cut, and mended, and one machine can be dialled by nobody.
@@ -56,8 +53,8 @@ func TestLinks(t *testing.T) {
 	}})...)
 }
 
-// killOnSlowLink kills a worker that serves its update over a slow link, and cuts that, when some of it is on its way and not
-// everybody has all of it.
+// killOnSlowLink kills a worker that serves its update over a slow link, and cuts that, when some of it is on its way
+// and not everybody has all of it.
 func (n *network) killOnSlowLink(j *job) {
 	w := n.workers[0]
 	w.machine.slow(512)
@@ -80,7 +77,8 @@ func (n *network) killOnSlowLink(j *job) {
 	if !some(s) {
 		j.t.Error("everybody has its update")
 	}
-	j.note("%s: it had sent %d bytes, and %d of %d others had its update", w.name, sent, len(j.holders(s, w))-1, len(n.members())-1)
+	j.note("%s: it had sent %d bytes, and %d of %d others had its update", w.name, sent, len(j.holders(s, w))-1,
+		len(n.members())-1)
 	w.machine.slow(0)
 	j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
 	w.machine.mend()
@@ -88,8 +86,8 @@ func (n *network) killOnSlowLink(j *job) {
 	j.back("killed while it uploaded", w)
 }
 
-// part leaves a worker alone with one validator in the middle of a unit, which it finishes there. When both are back its work
-// counts if nobody else has done the unit; if not, the books say why.
+// part leaves a worker alone with one validator in the middle of a unit, which it finishes there. When both are back
+// its work counts if nobody else has done the unit; if not, the books say why.
 func (n *network) part(j *job) {
 	v, w := n.validators[3], n.workers[3] // this worker follows the chain at this validator
 	training := func(run.State) bool { return j.doing(w, "train") > 0 }
@@ -116,7 +114,8 @@ func (n *network) part(j *job) {
 				continue
 			}
 			j.t.Logf("the unit that it did alone: %d uzen, %s; %s", r.Amount, r.Reason, r.Fix)
-			if counts := e.Workers[r.Unit] == w.address; counts != (r.Amount > 0) && r.Reason != reward.MissedDeadline || !counts && r.Fix == "" {
+			if counts := e.Workers[r.Unit] == w.address; counts != (r.Amount > 0) && r.Reason != reward.MissedDeadline ||
+				!counts && r.Fix == "" {
 				j.t.Errorf("its unit counts: %v, and the receipt is %+v", counts, r)
 			}
 		}
@@ -124,18 +123,20 @@ func (n *network) part(j *job) {
 	j.back("alone with one validator for 15 s", w)
 }
 
-// relay lets a newcomer join that nobody can dial, because it listens on no address of its machine. It is reached through
-// the verifier: its consumer and the other members fetch its update.
+// relay lets a newcomer join that nobody can dial, because it listens on no address of its machine. It is reached
+// through the verifier: its consumer and the other members fetch its update.
 func (n *network) relay(j *job) {
 	n.join(j)
 	began := j.hurt
 	var p registry.Participant
 	j.until("the end of its first round, and a relay", func(s run.State) bool {
 		p, _ = n.chain.Participant(j.t.Context(), n.newcomer.address)
-		return s.Round > began && slices.ContainsFunc(p.Addrs, func(a string) bool { return strings.Contains(a, "/p2p-circuit/") })
+		return s.Round > began && slices.ContainsFunc(p.Addrs,
+			func(a string) bool { return strings.Contains(a, "/p2p-circuit/") })
 	})
 	for _, a := range p.Addrs {
-		if circuit := strings.HasPrefix(a, "/ip4/"+n.verifier.machine.address+"/") && strings.Contains(a, "/p2p-circuit/"); !circuit && !strings.HasPrefix(a, "/ip4/127.0.0.1/") {
+		if circuit := strings.HasPrefix(a, "/ip4/"+n.verifier.machine.address+"/") &&
+			strings.Contains(a, "/p2p-circuit/"); !circuit && !strings.HasPrefix(a, "/ip4/127.0.0.1/") {
 			j.t.Errorf("%s says that it is reached at %s", n.newcomer.name, a)
 		}
 	}
@@ -161,7 +162,8 @@ func (n *network) relay(j *job) {
 	j.fetch(e.Attestation.Updates[unit], p.Addrs)
 }
 
-// fetch gets a blob through a relay, as the consumer of the job, who is registered and no member: strangers are given nothing of a run.
+// fetch gets a blob through a relay, as the consumer of the job, who is registered and no member: strangers are given
+// nothing of a run.
 func (j *job) fetch(cid string, from []string) {
 	j.t.Helper()
 	id, err := blob.Parse(cid)
@@ -180,7 +182,8 @@ func (j *job) fetch(cid string, from []string) {
 	ctx, cancel := context.WithTimeout(j.t.Context(), time.Minute)
 	defer cancel()
 	b, err := host.Fetch(ctx, id, from)
-	relayed := slices.ContainsFunc(host.Peers(), func(l peer.Link) bool { return l.Relayed && l.Received >= uint64(len(b)) })
+	relayed := slices.ContainsFunc(host.Peers(),
+		func(l peer.Link) bool { return l.Relayed && l.Received >= uint64(len(b)) })
 	if err != nil || !relayed {
 		j.t.Errorf("its consumer fetches its update: %v, over %+v", err, host.Peers())
 	}

@@ -17,8 +17,8 @@ const (
 	island   = "island"
 )
 
-// hub is the address of the tests themselves, on the mainland. It and those of machines look public: a host that only a relay reaches
-// tells nobody about one with a private address.
+// hub is the address of the tests themselves, on the mainland. It and those of machines look public: a host that only a
+// relay reaches tells nobody about one with a private address.
 const hub = "11.77.0.1"
 
 // furnish makes the namespaces that the tests run in ready for machines: mounts and names of namespaces that end with

@@ -1,6 +1,6 @@
 // Package fault runs networks of real processes, breaks them, and looks at what is left: the run ends, nothing is paid
-// twice, nobody honest is slashed, the lineage verifies, and the model is the one of an undisturbed run. The machines are
-// network namespaces joined by a bridge where the kernel allows, and one loopback where it does not.
+// twice, nobody honest is slashed, the lineage verifies, and the model is the one of an undisturbed run. The machines
+// are network namespaces joined by a bridge where the kernel allows, and one loopback where it does not.
 //
 // What the roles do under faults that need no machine, in virtual time and by the thousand, is sim.
 package fault
@@ -17,12 +17,12 @@ import (
 	"testing"
 )
 
-// whole is set to run every fault. Without it a few of each kind stand for all, so that go test ./... stays short.
-var whole = flag.Bool("faults", false, "run every fault, not only one of each kind")
+// faults is set to run the tests. Without it go test ./... starts no networks here and stays short.
+var faults = flag.Bool("faults", false, "run the tests, which start networks of processes")
 
-// The test binary starts itself anew in namespaces of its own, which end with it, whatever it is ended by. These variables
-// say which program to test, one that is built if there is none; and, to the second one, where files may be left until
-// both end, and why it is not in namespaces if it is not.
+// The test binary starts itself anew in namespaces of its own, which end with it, whatever it is ended by. These
+// variables say which program to test, one that is built if there is none; and, to the second one, where files may be
+// left until both end, and why it is not in namespaces if it is not.
 const (
 	variableProgram = "STARLING_FAULT_PROGRAM"
 	variableScratch = "STARLING_FAULT_SCRATCH"
@@ -34,7 +34,8 @@ var program, scratch = os.Getenv(variableProgram), os.Getenv(variableScratch)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() {
+	if !*faults {
+		fmt.Println("nothing was run: networks of processes start with -faults")
 		os.Exit(0)
 	}
 	if scratch == "" {
@@ -108,7 +109,8 @@ func build(dir string) error {
 		return nil
 	}
 	program = filepath.Join(dir, "starling")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/starling-network/starling/cmd/starling").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program,
+		"github.com/starling-network/starling/cmd/starling").CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return nil

@@ -13,9 +13,10 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// catch pauses a worker or verifier at a moment, and returns when a block or two have shown that nothing of what it does then
-// is on its way: it may be killed, and will have died in that moment. Blocks tell the moment; sure, unless it is nil, what
-// stands on disks: between two blocks, and again while it is paused. A moment that it is too late for comes again in a later round.
+// catch pauses a worker or verifier at a moment, and returns when a block or two have shown that nothing of what it
+// does then is on its way: it may be killed, and will have died in that moment. Blocks tell the moment; sure, unless it
+// is nil, what stands on disks: between two blocks, and again while it is paused. A moment that it is too late for
+// comes again in a later round.
 func (j *job) catch(p *process, what string, moment, sure func(run.State) bool) run.State {
 	j.t.Helper()
 	if sure == nil {
@@ -36,8 +37,8 @@ func (j *job) catch(p *process, what string, moment, sure func(run.State) bool) 
 	}
 }
 
-// soon reports whether something comes about in about the time of a block. It looks every few milliseconds: nobody tells what
-// another process writes to its disk.
+// soon reports whether something comes about in about the time of a block. It looks every few milliseconds: nobody
+// tells what another process writes to its disk.
 func (j *job) soon(so func() bool) bool {
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
@@ -56,13 +57,15 @@ func has(s run.State, p *process, status run.Status) bool {
 	return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address && u.Status == status })
 }
 
-// holders are the members that have the updates of a worker's units of the round on their disks; nobody before it is bound.
+// holders are the members that have the updates of a worker's units of the round on their disks; nobody before it is
+// bound.
 func (j *job) holders(s run.State, p *process) []*process {
 	has := func(m *process, u *run.Unit) bool {
 		_, err := os.Stat(filepath.Join(j.dir, m.name, "blobs", u.Commit.UpdateCID))
 		return err == nil
 	}
-	mine := slices.DeleteFunc(slices.Clone(s.Units), func(u *run.Unit) bool { return u.Worker != p.address || u.Commit.UpdateCID == "" })
+	mine := slices.DeleteFunc(slices.Clone(s.Units),
+		func(u *run.Unit) bool { return u.Worker != p.address || u.Commit.UpdateCID == "" })
 	return slices.DeleteFunc(j.members(), func(m *process) bool {
 		return len(mine) == 0 || slices.ContainsFunc(mine, func(u *run.Unit) bool { return !has(m, u) })
 	})
@@ -109,7 +112,8 @@ func (d *diary) note(line []byte) error {
 	if err := json.Unmarshal(line, &l); err != nil {
 		return err
 	}
-	answers := map[string]string{"Loaded": "load", "Trained": "train", "Checked": "check", "Advanced": "advance", "Reduced": "reduce"}
+	answers := map[string]string{"Loaded": "load", "Trained": "train", "Checked": "check", "Advanced": "advance",
+		"Reduced": "reduce"}
 	if kind, ok := answers[l.Event]; ok {
 		d.open[kind]--
 	} else if l.Action != "" {

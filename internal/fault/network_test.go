@@ -21,20 +21,24 @@ import (
 const (
 	validators = 4 // one may be down
 	workers    = 4
+	strangers  = 12 // workers, and as many verifiers, that have coins and nothing else yet
 	blockTime  = 500 * time.Millisecond
 )
 
 // network is a network of processes.
 type network struct {
 	t          testing.TB
-	dir        string   // of starling net init
+	dir        string   // of starling network init
 	rpc        []string // HTTP interfaces of the validators
+	rest       []string // the same for clients of the ecosystem
 	validators []*process
 	workers    []*process
 	verifier   *process
+	second     *process // a verifier that is not started with the others
 	newcomer   *process // a worker that is not started with the others
 	consumer   *process // its arguments are those of the job that runs
 	all        []*process
+	invited    [2]int   // verifiers and workers that break the rules, so far
 	jobs       int      // so far
 	set        []string // further settings of every job from now on
 	ask        string   // where the consumer asks; "": the first validator
@@ -62,6 +66,17 @@ func (j *job) check(f func() error) {
 // own, with so many bytes. Validators take the further arguments.
 func newNetwork(t testing.TB, separate bool, sizes map[string]int, validator ...string) *network {
 	t.Helper()
+	n := drawNetwork(t, separate, sizes)
+	for _, v := range n.validators {
+		v.args = append(v.args, validator...)
+	}
+	n.start()
+	return n
+}
+
+// drawNetwork is a network of which no process is started yet.
+func drawNetwork(t testing.TB, separate bool, sizes map[string]int) *network {
+	t.Helper()
 	n := &network{t: t, dir: filepath.Join(t.TempDir(), "net")}
 	for name, size := range sizes {
 		mount(t, filepath.Join(n.dir, name), size)
@@ -81,13 +96,9 @@ func newNetwork(t testing.TB, separate bool, sizes map[string]int, validator ...
 		n.workers = append(n.workers, add(fmt.Sprintf("worker-%d", i)))
 	}
 	n.verifier, n.consumer, n.newcomer = add("verifier-0"), add("consumer"), add(fmt.Sprintf("worker-%d", workers))
-	n.newcomer.hidden = separate
+	n.newcomer.hidden, n.second = separate, add("verifier-1")
 	t.Cleanup(n.stop)
 	n.init()
-	for _, v := range n.validators {
-		v.args = append(v.args, validator...)
-	}
-	n.start()
 	return n
 }
 
@@ -116,7 +127,9 @@ func (p *process) listen() []string {
 // init makes the folders of the network, and says what its processes are.
 func (n *network) init() {
 	n.t.Helper()
-	args := []string{"net", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers", fmt.Sprint(workers + 1), "--block-time", blockTime.String(), "-o", "json"}
+	args := []string{"network", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers",
+		fmt.Sprint(workers + 1 + strangers),
+		"--verifiers", fmt.Sprint(2 + strangers), "--block-time", blockTime.String(), "-o", "json"}
 	if n.validators[0].machine == nil {
 		args = append(args, "--port", fmt.Sprint(freePorts(n.t)))
 	} else {
@@ -129,19 +142,23 @@ func (n *network) init() {
 		n.t.Fatalf("net init: %v", err)
 	}
 	var made struct {
-		RPC []string `json:"rpc"`
+		RPC  []string `json:"rpc"`
+		REST []string `json:"rest"`
 	}
 	if err := json.Unmarshal(out, &made); err != nil {
 		n.t.Fatal(err)
 	}
-	n.rpc = made.RPC
+	n.rpc, n.rest = made.RPC, made.REST
 	for _, v := range n.validators {
-		v.args = []string{"validator", "up", filepath.Join(n.dir, v.name)}
+		v.args = []string{"validator", "up", "--home", filepath.Join(n.dir, v.name)}
 	}
-	for i, w := range append(n.members(), n.newcomer) {
-		w.args = append([]string{"worker", "up", "--home", filepath.Join(n.dir, w.name), "--network", n.rpc[i%validators], "--threads", "1"}, w.listen()...)
+	for i, w := range append(n.members(), n.newcomer, n.second) {
+		w.args = append([]string{"worker", "up", "--home", filepath.Join(n.dir, w.name), "--network", n.rpc[i%validators],
+			"--threads", "1"}, w.listen()...)
 	}
-	n.verifier.args = append(n.verifier.args, "--role", "verifier")
+	for _, v := range []*process{n.verifier, n.second} {
+		v.args = append(v.args, "--role", "verifier")
+	}
 	if n.verifier.machine != nil {
 		n.verifier.args = append(n.verifier.args, "--relay")
 	}
@@ -243,7 +260,8 @@ func (n *network) height(v *process) int64 {
 	return s.SyncInfo.LatestBlockHeight
 }
 
-// stop ends all processes, waits for the checks, and keeps what is left if the test has failed and the environment says where.
+// stop ends all processes, waits for the checks, and keeps what is left if the test has failed and the environment says
+// where.
 func (n *network) stop() {
 	if n.hang != nil {
 		n.hang()

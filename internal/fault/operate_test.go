@@ -13,7 +13,8 @@ import (
 // office are the hosts of docs/operate.md.
 var office = []string{"10.0.0.7", "10.0.0.8", "10.0.0.9"}
 
-// TestOperate does what docs/operate.md says of three hosts, word by word, on three machines with the addresses that it names.
+// TestOperate does what docs/operate.md says of three hosts, word by word, on three machines with the addresses that it
+// names.
 func TestOperate(t *testing.T) {
 	separate(t)
 	t.Parallel()
@@ -26,7 +27,7 @@ func TestOperate(t *testing.T) {
 	var network, workers, train string
 	for _, c := range setUp {
 		switch {
-		case strings.HasPrefix(c, "starling net init"):
+		case strings.HasPrefix(c, "starling network init"):
 			network = c
 		case strings.HasPrefix(c, "starling train"):
 			train = c
@@ -38,7 +39,7 @@ func TestOperate(t *testing.T) {
 		}
 	}
 	s.run(network)
-	validator := s.start("starling validator up net/validator-0")
+	validator := s.start("starling validator up --home net/validator-0")
 	validator.says("validator of")
 	for home, address := range copied {
 		if err := os.Rename(filepath.Join(s.dir, office[0], "net", home), filepath.Join(s.dir, address, home)); err != nil {
@@ -65,7 +66,7 @@ func TestOperate(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("%d lineages", len(found))
 	}
-	if said, err := exec.Command(program, "verify", filepath.Dir(found[0])).CombinedOutput(); err != nil {
+	if said, err := exec.Command(program, "job", "verify", filepath.Dir(found[0])).CombinedOutput(); err != nil {
 		t.Errorf("verify: %v\n%s", err, said)
 	}
 	for _, c := range commands(string(page), "What is going on") {
@@ -116,7 +117,8 @@ func newSite(t *testing.T) *site {
 }
 
 // copied is where the page tells an operator to copy the folder of each participant.
-var copied = map[string]string{"worker-0": office[1], "verifier-0": office[1], "worker-1": office[2], "verifier-1": office[2]}
+var copied = map[string]string{"worker-0": office[1], "verifier-0": office[1], "worker-1": office[2],
+	"verifier-1": office[2]}
 
 var folder = regexp.MustCompile(`(^|[ =])((?:worker|verifier)-[01])\b`)
 
@@ -133,7 +135,8 @@ func (s *site) process(command string) *process {
 	command, _, _ = strings.Cut(command, " #") // a remark
 	words := strings.Fields(command)
 	at := host(command)
-	return &process{t: s.t, name: strings.Join(words[:3], " "), machine: s.machines[at], dir: filepath.Join(s.dir, at), args: words[1:]}
+	return &process{t: s.t, name: strings.Join(words[:3], " "), machine: s.machines[at], dir: filepath.Join(s.dir, at),
+		args: words[1:]}
 }
 
 // start starts a command that goes on.
@@ -163,7 +166,8 @@ func (s *site) job(dir string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	text := strings.NewReplacer("learning_rate:", "max_steps: 96, learning_rate:", "workers: {target: 4}", "sync_steps: 24").Replace(jobFile)
+	text := strings.NewReplacer("learning_rate:", "max_steps: 96, learning_rate:", "workers: {target: 4}",
+		"sync_steps: 24, verification: {verifiers: 1}").Replace(jobFile)
 	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}

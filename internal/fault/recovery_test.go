@@ -10,9 +10,12 @@ import (
 
 // Parts of the bounds below, in blocks.
 const (
-	awaited  = int64((20 + 15 + 10) * time.Second / blockTime) // package node asks a worker for its update; package peer dials who does not answer, and searches others
-	messages = 12                                              // six that wait for each other, each in the next block or the one after
-	exam     = 4 + 4                                           // deadlines of a unit for an exam, and for opening the seal that answers it
+	// package node asks a worker for its update; package peer dials who does not answer, and searches others
+	awaited = int64((20 + 15 + 10) * time.Second / blockTime)
+	// six that wait for each other, each in the next block or the one after
+	messages = 12
+	// deadlines of a unit for an exam, and for opening the seal that answers it
+	exam = 4 + 4
 )
 
 // strikes notes that a fault has happened, and by when its round is to be over.
@@ -30,9 +33,9 @@ func (j *job) strike() run.State {
 // owed is the deadline of a unit in blocks: twice as long after each that was missed.
 func owed(s run.State, missed uint32) int64 { return s.TrainDeadline() << min(missed, 4) }
 
-// spell is in how many blocks the round of a state is over, by the rules of package run, though one of its members does nothing any
-// more: its unit is late, another has a deadline for it; an update that is gone is looked for, and its unit done again; and a
-// slice that it was to combine goes to another.
+// spell is in how many blocks the round of a state is over, by the rules of package run, though one of its members does
+// nothing any more: its unit is late, another has a deadline for it; an update that is gone is looked for, and its unit
+// done again; and a slice that it was to combine goes to another.
 func (j *job) spell(s run.State) int64 {
 	var left, each int64
 	for _, m := range s.Members {
@@ -52,13 +55,14 @@ func (j *job) spell(s run.State) int64 {
 	return blocks
 }
 
-// absence is in how many blocks a member that is there again has a part in a checkpoint, by the same rules: the round that goes on ends,
-// and in the next it does what it owes. If it is out of the run, or may be with the next deadline that it misses, it rests,
-// and shows first that it computes what the others do.
+// absence is in how many blocks a member that is there again has a part in a checkpoint, by the same rules: the round
+// that goes on ends, and in the next it does what it owes. If it is out of the run, or may be with the next deadline
+// that it misses, it rests, and shows first that it computes what the others do.
 func (j *job) absence(s run.State, id string) int64 {
 	m, _ := s.Member(id)
 	blocks := j.spell(s) + owed(s, m.Missed)
-	if !m.Active || m.Missed > 1 || m.Role == run.Verifier { // who rounds wait for when too many are not final, and who has their units to do again
+	// who rounds wait for when too many are not final, and who has their units to do again
+	if !m.Active || m.Missed > 1 || m.Role == run.Verifier {
 		blocks += s.TrainDeadline()<<min(m.Returns, 4) + exam*s.TrainDeadline()
 	}
 	return blocks
@@ -74,20 +78,22 @@ func (j *job) attested(round uint32) int64 {
 	return e.Height
 }
 
-// partakes reports whether a member has a part in a checkpoint after that of a round, and after which: a unit of it is the
-// member's, or it is among those who signed it first, which are as many as it takes.
+// partakes reports whether a member has a part in a checkpoint after that of a round, and after which: a unit of it is
+// the member's, or it is among those who signed it first, which are as many as it takes.
 func (j *job) partakes(p *process, after uint32) (uint32, bool) {
 	s := j.run(j.id)
 	for round := after + 1; round <= s.Base.Round; round++ {
 		e, err := j.chain.Lineage(j.t.Context(), j.id, round)
-		if err == nil && (slices.Contains(e.Workers, p.address) || slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address })) {
+		if err == nil && (slices.Contains(e.Workers, p.address) ||
+			slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address })) {
 			return round, true
 		}
 	}
 	return 0, false
 }
 
-// back waits until members who were hurt take part again, and holds them and the round of the fault to the rules' deadlines.
+// back waits until members who were hurt take part again, and holds them and the round of the fault to the rules'
+// deadlines.
 func (j *job) back(what string, who ...*process) {
 	j.t.Helper()
 	s := j.after(0)
@@ -100,9 +106,11 @@ func (j *job) back(what string, who ...*process) {
 			return ok
 		})
 		took, most := j.attested(at)-height, j.absence(s, p.address)
-		j.note("%s: %s in round %d, there again in round %d; %d rounds after the fault, and %d of at most %d blocks after its return, it takes part", p.name, what, j.hurt+1, s.Round+1, at-j.hurt, took, most)
+		j.note("%s: %s in round %d, there again in round %d; %d rounds after the fault, and %d of at most %d blocks after "+
+			"its return, it takes part", p.name, what, j.hurt+1, s.Round+1, at-j.hurt, took, most)
 		if took > most {
-			j.t.Errorf("%s: %d blocks from its return to its next part in a checkpoint, the rules give it %d", p.name, took, most)
+			j.t.Errorf("%s: %d blocks from its return to its next part in a checkpoint, the rules give it %d", p.name, took,
+				most)
 		}
 	}
 	j.endured()
@@ -121,8 +129,8 @@ func (j *job) endured() {
 	}
 }
 
-// expect says what the books must hold in the end of the unit that a worker had when the fault happened: a receipt with one of
-// these reasons.
+// expect says what the books must hold in the end of the unit that a worker had when the fault happened: a receipt with
+// one of these reasons.
 func (j *job) expect(p *process, reasons ...string) {
 	round := j.hurt
 	j.paid = append(j.paid, func(receipts []reward.Receipt) {

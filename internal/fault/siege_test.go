@@ -19,20 +19,26 @@ import (
 	"testing"
 	"time"
 
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	"github.com/libp2p/go-libp2p"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// While a job runs, strangers flood the interfaces of all validators, and a registered peer and strangers hold the upload slots of all workers.
-// Blocks come, the job ends with the model that it determines, and nobody loses stake. A member whose memory is too small for the job leaves it at no
-// cost, and the consumer reaches the chain through a full node alone.
+// While a job runs, strangers flood the interfaces of all validators, accounts with coins send transactions at the
+// default price of gas, which the transactions of the job pay, too, and a registered peer and strangers hold the upload
+// slots of all workers. Blocks come, the job ends with the model that it determines, and nobody loses stake. A
+// member whose memory is too small for the job leaves it at no cost, and the consumer reaches the chain through a full
+// node alone.
 func TestSiege(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
@@ -43,10 +49,12 @@ func TestSiege(t *testing.T) {
 	n.newcomer.end()
 	tiny := &process{t: t, name: "tiny"}
 	n.all = append(n.all, tiny)
-	tiny.args = []string{"worker", "up", "--home", filepath.Join(n.dir, "tiny"), "--network", n.rpc[1], "--threads", "1", "--memory", "1"}
+	tiny.args = []string{"worker", "up", "--home", filepath.Join(n.dir, "tiny"), "--network", n.rpc[1], "--threads", "1",
+		"--memory", "1"}
 	tiny.start(0)
 	said := tiny.says(`starling account send (starling1\w+) ([0-9.]+)`)
-	send := exec.Command(program, "account", "send", said[1], said[2], "--network", n.ask, "--home", filepath.Join(n.dir, "consumer"))
+	send := exec.Command(program, "account", "send", said[1], said[2], "--network", n.ask, "--home",
+		filepath.Join(n.dir, "consumer"))
 	if out, err := send.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", send, err, out)
 	}
@@ -57,14 +65,21 @@ func TestSiege(t *testing.T) {
 	var hostile sync.WaitGroup
 	answers := n.flood(ctx, &hostile)
 	held := n.loris(ctx, &hostile)
+	spammed := n.spam(ctx, &hostile)
 	longest := n.longestBlock(ctx)
 	begun := time.Now()
 	n.judge("siege", 5, nil)
 	took := time.Since(begun)
 	end()
 	hostile.Wait()
+	sent, paid := spammed()
+	t.Logf("spammers have %d transactions in blocks, for %d uzen", sent, paid)
+	if sent < 100 || paid < sent*leastFee {
+		t.Errorf("%d transactions for %d uzen: wanted 100, each for %d", sent, paid, leastFee)
+	}
 	tiny.says(`MEMORY_TOO_SMALL: left `)
-	t.Logf("%.0f s, %d answers to the flood, %d leaves held, the longest block took %v", took.Seconds(), answers.Load(), held.Load(), time.Duration(longest.Load()))
+	t.Logf("%.0f s, %d answers to the flood, %d leaves held, the longest block took %v", took.Seconds(), answers.Load(),
+		held.Load(), time.Duration(longest.Load()))
 	if answers.Load() < 100 || held.Load() == 0 {
 		t.Errorf("%d answers and %d leaves are no siege", answers.Load(), held.Load())
 	}
@@ -79,7 +94,8 @@ func (n *network) fullNode() string {
 	p := &process{t: n.t, name: "full"}
 	n.all = append(n.all, p)
 	dir := filepath.Join(n.dir, p.name)
-	join := exec.Command(program, "validator", "join", dir, "--full", "--network", n.rpc[0], "--port", fmt.Sprint(freePorts(n.t)),
+	join := exec.Command(program, "validator", "join", "--home", dir, "--full", "--network", n.rpc[0], "--port",
+		fmt.Sprint(freePorts(n.t)),
 		"--block-time", blockTime.String(), "--snapshot-every", "0", "-o", "json")
 	out, err := join.Output()
 	var made struct {
@@ -88,32 +104,35 @@ func (n *network) fullNode() string {
 	if err != nil || json.Unmarshal(out, &made) != nil || made.Operator+made.Phrase != "" {
 		n.t.Fatalf("%s: %v\n%s", join, err, out)
 	}
-	p.args = []string{"validator", "up", dir}
+	p.args = []string{"validator", "up", "--home", dir}
 	p.start(0)
 	p.says(`full node of`)
 	if seeds, err := filepath.Glob(filepath.Join(dir, "config", "validator.seed*")); err != nil || len(seeds) > 0 {
 		n.t.Errorf("a full node has keys of a validator: %v, %v", seeds, err)
 	}
 	n.blocks("the full node to follow", func(int64) bool {
-		said, err := exec.Command(program, "status", "--network", made.RPC, "-o", "json").CombinedOutput()
+		said, err := exec.Command(program, "network", "status", "--network", made.RPC, "-o", "json").CombinedOutput()
 		var s struct {
 			Height     int64
 			CatchingUp bool `json:"catching_up"`
 			Validators []struct{}
 		}
-		return err == nil && json.Unmarshal(said, &s) == nil && s.Height > 0 && !s.CatchingUp && len(s.Validators) == validators
+		return err == nil && json.Unmarshal(said, &s) == nil && s.Height > 0 && !s.CatchingUp &&
+			len(s.Validators) == validators
 	})
 	return made.RPC
 }
 
-// flood asks every validator what costs it the most, as often as it answers, from several connections, until the context ends.
+// flood asks every validator what costs it the most, as often as it answers, from several connections, until the
+// context ends.
 func (n *network) flood(ctx context.Context, working *sync.WaitGroup) *atomic.Int64 {
 	answers := new(atomic.Int64)
 	junk := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x0a, 0x7f}, 1<<16))
 	for _, at := range n.rpc {
 		for _, body := range []string{
 			`{"jsonrpc":"2.0","id":1,"method":"abci_query","params":{"path":"/starling.market.v1.Query/Lots","data":"","height":"0","prove":false}}`,
-			`{"jsonrpc":"2.0","id":1,"method":"abci_query","params":{"path":"/app/simulate","data":"` + strings.Repeat("0a7f", 1<<15) + `","height":"0","prove":false}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"abci_query","params":{"path":"/app/simulate","data":"` +
+				strings.Repeat("0a7f", 1<<15) + `","height":"0","prove":false}}`,
 			`{"jsonrpc":"2.0","id":1,"method":"broadcast_tx_sync","params":{"tx":"` + junk + `"}}`,
 			`{"jsonrpc":"2.0","id":1,"method":"tx_search","params":{"query":"tx.height>0","prove":true,"page":"1","per_page":"100","order_by":"desc"}}`,
 		} {
@@ -144,8 +163,55 @@ func (n *network) flood(ctx context.Context, working *sync.WaitGroup) *atomic.In
 	return answers
 }
 
-// loris connects to every worker as a registered peer and as strangers, asks for the updates of the run on as many streams as it is let open, and reads
-// next to nothing of what comes.
+// leastFee is what a transaction of any kind pays at the default price of gas: it takes more than 40,000 units.
+const leastFee = 40_000 * market.GasPrice / 1_000_000
+
+// spam has an account at every validator send transactions as fast as they are taken, until the context ends. What is
+// returned says then how many are in blocks, and what they cost.
+func (n *network) spam(ctx context.Context, working *sync.WaitGroup) func() (sent, paid uint64) {
+	n.t.Helper()
+	const coins = 1000 // ZEN
+	var spammers []*client.Client
+	for _, at := range n.rpc {
+		c, err := client.Connect(at, client.KeyFromSeed(canon.Sum("spammer", []byte(n.dir+at))))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		spammers = append(spammers, c)
+		send := exec.Command(program, "account", "send", c.Address(), fmt.Sprint(coins),
+			"--network", n.ask, "--home", filepath.Join(n.dir, "consumer"))
+		if out, err := send.CombinedOutput(); err != nil {
+			n.t.Fatalf("%s: %v\n%s", send, err, out)
+		}
+		working.Go(func() {
+			me := c.Address()
+			own := &banktypes.MsgSend{FromAddress: me, ToAddress: me, Amount: adapter.Coins(1)}
+			for ctx.Err() == nil {
+				if _, err := c.SubmitAsync(ctx, own); err != nil {
+					select {
+					case <-ctx.Done():
+					case <-time.After(10 * time.Millisecond): // refused: it tries again
+					}
+				}
+			}
+		})
+	}
+	return func() (sent, paid uint64) {
+		for _, c := range spammers {
+			defer c.Close()
+			made, err := n.chain.Transactions(n.t.Context(), c.Address())
+			left, wrong := n.chain.Balance(n.t.Context(), c.Address())
+			if err != nil || wrong != nil {
+				n.t.Fatal(err, wrong)
+			}
+			sent, paid = sent+made, paid+coins*1_000_000-left
+		}
+		return sent, paid
+	}
+}
+
+// loris connects to every worker as a registered peer and as strangers, asks for the updates of the run on as many
+// streams as it is let open, and reads next to nothing of what comes.
 func (n *network) loris(ctx context.Context, working *sync.WaitGroup) *atomic.Int64 {
 	n.t.Helper()
 	held := new(atomic.Int64)
@@ -184,7 +250,8 @@ func (n *network) loris(ctx context.Context, working *sync.WaitGroup) *atomic.In
 
 // hold keeps streams to a worker open, on which it asks for what the run's workers serve and reads a byte at a time.
 func (n *network) hold(ctx context.Context, key peer.Key, to p2p.AddrInfo, held *atomic.Int64) {
-	h, err := libp2p.New(libp2p.Identity(key), libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.ResourceManager(nil))
+	h, err := libp2p.New(libp2p.Identity(key), libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(),
+		libp2p.ResourceManager(nil))
 	if err != nil {
 		n.t.Error(err)
 		return

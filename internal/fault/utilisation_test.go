@@ -14,9 +14,9 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// BenchmarkUtilisation lets processes train, and compares the share of their time that workers spend in their units with what the
-// formula says of such rounds (sim.Round). What a unit takes, and what is computed between units, is read in the logs of the
-// workers. Run it on a machine that does nothing else.
+// BenchmarkUtilisation lets processes train, and compares the share of their time that workers spend in their units
+// with what the formula says of such rounds (sim.Round). What a unit takes, and what is computed between units, is read
+// in the logs of the workers. Run it on a machine that does nothing else.
 func BenchmarkUtilisation(b *testing.B) {
 	const rounds = 6
 	for range b.N {
@@ -66,7 +66,8 @@ type workLog struct {
 	attested       map[int]time.Time // the beginning of a round
 }
 
-var actionDone = regexp.MustCompile(`^time=(\S+) .*msg="action done".* action="(train|advance|attest) (\d+).* seconds=([0-9.]+)`)
+var actionDone = regexp.MustCompile(`^time=(\S+) .*msg="action done".* action="(train|advance|attest) (\d+).* ` +
+	`seconds=([0-9.]+)`)
 
 func readWork(b *testing.B, path string) workLog {
 	b.Helper()

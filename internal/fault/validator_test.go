@@ -18,9 +18,6 @@ import (
 
 // Validators are killed, lose the end of a file, and have the wrong time.
 func TestValidators(t *testing.T) {
-	if !*whole {
-		t.Skip("run with -faults")
-	}
 	t.Parallel()
 	n := newNetwork(t, whyNot() == nil, nil)
 	var deaths []fault
@@ -68,9 +65,6 @@ func TestValidators(t *testing.T) {
 
 // A worker and a validator run out of disk.
 func TestDisks(t *testing.T) {
-	if !*whole {
-		t.Skip("run with -faults")
-	}
 	if why := whyNot(); why != nil {
 		t.Skipf("no file systems of their own, and so no full ones: %v", why)
 	}
@@ -90,13 +84,15 @@ func TestDisks(t *testing.T) {
 		j.strike()
 		free := fill(j.t, filepath.Join(n.dir, v.name))
 		v.says("DISK_FULL")
-		if said, err := exec.Command(program, "validator", "status", filepath.Join(n.dir, v.name), "-o", "json").CombinedOutput(); err == nil || !strings.Contains(string(said), "DISK_FULL") {
+		if said, err := exec.Command(program, "validator", "status", "--home", filepath.Join(n.dir, v.name), "-o",
+			"json").CombinedOutput(); err == nil || !strings.Contains(string(said), "DISK_FULL") {
 			j.t.Errorf("status while its disk is full: %v\n%s", err, said)
 		}
 		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
 		at := n.rpc[slices.Index(n.validators, v)]
-		for _, ask := range []string{"status", "doctor"} {
-			if said, err := exec.Command(program, ask, "--network", at, "-o", "json").CombinedOutput(); err == nil || !strings.Contains(string(said), "DISK_FULL") {
+		for _, ask := range []string{"network", "status", "doctor"} {
+			if said, err := exec.Command(program, ask, "--network", at, "-o", "json").CombinedOutput(); err == nil ||
+				!strings.Contains(string(said), "DISK_FULL") {
 				j.t.Errorf("%s while the disk of %s is full: %v\n%s", ask, at, err, said)
 			}
 		}
@@ -107,7 +103,8 @@ func TestDisks(t *testing.T) {
 	}})
 }
 
-// replay stops a validator for good, and has its blocks executed once more: they lead to the states that were agreed on.
+// replay stops a validator for good, and has its blocks executed once more: they lead to the states that were agreed
+// on.
 func (n *network) replay(v *process) {
 	if n.t.Failed() {
 		return // the network is not what it was
@@ -115,15 +112,15 @@ func (n *network) replay(v *process) {
 	n.t.Helper()
 	v.signal(syscall.SIGTERM)
 	v.end()
-	said, err := exec.Command(program, "validator", "replay", filepath.Join(n.dir, v.name)).CombinedOutput()
+	said, err := exec.Command(program, "validator", "replay", "--home", filepath.Join(n.dir, v.name)).CombinedOutput()
 	if err != nil || !strings.Contains(string(said), "lead to the states that were agreed on") {
 		n.t.Errorf("the chain of %s is played back: %v\n%s", v.name, err, said)
 	}
 	n.t.Logf("%s", said)
 }
 
-// caughtUp waits until a validator has the block that the chain is at, and notes how many rounds after the fault that is. It must still have
-// its vote: the network is to live through the next fault, too.
+// caughtUp waits until a validator has the block that the chain is at, and notes how many rounds after the fault that
+// is. It must still have its vote: the network is to live through the next fault, too.
 func (j *job) caughtUp(what string, v *process) {
 	j.t.Helper()
 	from := j.run(j.id).Round
@@ -131,11 +128,12 @@ func (j *job) caughtUp(what string, v *process) {
 	var said struct {
 		Power int64 `json:"power"`
 	}
-	out, err := exec.Command(program, "validator", "status", filepath.Join(j.dir, v.name), "-o", "json").Output()
+	out, err := exec.Command(program, "validator", "status", "--home", filepath.Join(j.dir, v.name), "-o", "json").Output()
 	if err != nil || json.Unmarshal(out, &said) != nil || said.Power == 0 {
 		j.t.Errorf("%s has no vote: %v\n%s", v.name, err, out)
 	}
-	j.note("%s: %s in round %d, there again in round %d; %d rounds after the fault it has all blocks", v.name, what, j.hurt+1, from+1, j.run(j.id).Round-j.hurt)
+	j.note("%s: %s in round %d, there again in round %d; %d rounds after the fault it has all blocks", v.name, what,
+		j.hurt+1, from+1, j.run(j.id).Round-j.hurt)
 	j.endured()
 }
 
@@ -146,7 +144,8 @@ func truncate(t testing.TB, dir string) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && (filepath.Ext(e.Name()) == ".log" || e.Name() == "wal") && info.Size() > 0 && (newest == nil || info.ModTime().After(newest.ModTime())) {
+		if err == nil && (filepath.Ext(e.Name()) == ".log" || e.Name() == "wal") && info.Size() > 0 &&
+			(newest == nil || info.ModTime().After(newest.ModTime())) {
 			newest = info
 		}
 	}
@@ -161,7 +160,8 @@ func truncate(t testing.TB, dir string) {
 // mount makes a folder a file system of so many bytes.
 func mount(t testing.TB, dir string, bytes int) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", bytes))); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o700),
+		syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", bytes))); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -13,25 +13,22 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Workers are killed at every stage of a round and started again, or come while a run goes on. All others go on, also without the
-// consumer.
+// Workers are killed at every stage of a round and started again, or come while a run goes on. All others go on, also
+// without the consumer.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
-	first := []fault{{"kill_mid-unit", n.killMidUnit}, {"kill_the_only_holder", n.killOnlyHolder}}
-	if !*whole {
-		n.suffer("kill", 12, first...)
-		return
-	}
-	n.suffer("kill", 24, append(first, fault{"kill_mid-upload", n.killMidUpload})...)
-	n.suffer("damage", 24, fault{"kill_mid-aggregation", n.killMidAggregation}, fault{"kill_the_verifier", n.killVerifier}, fault{"corrupt_blobs", func(j *job) {
-		w := n.workers[3]
-		j.strike()
-		w.kill()
-		corrupt(j.t, filepath.Join(n.dir, w.name, "blobs"))
-		w.start(0)
-		j.back("restarted with every blob on its disk corrupt", w)
-	}})
+	n.suffer("kill", 24, fault{"kill_mid-unit", n.killMidUnit}, fault{"kill_the_only_holder", n.killOnlyHolder},
+		fault{"kill_mid-upload", n.killMidUpload})
+	n.suffer("damage", 24, fault{"kill_mid-aggregation", n.killMidAggregation},
+		fault{"kill_the_verifier", n.killVerifier}, fault{"corrupt_blobs", func(j *job) {
+			w := n.workers[3]
+			j.strike()
+			w.kill()
+			corrupt(j.t, filepath.Join(n.dir, w.name, "blobs"))
+			w.start(0)
+			j.back("restarted with every blob on its disk corrupt", w)
+		}})
 	n.suffer("restart", 10, fault{"restart_everything", func(j *job) {
 		for _, p := range n.all {
 			p.kill()
@@ -49,13 +46,12 @@ func TestWorkers(t *testing.T) {
 	}}, fault{"join", n.join})
 }
 
-// In a run whose rounds are reduced in slices workers are paused, killed when they owe a slice, and stopped.
+// In a run whose rounds are reduced in slices a member makes up those that are drawn for it, and workers are paused,
+// killed when they owe a slice, and stopped.
 func TestSlices(t *testing.T) {
-	if !*whole {
-		t.Skip("run with -faults")
-	}
 	t.Parallel()
 	n := newNetwork(t, false, nil)
+	n.lyingReducer()
 	n.set = []string{"--set", "strategy.aggregation.slices=2"}
 	n.suffer("slices", 22, fault{"pause_20_s", func(j *job) {
 		w := n.workers[2]
@@ -77,14 +73,15 @@ func (j *job) restart(what string, p *process) {
 // killMidUnit kills a worker while it computes a unit, which another does then.
 func (n *network) killMidUnit(j *job) {
 	w := n.workers[1]
-	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) }, func(run.State) bool { return j.doing(w, "train") > 0 })
+	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) },
+		func(run.State) bool { return j.doing(w, "train") > 0 })
 	w.kill()
 	j.expect(w, reward.MissedDeadline)
 	j.restart("killed in training", w)
 }
 
-// killOnlyHolder kills a worker that has committed to a unit and shown its update to nobody, because another is not done.
-// Nobody can fetch it, and the unit is done again.
+// killOnlyHolder kills a worker that has committed to a unit and shown its update to nobody, because another is not
+// done. Nobody can fetch it, and the unit is done again.
 func (n *network) killOnlyHolder(j *job) {
 	slow, w := n.workers[2], n.workers[3]
 	alone := func(s run.State) bool {
@@ -92,7 +89,10 @@ func (n *network) killOnlyHolder(j *job) {
 	}
 	for tries := 1; ; tries++ {
 		j.catch(slow, "a unit in training", func(s run.State) bool { return trains(s, slow) }, nil)
-		j.until("a commitment", func(s run.State) bool { return s.Round > j.hurt || s.Phase != run.Train || has(s, w, run.Committed) })
+		j.until("a commitment", func(s run.State) bool {
+			return s.Round > j.hurt || s.Phase != run.Train ||
+				has(s, w, run.Committed)
+		})
 		w.pause()
 		if s := j.after(1); alone(s) {
 			j.note("%s: alone with its update after %d tries", w.name, tries)
@@ -108,13 +108,14 @@ func (n *network) killOnlyHolder(j *job) {
 	j.restart("killed with the only copy of its update", w)
 }
 
-// killMidUpload kills a worker when some have its update and some have not: all but the verifier, which sleeps when the others
-// fetch it. The verifier fetches it from those, without whom there is no quorum, and the worker is paid.
+// killMidUpload kills a worker when some have its update and some have not: all but the verifier, which sleeps when the
+// others fetch it. The verifier fetches it from those, without whom there is no quorum, and the worker is paid.
 func (n *network) killMidUpload(j *job) {
 	w, late := n.workers[0], n.verifier
 	some := func(s run.State) bool {
 		have := j.holders(s, w)
-		return s.Phase == run.Attest && !s.Voted(w.address) && slices.Contains(have, w) && len(have) > 1 && !slices.Contains(have, late)
+		return s.Phase == run.Attest && !s.Voted(w.address) && slices.Contains(have, w) && len(have) > 1 &&
+			!slices.Contains(have, late)
 	}
 	for tries := 1; ; tries++ {
 		begun := j.until("units in training", func(s run.State) bool { return s.Phase == run.Train })
@@ -123,7 +124,8 @@ func (n *network) killMidUpload(j *job) {
 		if s.Round == begun.Round && j.soon(func() bool { return some(s) }) {
 			w.pause()
 			if s = j.after(2); s.Round == begun.Round && some(s) {
-				j.note("%s: %d of %d others have its update after %d tries", w.name, len(j.holders(s, w))-1, len(n.members())-1, tries)
+				j.note("%s: %d of %d others have its update after %d tries", w.name, len(j.holders(s, w))-1, len(n.members())-1,
+					tries)
 				j.strikes(s)
 				break
 			}
@@ -140,9 +142,10 @@ func (n *network) killMidUpload(j *job) {
 // killMidAggregation kills a worker while it fetches or combines the updates of a round, its own being with the others.
 func (n *network) killMidAggregation(j *job) {
 	w := n.workers[1]
-	j.catch(w, "a checkpoint in the making", func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) }, func(run.State) bool {
-		return j.doing(w, "advance") > 0
-	})
+	j.catch(w, "a checkpoint in the making",
+		func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) }, func(run.State) bool {
+			return j.doing(w, "advance") > 0
+		})
 	w.kill()
 	j.restart("killed while it combined updates", w)
 }
@@ -150,7 +153,8 @@ func (n *network) killMidAggregation(j *job) {
 // killVerifier kills the only verifier while it executes a unit again.
 func (n *network) killVerifier(j *job) {
 	v := n.verifier
-	j.catch(v, "an audit", func(s run.State) bool { return len(s.Audits(v.address)) > 0 }, func(run.State) bool { return j.doing(v, "check") > 0 })
+	j.catch(v, "an audit", func(s run.State) bool { return len(s.Audits(v.address)) > 0 },
+		func(run.State) bool { return j.doing(v, "check") > 0 })
 	v.kill()
 	j.after(10)
 	v.start(0)
@@ -162,7 +166,11 @@ func (n *network) killReducer(j *job) {
 	w := n.workers[1]
 	reduces := func(s run.State) bool {
 		return s.Phase == run.Reduce && slices.ContainsFunc(s.Slices, func(x run.Slice) bool {
-			return x.Status == run.Reducing && slices.ContainsFunc(x.Reducers, func(r run.Reducer) bool { return r.Member == w.address && r.Seal.IsZero() && !r.Late })
+			return x.Status == run.Reducing &&
+				slices.ContainsFunc(x.Reducers, func(r run.Reducer) bool {
+					return r.Member == w.address && r.Seal.IsZero() &&
+						!r.Late
+				})
 		})
 	}
 	j.catch(w, "a slice that it is to combine", reduces, nil)
@@ -171,11 +179,12 @@ func (n *network) killReducer(j *job) {
 	j.restart("killed with a slice to combine", w)
 }
 
-// interrupt asks a worker by Ctrl-C to end, in the middle of a unit. It hands that in, is paid, takes no other, and ends in good
-// standing when nothing of its work may be questioned any more.
+// interrupt asks a worker by Ctrl-C to end, in the middle of a unit. It hands that in, is paid, takes no other, and
+// ends in good standing when nothing of its work may be questioned any more.
 func (n *network) interrupt(j *job) {
 	w := n.workers[0]
-	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) }, func(run.State) bool { return j.doing(w, "train") > 0 })
+	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) },
+		func(run.State) bool { return j.doing(w, "train") > 0 })
 	w.signal(syscall.SIGINT)
 	w.resume()
 	j.until("it to leave", func(s run.State) bool { m, _ := s.Member(w.address); return m.Why == run.WhyLeft })

@@ -1,5 +1,5 @@
-// Package keyfile is how a secret of a few bytes lies on a disk: as it is, or encrypted under a passphrase. The passphrase is stretched by scrypt, and
-// the secret encrypted by XChaCha20-Poly1305.
+// Package keyfile is how a secret of a few bytes lies on a disk: as it is, or encrypted under a passphrase. The
+// passphrase is stretched by scrypt, and the secret encrypted by XChaCha20-Poly1305.
 //
 // It does not know what the secret is for, nor where a passphrase comes from: the program says so once, by Ask.
 package keyfile
@@ -26,7 +26,8 @@ var (
 	ErrLocked     = errors.New("keyfile: the key is encrypted, and no passphrase was given")
 )
 
-// The form of an encrypted file: magic, the salt, the nonce, and the encrypted secret with its tag, under the magic as additional data.
+// The form of an encrypted file: magic, the salt, the nonce, and the encrypted secret with its tag, under the magic as
+// additional data.
 const (
 	magic     = "starling-key-scrypt-1\n"
 	saltBytes = 16
@@ -94,7 +95,8 @@ func Write(path string, secret []byte) error {
 	})
 }
 
-// Change encrypts the secret of a file under a passphrase, or decrypts it if that is empty. At every moment the file is the old or the new one.
+// Change encrypts the secret of a file under a passphrase, or decrypts it if that is empty. At every moment the file is
+// the old or the new one.
 func Change(path, passphrase string) error {
 	data, err := Read(path)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A key that is encrypted can be read with its passphrase alone, its bytes are nowhere on the disk, and it can be changed and decrypted again.
+// A key that is encrypted can be read with its passphrase alone, its bytes are nowhere on the disk, and it can be
+// changed and decrypted again.
 func TestKeyAtRest(t *testing.T) {
 	t.Cleanup(func() { Ask(nil) })
 	dir := t.TempDir()

@@ -19,7 +19,8 @@ import (
 const module = "github.com/starling-network/starling/"
 
 // layers, from the bottom up. A folder imports only folders before it.
-var layers = []string{"canon", "compute", "exchange", "protocol", "network", "chain", "role", "client", "web", "sim", "node", "cmd"}
+var layers = []string{"canon", "compute", "exchange", "protocol", "network", "chain", "role", "client", "web", "sim",
+	"node", "cmd"}
 
 // exceptions to the order, each with its reason. A package in the list may import the folder given.
 var exceptions = map[string]string{}
@@ -39,13 +40,15 @@ var forbidden = []struct{ from, to, why string }{
 // pure folders have no clock, no dice, no I/O.
 var pure = []string{"canon", "compute", "exchange", "protocol", "role"}
 
-var impure = []string{"os", "net", "net/http", "time", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil", "log", "log/slog", "os/exec"}
+var impure = []string{"os", "net", "net/http", "time", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil", "log",
+	"log/slog", "os/exec"}
 
 // mayFork are the only pure packages with goroutines: they join over a fixed partition.
 var mayFork = []string{"compute/kernel", "compute/program"}
 
 // inexact functions of package math give other bits on other ports.
-var inexact = []string{"Exp", "Exp2", "Expm1", "Log", "Log2", "Log10", "Log1p", "Pow", "Tanh", "Sinh", "Cosh", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Atan2", "Erf", "Erfc", "Gamma", "Hypot", "Cbrt", "Sincos"}
+var inexact = []string{"Exp", "Exp2", "Expm1", "Log", "Log2", "Log10", "Log1p", "Pow", "Tanh", "Sinh", "Cosh", "Sin",
+	"Cos", "Tan", "Asin", "Acos", "Atan", "Atan2", "Erf", "Erfc", "Gamma", "Hypot", "Cbrt", "Sincos"}
 
 const (
 	maxFileLines     = 600
@@ -76,7 +79,8 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		rel := filepath.ToSlash(strings.TrimPrefix(name, root+string(filepath.Separator)))
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata" || d.Name() == "out" || d.Name() == "node_modules") {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata" ||
+			d.Name() == "out" || d.Name() == "node_modules") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(rel, ".go") {
@@ -141,7 +145,8 @@ func TestFoldersImportDownward(t *testing.T) {
 
 func TestPurePackagesArePure(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.test() || !slices.ContainsFunc(pure, func(f string) bool { return under(s.dir(), f) }) || strings.HasSuffix(s.dir(), "/gen") {
+		if s.test() || !slices.ContainsFunc(pure, func(f string) bool { return under(s.dir(), f) }) ||
+			strings.HasSuffix(s.dir(), "/gen") {
 			continue
 		}
 		for _, i := range imports(s) {
@@ -187,7 +192,7 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-func keys(m map[string]bool) func(yield func(string) bool) {
+func keys[V any](m map[string]V) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
 			if !yield(k) {

@@ -1,5 +1,5 @@
-// Package nowork is a referee for chains on which jobs are ordered whose work nobody computes: of tests of what accounts may do, and of
-// random operations. It takes every opening, and plays no dispute.
+// Package nowork is a referee for chains on which jobs are ordered whose work nobody computes: of tests of what
+// accounts may do, and of random operations. It takes every opening, and plays no dispute.
 package nowork
 
 import (

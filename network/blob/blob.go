@@ -47,8 +47,8 @@ type Store interface {
 	Delete(ctx context.Context, c CID) error
 	// List returns the stored blobs, sorted by their text form.
 	List(ctx context.Context) ([]CID, error)
-	// Find returns the places of an IPFS block, leaf or inner node, in the stored blobs; one place in each blob. The digest
-	// of the block says which it is, whatever the codec.
+	// Find returns the places of an IPFS block, leaf or inner node, in the stored blobs; one place in each blob. The
+	// digest of the block says which it is, whatever the codec.
 	Find(block CID) []Place
 	Leaves
 }
@@ -91,7 +91,8 @@ func Check(c CID) error {
 		return fmt.Errorf("blob: no CID: %w", ErrBadCID)
 	}
 	p := c.Prefix()
-	if p.Version != 1 || (p.Codec != cid.Raw && p.Codec != cid.DagProtobuf) || p.MhType != multihash.SHA2_256 || p.MhLength != 32 {
+	if p.Version != 1 || (p.Codec != cid.Raw && p.Codec != cid.DagProtobuf) || p.MhType != multihash.SHA2_256 ||
+		p.MhLength != 32 {
 		return fmt.Errorf("blob: %s: %w", c, ErrBadCID)
 	}
 	return nil

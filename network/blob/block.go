@@ -11,7 +11,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Place is where a block of IPFS is in a stored blob: leaf Index if Level is 0, and else inner node Index of that level.
+// Place is where a block of IPFS is in a stored blob: leaf Index if Level is 0, and else inner node Index of that
+// level.
 type Place struct {
 	Root  CID
 	Level int
@@ -56,8 +57,8 @@ func BlockSize(ctx context.Context, s Leaves, at Place) (int, error) {
 	return r.Manifest().LeafSize(at.Index), nil
 }
 
-// index finds blocks in the blobs of a store. Blocks are known by their digests: the same bytes are a leaf under one CID, and
-// a directory under another.
+// index finds blocks in the blobs of a store. Blocks are known by their digests: the same bytes are a leaf under one
+// CID, and a directory under another.
 type index struct {
 	mu     sync.Mutex
 	blobs  map[CID]*Manifest

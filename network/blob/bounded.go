@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Bounded is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full, it drops
-// the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get, Open and
-// Commit; those that were there at the start count as used before all others. What an unfinished assembly left counts as
-// a blob of its full size.
+// Bounded is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full, it
+// drops the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get,
+// Open and Commit; those that were there at the start count as used before all others. What an unfinished assembly left
+// counts as a blob of its full size.
 type Bounded struct {
 	Store
 	quota int64 // bytes of blobs
@@ -111,8 +111,8 @@ func (b *Bounded) touch(c CID, err error) {
 	}
 }
 
-// Pin says which blobs an owner, such as a run, needs from now on instead of those that it named before; they need not be
-// stored yet. A pinned blob is not dropped. The owner with none is forgotten.
+// Pin says which blobs an owner, such as a run, needs from now on instead of those that it named before; they need not
+// be stored yet. A pinned blob is not dropped. The owner with none is forgotten.
 func (b *Bounded) Pin(owner string, needed []CID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -59,7 +59,8 @@ func TestBoundedOrder(t *testing.T) {
 	if _, err := b.Put(t.Context(), blobs["c"]); !errors.Is(err, blob.ErrFull) {
 		t.Errorf("Put where all is pinned: %v", err)
 	}
-	if _, err := b.Assemble(t.Context(), blob.Describe(blobtest.Data(1, 2*blob.LeafBytes))); !errors.Is(err, blob.ErrFull) {
+	if _, err := b.Assemble(t.Context(), blob.Describe(blobtest.Data(1, 2*blob.LeafBytes))); !errors.Is(err,
+		blob.ErrFull) {
 		t.Errorf("Assemble of more than the quota: %v", err)
 	}
 	if u := b.Usage(); u != (blob.Usage{Held: 300, Pinned: 300, Quota: 300}) {
@@ -122,7 +123,8 @@ func TestBoundedCounts(t *testing.T) {
 	}
 }
 
-// TestBoundedLeftovers counts what unfinished assemblies leave, also those of a process before, and drops it to make room.
+// TestBoundedLeftovers counts what unfinished assemblies leave, also those of a process before, and drops it to make
+// room.
 func TestBoundedLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	data := blobtest.Data(1, 3*blob.LeafBytes)
@@ -148,7 +150,8 @@ func TestBoundedLeftovers(t *testing.T) {
 	if got := len(a.Missing()); got != 2 {
 		t.Errorf("%d leaves are missing, 1 of 3 was there", got)
 	}
-	err = errors.Join(a.Put(0, data[:blob.LeafBytes]), a.Put(1, data[blob.LeafBytes:2*blob.LeafBytes]), a.Commit(t.Context()), a.Close())
+	err = errors.Join(a.Put(0, data[:blob.LeafBytes]), a.Put(1, data[blob.LeafBytes:2*blob.LeafBytes]),
+		a.Commit(t.Context()), a.Close())
 	if err != nil || b.Usage().Held != m.Size {
 		t.Fatalf("%v: %+v", err, b.Usage())
 	}

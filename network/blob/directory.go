@@ -16,8 +16,8 @@ type File struct {
 	Size int64 // bytes of the blob
 }
 
-// Directory returns the CID of the UnixFS directory of the files, the one that IPFS gives them under these names, and its
-// block. A directory is not a blob: its block is stored as one, of one leaf, which has the same digest (Leaf).
+// Directory returns the CID of the UnixFS directory of the files, the one that IPFS gives them under these names, and
+// its block. A directory is not a blob: its block is stored as one, of one leaf, which has the same digest (Leaf).
 func Directory(files []File) (c CID, block []byte) {
 	dir := unixfs.EmptyDirNode()
 	must(dir.SetCidBuilder(merkledag.V1CidPrefix()))
@@ -27,8 +27,9 @@ func Directory(files []File) (c CID, block []byte) {
 	return dir.Cid(), dir.RawData()
 }
 
-// ParseDirectory returns the files of a stranger's directory, without their sizes, in the order of the block: ErrCorrupt if
-// it is no block of links. A caller who knows the sizes makes sure with Directory that it is a directory of just these files.
+// ParseDirectory returns the files of a stranger's directory, without their sizes, in the order of the block:
+// ErrCorrupt if it is no block of links. A caller who knows the sizes makes sure with Directory that it is a directory
+// of just these files.
 func ParseDirectory(block []byte) ([]File, error) {
 	dir, err := merkledag.DecodeProtobuf(block)
 	if err != nil {

@@ -21,10 +21,12 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files []File
-	for _, f := range []File{{Name: "a", Size: 0}, {Name: "b", Size: 1000}, {Name: "c", Size: LeafBytes + 1}, {Name: "d é", Size: 3 * LeafBytes}} {
+	for _, f := range []File{{Name: "a", Size: 0}, {Name: "b", Size: 1000}, {Name: "c", Size: LeafBytes + 1},
+		{Name: "d é", Size: 3 * LeafBytes}} {
 		f.CID = Of(make([]byte, f.Size))
 		files = append(files, f)
-		params := helpers.DagBuilderParams{Maxlinks: Links, RawLeaves: true, CidBuilder: merkledag.V1CidPrefix(), Dagserv: discard{}}
+		params := helpers.DagBuilderParams{Maxlinks: Links, RawLeaves: true, CidBuilder: merkledag.V1CidPrefix(),
+			Dagserv: discard{}}
 		db, err := params.New(chunk.NewSizeSplitter(io.LimitReader(zeros{}, f.Size), LeafBytes))
 		if err != nil {
 			t.Fatal(err)

@@ -39,8 +39,8 @@ var _ Store = (*Disk)(nil)
 // staleAfter is how long what an unfinished assembly left is kept for the next.
 const staleAfter = 7 * 24 * time.Hour
 
-// OpenDisk opens the store in dir, which is created if need be, and removes what interrupted Puts left, and assemblies that
-// nobody went on with for a week.
+// OpenDisk opens the store in dir, which is created if need be, and removes what interrupted Puts left, and assemblies
+// that nobody went on with for a week.
 func OpenDisk(dir string) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("blob: open store: %w", err)
@@ -121,8 +121,8 @@ func (s *Disk) Get(ctx context.Context, c CID) ([]byte, error) {
 	return data, nil
 }
 
-// damaged sets aside a blob of which something was read that does not belong to it, unless it was repaired meanwhile, and
-// returns ErrCorrupt. What is whole of it is found by the next Assemble.
+// damaged sets aside a blob of which something was read that does not belong to it, unless it was repaired meanwhile,
+// and returns ErrCorrupt. What is whole of it is found by the next Assemble.
 func (s *Disk) damaged(c CID) error {
 	err := fmt.Errorf("blob: %s: %w", c, ErrCorrupt)
 	s.mu.Lock()
@@ -188,7 +188,8 @@ func (s *Disk) List(ctx context.Context) ([]CID, error) {
 	return list, ctx.Err()
 }
 
-// Leftovers returns the blobs of which an unfinished assembly left something, and how many bytes of the disk it may take.
+// Leftovers returns the blobs of which an unfinished assembly left something, and how many bytes of the disk it may
+// take.
 func (s *Disk) Leftovers() (map[CID]int64, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -143,7 +143,8 @@ func TestDiskLostManifest(t *testing.T) {
 	check()
 }
 
-// TestDiskKilled lays out what a process leaves that dies at each step of a Put: the next one sees no blob, or all of it.
+// TestDiskKilled lays out what a process leaves that dies at each step of a Put: the next one sees no blob, or all of
+// it.
 func TestDiskKilled(t *testing.T) {
 	data := blobtest.Data(4, 2*blob.LeafBytes+1)
 	c := blob.Of(data)
@@ -236,7 +237,8 @@ func TestDiskSalvage(t *testing.T) {
 	if got := a.Missing(); !slices.Equal(got, []int{2}) {
 		t.Fatalf("missing: %v", got)
 	}
-	if err := errors.Join(a.Put(2, data[2*blob.LeafBytes:3*blob.LeafBytes]), a.Commit(t.Context()), a.Close()); err != nil {
+	if err := errors.Join(a.Put(2, data[2*blob.LeafBytes:3*blob.LeafBytes]), a.Commit(t.Context()),
+		a.Close()); err != nil {
 		t.Fatal(err)
 	}
 	wantBlob(t, s, data)
@@ -270,7 +272,8 @@ func TestDiskGone(t *testing.T) {
 	if _, err := s.Put(t.Context(), []byte("x")); err == nil {
 		t.Error("Put succeeded")
 	}
-	if _, err := s.Assemble(t.Context(), blob.Describe(make([]byte, 2*blob.LeafBytes))); err == nil || errors.Is(err, blob.ErrBusy) {
+	if _, err := s.Assemble(t.Context(), blob.Describe(make([]byte, 2*blob.LeafBytes))); err == nil ||
+		errors.Is(err, blob.ErrBusy) {
 		t.Errorf("Assemble: %v", err)
 	}
 	if _, err := s.Assemble(t.Context(), blob.Describe(make([]byte, 2*blob.LeafBytes))); errors.Is(err, blob.ErrBusy) {

@@ -60,7 +60,8 @@ func leafManifest(c CID, size int64) *Manifest {
 // ParseManifest reads and verifies a stranger's manifest of the blob root: ErrCorrupt unless its leaves give root.
 func ParseManifest(root CID, data []byte) (*Manifest, error) {
 	if len(data) > MaxManifestBytes {
-		return nil, fmt.Errorf("blob: manifest of %s: %d bytes, more than %d: %w", root, len(data), MaxManifestBytes, ErrCorrupt)
+		return nil, fmt.Errorf("blob: manifest of %s: %d bytes, more than %d: %w", root, len(data), MaxManifestBytes,
+			ErrCorrupt)
 	}
 	var f manifestForm
 	if err := canon.Unmarshal(data, &f); err != nil {
@@ -105,8 +106,8 @@ type node struct {
 // rootOf builds the DAG over the leaves and returns its root.
 func rootOf(size int64, leaves []canon.Digest) CID { return walk(size, leaves, nil).cid }
 
-// walk builds the DAG over the leaves, level by level, and returns its root. visit, unless nil, sees every block: a leaf
-// (level 0), whose bytes are not known here, or an inner node.
+// walk builds the DAG over the leaves, level by level, and returns its root. visit, unless nil, sees every block: a
+// leaf (level 0), whose bytes are not known here, or an inner node.
 func walk(size int64, leaves []canon.Digest, visit func(c CID, level, i int, block []byte)) node {
 	if visit == nil {
 		visit = func(CID, int, int, []byte) {}

@@ -37,7 +37,8 @@ func TestImporter(t *testing.T) {
 		leaves[last] = digest(make([]byte, size-int64(last)*LeafBytes))
 		got := rootOf(size, leaves)
 
-		params := helpers.DagBuilderParams{Maxlinks: Links, RawLeaves: true, CidBuilder: merkledag.V1CidPrefix(), Dagserv: discard{}}
+		params := helpers.DagBuilderParams{Maxlinks: Links, RawLeaves: true, CidBuilder: merkledag.V1CidPrefix(),
+			Dagserv: discard{}}
 		db, err := params.New(chunk.NewSizeSplitter(io.LimitReader(zeros{}, size), LeafBytes))
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
-// Package checkpoint stores a model with the state of its optimizer as a folder of files that an ordinary IPFS client can
-// fetch: a UnixFS directory with shards, which are safetensors files of the tensors, and a manifest that says what the root
-// of each tensor is. The checkpoint is named by the CID of the directory; the same state has the same name on every machine.
+// Package checkpoint stores a model with the state of its optimizer as a folder of files that an ordinary IPFS client
+// can fetch: a UnixFS directory with shards, which are safetensors files of the tensors, and a manifest that says what
+// the root of each tensor is. The checkpoint is named by the CID of the directory; the same state has the same name on
+// every machine.
 //
 // It does not know what the tensors mean: which are parameters, how their roots make up a state root, and whether a
 // quorum attested it, is for the caller to check.
@@ -16,8 +17,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// ShardBytes is the size of the tensors of a full shard. A tensor that is larger has a shard of its own. It is part of the
-// format.
+// ShardBytes is the size of the tensors of a full shard. A tensor that is larger has a shard of its own. It is part of
+// the format.
 const ShardBytes = 64 << 20
 
 // Limits of a checkpoint.
@@ -36,8 +37,8 @@ var (
 	ErrTensor = errors.New("tensor does not match its root")
 )
 
-// Manifest describes a checkpoint. The tensors are packed in order: each follows the one before it in the same shard if it
-// still fits, and else starts the next shard.
+// Manifest describes a checkpoint. The tensors are packed in order: each follows the one before it in the same shard if
+// it still fits, and else starts the next shard.
 type Manifest struct {
 	Job       string       `cbor:"1,keyasint"`
 	Round     uint32       `cbor:"2,keyasint"`
@@ -80,7 +81,8 @@ func (m *Manifest) check() error {
 	for i := range m.Tensors {
 		t := &m.Tensors[i]
 		if t.Name == "" || len(t.Name) > MaxNameBytes || names[t.Name] {
-			return fmt.Errorf("checkpoint: %w: tensor %d: name %.40q repeated, or of %d bytes", ErrManifest, i, t.Name, len(t.Name))
+			return fmt.Errorf("checkpoint: %w: tensor %d: name %.40q repeated, or of %d bytes", ErrManifest, i, t.Name,
+				len(t.Name))
 		}
 		if err := t.Shape.Check(blob.MaxBytes); err != nil {
 			return fmt.Errorf("checkpoint: %w: tensor %d: %w", ErrManifest, i, err)
@@ -117,8 +119,8 @@ func (m *Manifest) shards() []shard {
 // Getter returns the bytes of a blob.
 type Getter = func(context.Context, blob.CID) ([]byte, error)
 
-// Blobs lists the blobs of the checkpoint named c: the block of its directory, its manifest, and the shards in their order. Of
-// the blobs it takes the first two from get, and verifies them against c.
+// Blobs lists the blobs of the checkpoint named c: the block of its directory, its manifest, and the shards in their
+// order. Of the blobs it takes the first two from get, and verifies them against c.
 func Blobs(ctx context.Context, get Getter, c blob.CID) ([]blob.CID, error) {
 	f, err := open(ctx, get, c)
 	if err != nil {
@@ -132,9 +134,10 @@ type Store interface {
 	Put(ctx context.Context, data []byte) (blob.CID, error)
 }
 
-// Save stores the named tensors in the order of names and returns the CID of the directory, whose manifest is meta, with
-// Tensors filled in. NaNs are stored as tensor.CanonicalNaN.
-func Save(ctx context.Context, store Store, meta Manifest, names []string, tensors map[string]*tensor.Tensor) (blob.CID, error) {
+// Save stores the named tensors in the order of names and returns the CID of the directory, whose manifest is meta,
+// with Tensors filled in. NaNs are stored as tensor.CanonicalNaN.
+func Save(ctx context.Context, store Store, meta Manifest, names []string,
+	tensors map[string]*tensor.Tensor) (blob.CID, error) {
 	meta.Tensors = make([]Tensor, len(names))
 	for i, name := range names {
 		t, ok := tensors[name]
@@ -183,8 +186,8 @@ func InTurn(n int, do func(i int)) {
 	}
 }
 
-// Load reads the checkpoint named c, taking its blobs from get, the shards as each allows, and verifies the directory against
-// c and every tensor against its root. The tensors are the caller's.
+// Load reads the checkpoint named c, taking its blobs from get, the shards as each allows, and verifies the directory
+// against c and every tensor against its root. The tensors are the caller's.
 func Load(ctx context.Context, get Getter, each Each, c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
 	f, err := open(ctx, get, c)
 	if err != nil {

@@ -48,7 +48,8 @@ func TestSaveLoad(t *testing.T) {
 		t.Errorf("manifest: %+v", m)
 	}
 	for i, name := range names {
-		if m.Tensors[i].Name != name || !got[name].Shape.Equal(tensors[name].Shape) || got[name].Root() != tensors[name].Root() {
+		if m.Tensors[i].Name != name || !got[name].Shape.Equal(tensors[name].Shape) ||
+			got[name].Root() != tensors[name].Root() {
 			t.Errorf("%s: %v", name, m.Tensors[i])
 		}
 	}
@@ -60,7 +61,8 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// TestFormat holds a name that must never change, whatever NaN the processor makes. A name that JSON escapes is part of it.
+// TestFormat holds a name that must never change, whatever NaN the processor makes. A name that JSON escapes is part of
+// it.
 func TestFormat(t *testing.T) {
 	const want = "bafybeiakxgxmuhuzpa7zcjazcgrcbuae67pfzqldlujh32lqppioytm75i"
 	names, tensors := state()
@@ -115,7 +117,8 @@ func TestSaveRefuses(t *testing.T) {
 		"twice":     {blob.NewMemory(), []string{names[0], names[0]}, ErrManifest},
 		"disk full": {failing{full}, names, full},
 	} {
-		if _, err := Save(t.Context(), c.store, Manifest{}, c.names, tensors); err == nil || c.want != nil && !errors.Is(err, c.want) {
+		if _, err := Save(t.Context(), c.store, Manifest{}, c.names, tensors); err == nil || c.want != nil &&
+			!errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -312,7 +315,8 @@ func FuzzLoad(f *testing.F) {
 		if err == nil != bytes.Equal(block, good) {
 			t.Errorf("%x: %v", block, err)
 		}
-		if err != nil && !errors.Is(err, ErrManifest) && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrCorrupt) {
+		if err != nil && !errors.Is(err, ErrManifest) && !errors.Is(err, blob.ErrNotFound) &&
+			!errors.Is(err, blob.ErrCorrupt) {
 			t.Errorf("untyped error %v", err)
 		}
 	})

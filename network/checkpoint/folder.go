@@ -73,7 +73,8 @@ func getLeaf(ctx context.Context, get Getter, c blob.CID) ([]byte, error) {
 func (f *folder) directory(m *Manifest, manifestBytes int) (blob.CID, []byte, error) {
 	shards := m.shards()
 	if len(shards) != len(f.shards) {
-		return blob.CID{}, nil, fmt.Errorf("checkpoint: %w: %d shards for a manifest of %d", ErrManifest, len(f.shards), len(shards))
+		return blob.CID{}, nil, fmt.Errorf("checkpoint: %w: %d shards for a manifest of %d", ErrManifest, len(f.shards),
+			len(shards))
 	}
 	files := []blob.File{{Name: manifestName, CID: f.manifest, Size: int64(manifestBytes)}}
 	for i, s := range shards {

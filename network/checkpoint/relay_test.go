@@ -30,8 +30,8 @@ func (g gated) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
 	return g.Store.Open(ctx, c)
 }
 
-// A relay serves the shards that it has while it waits for the next, and a third host has the whole checkpoint from it when the
-// source is gone.
+// A relay serves the shards that it has while it waits for the next, and a third host has the whole checkpoint from it
+// when the source is gone.
 func TestRelayServesWhileItFetches(t *testing.T) {
 	ctx := t.Context()
 	names := []string{"large", "small"} // the second does not fit into the shard of the first

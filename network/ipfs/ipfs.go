@@ -1,9 +1,9 @@
-// Package ipfs lets ordinary IPFS clients read the blobs of a store: it shows the store as the blocks of IPFS, and serves
-// them over Bitswap to whoever is connected.
+// Package ipfs lets ordinary IPFS clients read the blobs of a store: it shows the store as the blocks of IPFS, and
+// serves them over Bitswap to whoever is connected.
 //
 // Nodes do not fetch from each other this way: package peer moves the same bytes faster (it asks several peers for
-// different leaves). The package announces blobs to nobody, and does not serve the empty blob: boxo's Bitswap never sends a
-// block of no bytes.
+// different leaves). The package announces blobs to nobody, and does not serve the empty blob: boxo's Bitswap never
+// sends a block of no bytes.
 package ipfs
 
 import (
@@ -22,7 +22,8 @@ import (
 
 // Limits of what is done for others at a time.
 const (
-	outstandingBytes = 4 << 20 // sent to one peer and not yet taken by it: the default, one leaf, waits for every round trip
+	// sent to one peer and not yet taken by it: the default, one leaf, waits for every round trip
+	outstandingBytes = 4 << 20
 	messageBytes     = blob.LeafBytes
 	readers          = 4
 	senders          = 4
@@ -37,8 +38,8 @@ type Store interface {
 	Find(block blob.CID) []blob.Place
 }
 
-// Serve answers the Bitswap requests that reach a host until stop is called, which waits for those in progress. may says
-// whether a blob may be given away; others look absent.
+// Serve answers the Bitswap requests that reach a host until stop is called, which waits for those in progress. may
+// says whether a blob may be given away; others look absent.
 func Serve(h host.Host, s Store, may func(root blob.CID) bool) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	network := bsnet.NewFromIpfsHost(h)

@@ -94,7 +94,8 @@ func TestWithheld(t *testing.T) {
 		}
 	}
 	released := atomic.Bool{}
-	blocks := ipfs.Blocks{Store: store, May: func(c blob.CID) bool { return released.Load() || !c.Equals(blob.Of(secret)) }}
+	blocks := ipfs.Blocks{Store: store,
+		May: func(c blob.CID) bool { return released.Load() || !c.Equals(blob.Of(secret)) }}
 	for name, c := range map[string]struct {
 		block blob.CID
 		want  bool

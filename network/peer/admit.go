@@ -18,8 +18,8 @@ type admitted struct {
 	streams [standings][]network.Stream
 }
 
-// admit takes a stream in, or reports that its peer has too many. Where those of a standing have too many together, the oldest of
-// the peer that has most is closed for it.
+// admit takes a stream in, or reports that its peer has too many. Where those of a standing have too many together, the
+// oldest of the peer that has most is closed for it.
 func (a *admitted) admit(s network.Stream, standing Standing) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// DialBackProtocol asks a peer to dial the asker, with a new connection, at the IP address that the peer sees it at and at no
-// other, so that nobody can be made to dial a third:
+// DialBackProtocol asks a peer to dial the asker, with a new connection, at the IP address that the peer sees it at and
+// at no other, so that nobody can be made to dial a third:
 //
 //	request  u8 transport (0 TCP, 1 QUIC) | u16 port
 //	answer   u8 status (0 reached, 1 not reached, 2 not tried) | u8 length | multiaddr that was dialled, in its binary form
@@ -78,7 +78,8 @@ func (h *Host) Ports() (list []Port) {
 
 var quicPart = multiaddr.StringCast("/quic-v1")
 
-// DialBack asks the peer at addr, a multiaddr ending in /p2p/ID, to dial a port of this host: ErrNotTried if it did not.
+// DialBack asks the peer at addr, a multiaddr ending in /p2p/ID, to dial a port of this host: ErrNotTried if it did
+// not.
 func (h *Host) DialBack(ctx context.Context, addr string, port Port) (DialedBack, error) {
 	info, err := parseAddr(addr)
 	if err != nil {
@@ -187,7 +188,8 @@ func dialAgain(ctx context.Context, from network.Conn, port Port) (status byte, 
 	if port.QUIC {
 		at = at.Encapsulate(quicPart)
 	}
-	dialer, err := libp2p.New(libp2p.NoListenAddrs, libp2p.Security(noise.ID, noise.New), libp2p.Transport(tcp.NewTCPTransport),
+	dialer, err := libp2p.New(libp2p.NoListenAddrs, libp2p.Security(noise.ID, noise.New),
+		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.Transport(quic.NewTransport), libp2p.DisableMetrics(), libp2p.Ping(false), libp2p.UserAgent("starling"))
 	if err != nil {
 		return dialBackRefused, nil

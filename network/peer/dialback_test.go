@@ -18,7 +18,8 @@ func TestDialBack(t *testing.T) {
 	}
 	for _, p := range ports {
 		got, err := here.DialBack(t.Context(), there.Addrs()[0], p)
-		if err != nil || !got.Reached || !strings.HasPrefix(got.At, "/ip4/127.0.0.1/") || !strings.Contains(got.At, strconv.Itoa(int(p.Number))) {
+		if err != nil || !got.Reached || !strings.HasPrefix(got.At, "/ip4/127.0.0.1/") ||
+			!strings.Contains(got.At, strconv.Itoa(int(p.Number))) {
 			t.Errorf("%+v: %+v, %v", p, got, err)
 		}
 	}

@@ -22,15 +22,16 @@ const (
 // ErrNoDiscovery is returned by a host without Config.Known.
 var ErrNoDiscovery = errors.New("peer: host takes no part in discovery")
 
-// discover makes a host a node of the network's own distributed hash table (Kademlia under /starling/kad/1.0.0), which holds
-// where peers are and who provides blobs, and no other values. A host that others cannot dial asks only.
+// discover makes a host a node of the network's own distributed hash table (Kademlia under /starling/kad/1.0.0), which
+// holds where peers are and who provides blobs, and no other values. A host that others cannot dial asks only.
 func discover(ctx context.Context, h host.Host, c Config) (*dht.IpfsDHT, error) {
 	mode := dht.ModeServer
 	if c.Relays != nil {
 		mode = dht.ModeClient
 	}
 	known := func() []p2p.AddrInfo { return others(h.ID(), c.Known()) }
-	return dht.New(ctx, h, dht.ProtocolPrefix("/starling"), dht.Mode(mode), dht.DisableValues(), dht.BootstrapPeersFunc(known),
+	return dht.New(ctx, h, dht.ProtocolPrefix("/starling"), dht.Mode(mode), dht.DisableValues(),
+		dht.BootstrapPeersFunc(known),
 		dht.ProviderStore(newProviders(h.ID(), c.Standing)))
 }
 
@@ -81,9 +82,9 @@ func newAnnouncer(provide func(context.Context, blob.CID) error) *Announcer {
 	return &Announcer{provide: provide, next: map[blob.CID]time.Time{}}
 }
 
-// Announce announces what is due of the blobs that the host keeps at a time by the caller's clock: a few of them, so that
-// it ends soon, in the order given. It is called again and again. Blobs that are not given any more are forgotten. The error is
-// that of the first blob that could not be announced, which ends the call; it is tried again later.
+// Announce announces what is due of the blobs that the host keeps at a time by the caller's clock: a few of them, so
+// that it ends soon, in the order given. It is called again and again. Blobs that are not given any more are forgotten.
+// The error is that of the first blob that could not be announced, which ends the call; it is tried again later.
 func (a *Announcer) Announce(ctx context.Context, kept []blob.CID, now time.Time) error {
 	kept = kept[:min(len(kept), announceMost)]
 	given := make(map[blob.CID]bool, len(kept))

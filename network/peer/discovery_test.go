@@ -44,8 +44,8 @@ func meet(t *testing.T, h *Host) {
 	}
 }
 
-// identifies returns a function that waits until a host has been told the addresses of another since, which happens after
-// a connection is made.
+// identifies returns a function that waits until a host has been told the addresses of another since, which happens
+// after a connection is made.
 func identifies(t *testing.T, h *Host, other ID) (wait func()) {
 	t.Helper()
 	sub, err := h.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted))
@@ -110,8 +110,8 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// TestAnnounced fetches a blob by its CID alone: the host that has it keeps it announced, and the one that wants it knows one
-// peer, which has not got it.
+// TestAnnounced fetches a blob by its CID alone: the host that has it keeps it announced, and the one that wants it
+// knows one peer, which has not got it.
 func TestAnnounced(t *testing.T) {
 	hosts := joined(t, 5)
 	data := blobtest.Data(42, 2*blob.LeafBytes)
@@ -124,8 +124,8 @@ func TestAnnounced(t *testing.T) {
 	wantFetch(t, newcomer, data, nil)
 }
 
-// TestAnnouncer announces many blobs, a few at a time, each of them once in half a day, those that fail again sooner, and those
-// that are not kept any more no more.
+// TestAnnouncer announces many blobs, a few at a time, each of them once in half a day, those that fail again sooner,
+// and those that are not kept any more no more.
 func TestAnnouncer(t *testing.T) {
 	var asked []blob.CID
 	down := errors.New("nobody is there")

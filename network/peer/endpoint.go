@@ -100,11 +100,13 @@ func limits() (network.ResourceManager, error) {
 		[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: 128}},
 		[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: 128}},
 	)
-	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(partial.Build(scaling.AutoScale())), perAddress, rcmgr.WithMetricsDisabled())
+	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(partial.Build(scaling.AutoScale())), perAddress,
+		rcmgr.WithMetricsDisabled())
 }
 
-// ranker is the order in which addresses of a peer are dialled. Who is behind a router dials over QUIC first, which leaves from the port
-// that it listens on: others see there where a direct connection may be made to it. A connection over TCP leaves from any port.
+// ranker is the order in which addresses of a peer are dialled. Who is behind a router dials over QUIC first, which
+// leaves from the port that it listens on: others see there where a direct connection may be made to it. A connection
+// over TCP leaves from any port.
 func ranker(c Config) network.DialRanker {
 	if c.Relays != nil {
 		return swarm.DefaultDialRanker

@@ -54,13 +54,15 @@ func (e *FetchError) Unwrap() []error {
 
 // Fetch returns the blob c and leaves it in the store. If the store has not got it, it is fetched from the peers at
 // the given multiaddrs, several at once; every leaf is verified before it is kept, and a peer that sends a false one is
-// never asked again. If none of them gives it, who announced it is asked (Config.Known). A failed or cancelled Fetch leaves its leaves to the next, if the store is durable. Concurrent
-// fetches of one blob share the work. The error is the context's, the store's, blob.ErrTooLarge, or a *FetchError.
+// never asked again. If none of them gives it, who announced it is asked (Config.Known). A failed or cancelled Fetch
+// leaves its leaves to the next, if the store is durable. Concurrent fetches of one blob share the work. The error is
+// the context's, the store's, blob.ErrTooLarge, or a *FetchError.
 func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) (data []byte, err error) {
 	return h.FetchWithin(ctx, c, from, h.config.MaxBlob)
 }
 
-// FetchWithin is Fetch of a blob of at most so many bytes: blob.ErrTooLarge for a larger one, of which nothing but its size is read.
+// FetchWithin is Fetch of a blob of at most so many bytes: blob.ErrTooLarge for a larger one, of which nothing but its
+// size is read.
 func (h *Host) FetchWithin(ctx context.Context, c blob.CID, from []string, most int64) (data []byte, err error) {
 	err = h.obtain(ctx, c, from, most, func() error {
 		if err := h.stored(ctx, c, most); err != nil {
@@ -72,7 +74,8 @@ func (h *Host) FetchWithin(ctx context.Context, c blob.CID, from []string, most 
 	return data, err
 }
 
-// stored reports why a blob cannot be read from the store into so many bytes: blob.ErrTooLarge, or an error of the store.
+// stored reports why a blob cannot be read from the store into so many bytes: blob.ErrTooLarge, or an error of the
+// store.
 func (h *Host) stored(ctx context.Context, c blob.CID, most int64) error {
 	r, err := h.config.Store.Open(ctx, c)
 	if err != nil {
@@ -284,8 +287,8 @@ func (d *download) run(ctx context.Context, t *transfer, streams int) error {
 	return d.failure()
 }
 
-// ask lets the fastest peers work, and one more whenever one has given up, or nothing came for the time of a hedge. Then those
-// are asked again that did not have the blob: a relay may have it by now. It returns when all have ended.
+// ask lets the fastest peers work, and one more whenever one has given up, or nothing came for the time of a hedge.
+// Then those are asked again that did not have the blob: a relay may have it by now. It returns when all have ended.
 func (d *download) ask(ctx context.Context, t *transfer, streams int) {
 	gone := make(chan ID, len(d.peers)) // it has ended
 	var workers sync.WaitGroup

@@ -24,7 +24,8 @@ func TestFetch(t *testing.T) {
 		sent, received := source.Traffic()
 		gotSent, gotReceived := sink.Traffic()
 		if sent < uint64(size) || sent > uint64(size)+4096 || gotReceived != sent || gotSent != received {
-			t.Errorf("%d bytes: source sent %d and received %d, sink sent %d and received %d", size, sent, received, gotSent, gotReceived)
+			t.Errorf("%d bytes: source sent %d and received %d, sink sent %d and received %d", size, sent, received, gotSent,
+				gotReceived)
 		}
 		wantFetch(t, sink, data, nil) // from its own store now
 	}
@@ -39,6 +40,7 @@ func TestFetchOverQUIC(t *testing.T) {
 
 // TestFetchFromSeveral checks that every holder gives its part, and none of it twice.
 func TestFetchFromSeveral(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(2, 64*blob.LeafBytes)
 	holders := []*Host{holder(t, data), holder(t, data), holder(t, data)}
 	sink := start(t, Config{Hedge: time.Minute})
@@ -83,7 +85,8 @@ func TestNotFound(t *testing.T) {
 	for _, c := range []blob.CID{blob.Of(data), blob.Of(data[:9])} {
 		_, err := sink.Fetch(t.Context(), c, addrs(empty))
 		var fetch *FetchError
-		if !errors.Is(err, ErrNotFound) || !errors.As(err, &fetch) || len(fetch.Tried) != 1 || fetch.Tried[0].Peer != empty.ID().String() {
+		if !errors.Is(err, ErrNotFound) || !errors.As(err, &fetch) || len(fetch.Tried) != 1 ||
+			fetch.Tried[0].Peer != empty.ID().String() {
 			t.Errorf("Fetch: %v", err)
 		}
 		if _, err := sink.Fetch(t.Context(), c, nil); !errors.Is(err, ErrNotFound) {
@@ -153,7 +156,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Who says how large a blob may be reads none that is larger, whether it is fetched or stored already, of one leaf or of many.
+// Who says how large a blob may be reads none that is larger, whether it is fetched or stored already, of one leaf or
+// of many.
 func TestFetchWithin(t *testing.T) {
 	for _, size := range []int{blob.LeafBytes / 2, 3 * blob.LeafBytes} {
 		data := blobtest.Data(14, size)
@@ -258,8 +262,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRepair damages a blob on the disk of its holder. Whoever asks for it is sent elsewhere, and the holder, once it has
-// noticed, fetches the leaf that it lost and no more.
+// TestRepair damages a blob on the disk of its holder. Whoever asks for it is sent elsewhere, and the holder, once it
+// has noticed, fetches the leaf that it lost and no more.
 func TestRepair(t *testing.T) {
 	data := blobtest.Data(17, 6*blob.LeafBytes+1)
 	dir := t.TempDir()

@@ -60,10 +60,13 @@ func TestHostilePeers(t *testing.T) {
 	data := blobtest.Data(9, 12*blob.LeafBytes+3)
 	flip := func(_ int, leaf []byte) []byte { leaf[len(leaf)-1] ^= 1; return leaf }
 	for name, answer := range map[string]func(io.Writer, request){
-		"bad leaf":     answerWith(data, flip),
-		"short leaf":   answerWith(data, func(_ int, leaf []byte) []byte { return leaf[1:] }),
-		"empty leaf":   answerWith(data, func(int, []byte) []byte { return nil }),
-		"long leaf":    answerWith(data, func(_ int, leaf []byte) []byte { return append(leaf, make([]byte, blob.LeafBytes)...) }),
+		"bad leaf":   answerWith(data, flip),
+		"short leaf": answerWith(data, func(_ int, leaf []byte) []byte { return leaf[1:] }),
+		"empty leaf": answerWith(data, func(int, []byte) []byte { return nil }),
+		"long leaf": answerWith(data, func(_ int, leaf []byte) []byte {
+			return append(leaf,
+				make([]byte, blob.LeafBytes)...)
+		}),
 		"other blob":   answerWith(blobtest.Data(10, len(data)), func(_ int, leaf []byte) []byte { return leaf }),
 		"huge frame":   func(w io.Writer, _ request) { _, _ = w.Write([]byte{statusOK, 255, 255, 255, 255}) },
 		"bad status":   func(w io.Writer, _ request) { _, _ = w.Write([]byte{99}) },

@@ -195,8 +195,8 @@ func (l *link) unloaded(c *Control) (at, trip time.Duration, err error) {
 	return at, trip, nil
 }
 
-// measure sends control messages to the peer until the connection, or the host, is gone. A peer that does not answer them
-// is not paced.
+// measure sends control messages to the peer until the connection, or the host, is gone. A peer that does not answer
+// them is not paced.
 func (l *link) measure() {
 	if l.watching.Swap(true) {
 		return

@@ -33,7 +33,8 @@ func TestPeers(t *testing.T) {
 		if (l.Download > 0) != c.received {
 			t.Errorf("received %v, download rate %v", c.received, l.Download)
 		}
-		if d := l.Delivered; (d.Bytes >= uint64(len(data))) != c.received || d.Timed > d.Bytes || (d.Timed > 0) != (d.Waited > 0) {
+		if d := l.Delivered; (d.Bytes >= uint64(len(data))) != c.received || d.Timed > d.Bytes ||
+			(d.Timed > 0) != (d.Waited > 0) {
 			t.Errorf("received %v of %d bytes: %+v", c.received, len(data), d)
 		}
 	}

@@ -70,19 +70,22 @@ func (m *mapping) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// TestHolePunching connects two hosts that are both behind a router and know of a relay alone: they end with a direct connection,
-// over which blobs move when the relay is gone.
+// TestHolePunching connects two hosts that are both behind a router and know of a relay alone: they end with a direct
+// connection, over which blobs move when the relay is gone.
 func TestHolePunching(t *testing.T) {
+	t.Parallel()
 	if !inNamespace(t) {
 		return
 	}
-	relay, err := New(Config{Key: KeyFromSeed([32]byte{1}), Store: blob.NewMemory(), Listen: both("11.0.0.1"), Relay: func(ID) bool { return true }})
+	relay, err := New(Config{Key: KeyFromSeed([32]byte{1}), Store: blob.NewMemory(), Listen: both("11.0.0.1"),
+		Relay: func(ID) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	behind := func(inside, outside string) *Host {
 		r := router{net.ParseIP(inside).To4(), net.ParseIP(outside).To4()}
-		return start(t, Config{Listen: []string{"/ip4/" + inside + "/udp/4001/quic-v1"}, Relays: relay.Addrs, sockets: r.options()})
+		return start(t, Config{Listen: []string{"/ip4/" + inside + "/udp/4001/quic-v1"}, Relays: relay.Addrs,
+			sockets: r.options()})
 	}
 	source, sink := behind("10.0.1.2", "12.0.0.1"), behind("10.0.2.2", "13.0.0.1")
 	circuit(t, sink)

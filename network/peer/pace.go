@@ -2,16 +2,17 @@ package peer
 
 import "time"
 
-// How bulk is paced. Streams of one connection share its queues, so that a control message waits behind whatever bulk is
-// queued on the way; what is not sent faster than the path carries it does not queue.
+// How bulk is paced. Streams of one connection share its queues, so that a control message waits behind whatever bulk
+// is queued on the way; what is not sent faster than the path carries it does not queue.
 const (
-	paceStart   = 8 << 20  // bytes a second, before anything is measured
-	paceLeast   = 64 << 10 // bytes a second
-	paceMost    = 1 << 40
-	paceGrow    = 0.05                  // of the rate, in a second
-	paceCut     = 0.8                   // of what arrives, when it queues
-	paceFall    = 8                     // at most this much: nothing may arrive for a moment
-	paceBeyond  = 2                     // of what arrived when it queued, without a queue: then the capacity is searched again
+	paceStart = 8 << 20  // bytes a second, before anything is measured
+	paceLeast = 64 << 10 // bytes a second
+	paceMost  = 1 << 40
+	paceGrow  = 0.05 // of the rate, in a second
+	paceCut   = 0.8  // of what arrives, when it queues
+	paceFall  = 8    // at most this much: nothing may arrive for a moment
+	// of what arrived when it queued, without a queue: then the capacity is searched again
+	paceBeyond  = 2
 	paceQueue   = 15 * time.Millisecond // delay of a control message that shows a queue, or
 	paceShare   = 4                     // this part of the shortest round trip, if that is more
 	paceSamples = 3                     // in a row that must show it: delays of a moment are not queues
@@ -23,8 +24,8 @@ const (
 
 // pace is how fast bulk is sent to one peer: additive increase and multiplicative decrease by the round trip times of
 // control messages, as TCP Vegas and LEDBAT (RFC 6817) do by those of data, from a start that doubles (RFC 5681). Each
-// answer to a control message also says how many bytes have arrived, so that a cut goes to what the path carries. It is a pure
-// function of its samples.
+// answer to a control message also says how many bytes have arrived, so that a cut goes to what the path carries. It is
+// a pure function of its samples.
 type pace struct {
 	rate     float64 // bytes a second
 	starting bool    // doubling: no queue was seen yet
@@ -112,12 +113,12 @@ func (p *pace) sample(e echo) {
 	}
 }
 
-// doubts reports whether the rate was cut deeply. Either the path carries less than before, or messages are late for another
-// reason than bulk, such as a processor that others use; how late they are without bulk tells.
+// doubts reports whether the rate was cut deeply. Either the path carries less than before, or messages are late for
+// another reason than bulk, such as a processor that others use; how late they are without bulk tells.
 func (p *pace) doubts() bool { return p.rate < p.before.rate/paceDoubt }
 
-// unloaded takes the round trip of a message into account that was sent while no bulk was on the way. If it was late, too, the
-// cuts were wrong.
+// unloaded takes the round trip of a message into account that was sent while no bulk was on the way. If it was late,
+// too, the cuts were wrong.
 func (p *pace) unloaded(at, trip time.Duration) {
 	p.recent = p.recent[:0]
 	p.late, p.lateUntil = max(0, trip-p.base()), at+paceTrust

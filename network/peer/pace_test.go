@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// path is a bottleneck with a queue of 300 ms and 256 KiB, and a sender that always has something to send, and waits when
-// the queue is full.
+// path is a bottleneck with a queue of 300 ms and 256 KiB, and a sender that always has something to send, and waits
+// when the queue is full.
 type path struct {
 	capacity float64 // bytes a second
 	trip     time.Duration
@@ -21,8 +21,8 @@ type path struct {
 	sent, arrived float64
 }
 
-// drive sends for a time, as fast as the pace says, with a control message after every answer and at least every 20 ms. It
-// returns the round trips and the share of the path that was used.
+// drive sends for a time, as fast as the pace says, with a control message after every answer and at least every 20 ms.
+// It returns the round trips and the share of the path that was used.
 func (x *path) drive(p *pace, length time.Duration) (trips []time.Duration, used float64) {
 	random := rand.New(rand.NewPCG(1, 1))
 	late := func() time.Duration {
@@ -64,8 +64,8 @@ func percentile(trips []time.Duration, share float64) time.Duration {
 	return s[int(share*float64(len(s)-1))]
 }
 
-// TestPace drives paths of the internet: control messages stay near their round trip on an empty path, and most of the path
-// is used.
+// TestPace drives paths of the internet: control messages stay near their round trip on an empty path, and most of the
+// path is used.
 func TestPace(t *testing.T) {
 	for name, x := range map[string]path{
 		"home uplink":   {capacity: 2.5e6, trip: 30 * time.Millisecond, jitter: 4 * time.Millisecond},
@@ -93,7 +93,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceOfMemory drives a path that is never full, such as loopback: what is late for other reasons does not slow it down.
+// TestPaceOfMemory drives a path that is never full, such as loopback: what is late for other reasons does not slow it
+// down.
 func TestPaceOfMemory(t *testing.T) {
 	p := newPace()
 	x := path{capacity: 2e9, trip: 100 * time.Microsecond, spikes: 5}
@@ -103,8 +104,8 @@ func TestPaceOfMemory(t *testing.T) {
 	}
 }
 
-// TestPaceOfBusyMachine drives paths between machines whose processors others use, so that every message is late by more than
-// what shows a queue: most of the path is used all the same.
+// TestPaceOfBusyMachine drives paths between machines whose processors others use, so that every message is late by
+// more than what shows a queue: most of the path is used all the same.
 func TestPaceOfBusyMachine(t *testing.T) {
 	for name, x := range map[string]path{
 		"loopback":      {capacity: 2e9, trip: 100 * time.Microsecond},
@@ -151,7 +152,8 @@ func FuzzPace(f *testing.F) {
 		}
 		p := newPace()
 		for n := range uint64(20) {
-			p.sample(echo{at: time.Duration(step * int64(n+1)), trip: time.Duration(trip), sent: sent * n, arrived: arrived * (n % 3)})
+			p.sample(echo{at: time.Duration(step * int64(n+1)), trip: time.Duration(trip), sent: sent * n,
+				arrived: arrived * (n % 3)})
 			if !(p.rate >= paceLeast) || math.IsInf(p.rate, 0) {
 				t.Fatalf("pace of %v", p.rate)
 			}

@@ -1,7 +1,8 @@
 // Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
-// nodes (serve.go, fetch.go; the protocol is described in wire.go), which is measured and paced so that control messages
-// do not wait behind it (link.go, pace.go). A host that nobody can dial is reached through relays (relay.go); one whose
-// known address is stale, and who holds a blob, are found in a distributed hash table (discovery.go). Ordinary IPFS clients that connect read the same blobs (package ipfs).
+// nodes (serve.go, fetch.go; the protocol is described in wire.go), which is measured and paced so that control
+// messages do not wait behind it (link.go, pace.go). A host that nobody can dial is reached through relays (relay.go);
+// one whose known address is stale, and who holds a blob, are found in a distributed hash table (discovery.go).
+// Ordinary IPFS clients that connect read the same blobs (package ipfs).
 //
 // It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
 // duties, or which blobs are needed: the caller names likely holders.
@@ -43,10 +44,13 @@ type Config struct {
 	Listen []string   // multiaddrs to listen on; default loopback, TCP and QUIC, free ports
 	Store  blob.Store // what is served, and where fetched blobs go
 
-	Standing func(ID) Standing             // what a peer is to this host; nil: all are members
-	Serve    func(Standing, blob.CID) bool // whether a stored blob may be given to a peer of a standing, ordinary IPFS clients being strangers; nil: every one to all. A refused blob looks absent.
+	Standing func(ID) Standing // what a peer is to this host; nil: all are members
+	// whether a stored blob may be given to a peer of a standing, ordinary IPFS clients being strangers; nil: every one
+	// to all. A refused blob looks absent.
+	Serve func(Standing, blob.CID) bool
 
-	Known  func() []string // addresses of some peers at any time, such as those on chain: the way into discovery; nil: none
+	// addresses of some peers at any time, such as those on chain: the way into discovery; nil: none
+	Known  func() []string
 	Relay  func(ID) bool   // members for whom this host is a relay; nil: for nobody. It must be reachable itself
 	Relays func() []string // addresses of relays through which others reach this host; nil: they dial it
 

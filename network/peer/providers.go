@@ -19,8 +19,8 @@ const (
 	providerBytes = 256            // of an address
 )
 
-// providers holds records of who provides a blob, in memory. It keeps none of strangers, and of others no more than the limits
-// allow: the oldest of who has most goes for a new one. It implements records.ProviderStore.
+// providers holds records of who provides a blob, in memory. It keeps none of strangers, and of others no more than the
+// limits allow: the oldest of who has most goes for a new one. It implements records.ProviderStore.
 type providers struct {
 	self     ID
 	standing func(ID) Standing
@@ -38,7 +38,8 @@ type provision struct {
 }
 
 func newProviders(self ID, standing func(ID) Standing) *providers {
-	return &providers{self: self, standing: standing, now: time.Now, records: map[string][]provision{}, count: map[ID]int{}}
+	return &providers{self: self, standing: standing, now: time.Now, records: map[string][]provision{},
+		count: map[ID]int{}}
 }
 
 // AddProvider implements records.ProviderStore.

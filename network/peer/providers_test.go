@@ -8,8 +8,8 @@ import (
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 )
 
-// TestStrangersCannotFillTheHashTable has strangers and a registered peer announce more blobs than a host keeps records of: it keeps
-// none of theirs, no more than its share of its own, and those of others.
+// TestStrangersCannotFillTheHashTable has strangers and a registered peer announce more blobs than a host keeps records
+// of: it keeps none of theirs, no more than its share of its own, and those of others.
 func TestStrangersCannotFillTheHashTable(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := newProviders("self", func(id ID) Standing {

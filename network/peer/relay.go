@@ -16,8 +16,8 @@ import (
 	"github.com/multiformats/go-multiaddr"
 )
 
-// What a relay does for each member: libp2p's defaults end a connection after 128 KiB, and allow eight members behind one
-// address.
+// What a relay does for each member: libp2p's defaults end a connection after 128 KiB, and allow eight members behind
+// one address.
 const (
 	relayTime    = 30 * time.Minute // of one connection
 	relayBytes   = 4 << 30          // of one connection, each way
@@ -41,7 +41,8 @@ func offering(member func(ID) bool) []libp2p.Option {
 	return []libp2p.Option{
 		libp2p.ForceReachabilityPublic(),
 		libp2p.EnableRelayService(relay.WithResources(resources), relay.WithACL(members(member)),
-			relay.WithReservationAddressFilter(func(multiaddr.Multiaddr) bool { return true })), // private networks have relays, too
+			// private networks have relays, too
+			relay.WithReservationAddressFilter(func(multiaddr.Multiaddr) bool { return true })),
 	}
 }
 
@@ -72,8 +73,8 @@ func behind(self ID, relays func() []string) []libp2p.Option {
 	}
 }
 
-// Watch calls told with the addresses of the host, at once and whenever they change, until the context ends or told returns
-// an error, which is returned.
+// Watch calls told with the addresses of the host, at once and whenever they change, until the context ends or told
+// returns an error, which is returned.
 func (h *Host) Watch(ctx context.Context, told func(addrs []string) error) error {
 	changes, err := h.host.EventBus().Subscribe(new(event.EvtLocalAddressesUpdated), eventbus.Name("starling"))
 	if err != nil {
@@ -110,9 +111,9 @@ func (h *Host) stream(ctx context.Context, id ID) (network.Stream, error) {
 	return h.host.NewStream(network.WithAllowLimitedConn(ctx, "bulk"), id, Protocol)
 }
 
-// directSoon returns for how long a direct connection to a peer is worth waiting for; 0 if there is one, or none is to be had.
-// The ends try when a connection comes in through a relay, and only then: one that has stayed relayed, because the other end
-// was not ready, is made anew unless blobs move over it.
+// directSoon returns for how long a direct connection to a peer is worth waiting for; 0 if there is one, or none is to
+// be had. The ends try when a connection comes in through a relay, and only then: one that has stayed relayed, because
+// the other end was not ready, is made anew unless blobs move over it.
 func (h *Host) directSoon(ctx context.Context, id ID) time.Duration {
 	net := h.host.Network()
 	relayed := net.ConnsToPeer(id)

@@ -15,13 +15,14 @@ import (
 	"github.com/starling-network/starling/network/blob/blobtest"
 )
 
-// inNamespace runs the calling test again in a network namespace whose loopback has addresses that look public: connections
-// are not upgraded between others. It reports whether this is the run inside.
+// inNamespace runs the calling test again in a network namespace whose loopback has addresses that look public:
+// connections are not upgraded between others. It reports whether this is the run inside.
 func inNamespace(t *testing.T) bool {
 	t.Helper()
 	const inside = "STARLING_TEST_NAMESPACE"
 	if os.Getenv(inside) != "" {
-		for _, args := range [][]string{{"link", "set", "lo", "up"}, {"addr", "add", "11.0.0.1/32", "dev", "lo"}, {"addr", "add", "12.0.0.1/32", "dev", "lo"}, {"addr", "add", "13.0.0.1/32", "dev", "lo"}} {
+		for _, args := range [][]string{{"link", "set", "lo", "up"}, {"addr", "add", "11.0.0.1/32", "dev", "lo"},
+			{"addr", "add", "12.0.0.1/32", "dev", "lo"}, {"addr", "add", "13.0.0.1/32", "dev", "lo"}} {
 			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 				t.Fatalf("ip %v: %v: %s", args, err, out)
 			}
@@ -39,7 +40,8 @@ func inNamespace(t *testing.T) bool {
 	if err := exec.Command("unshare", "-n", "true").Run(); err != nil {
 		t.Skip("no network namespaces here: ", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "unshare", "-n", os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "90s")
+	cmd := exec.CommandContext(t.Context(), "unshare", "-n", os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v",
+		"-test.timeout", "90s")
 	cmd.Env = append(os.Environ(), inside+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
@@ -73,9 +75,10 @@ func circuit(t *testing.T, h *Host) string {
 	return addr
 }
 
-// TestRelay reaches a host that is dialled through a relay only. Bulk goes over a direct connection that the two ends make,
-// and a stranger gets no reservation.
+// TestRelay reaches a host that is dialled through a relay only. Bulk goes over a direct connection that the two ends
+// make, and a stranger gets no reservation.
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	if !inNamespace(t) {
 		return
 	}

@@ -22,16 +22,16 @@ import (
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 )
 
-// What a certificate of ours is valid for: at any time. A peer is who its key says, whatever its clock or ours say. The end is
-// the one of RFC 5280 (4.1.2.5) for what does not expire.
+// What a certificate of ours is valid for: at any time. A peer is who its key says, whatever its clock or ours say. The
+// end is the one of RFC 5280 (4.1.2.5) for what does not expire.
 var (
 	validFrom = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
 	validTo   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// secured makes TCP connections secure: TLS 1.3 with libp2p's certificates (the protocol /tls/1.0.0), in which a key of the
-// peer signs that of the connection. It differs from libp2p's own in what others do not see: certificates have no time in them
-// that a wrong clock could miss, and records go to and come from the system several at a time.
+// secured makes TCP connections secure: TLS 1.3 with libp2p's certificates (the protocol /tls/1.0.0), in which a key of
+// the peer signs that of the connection. It differs from libp2p's own in what others do not see: certificates have no
+// time in them that a wrong clock could miss, and records go to and come from the system several at a time.
 type secured struct {
 	self     p2p.ID
 	identity *libp2ptls.Identity
@@ -51,7 +51,8 @@ func newSecured(_ protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer
 		return nil, err
 	}
 	s := &secured{self: self}
-	s.identity, err = libp2ptls.NewIdentity(key, libp2ptls.WithCertTemplate(&x509.Certificate{SerialNumber: serial, NotBefore: validFrom, NotAfter: validTo}))
+	s.identity, err = libp2ptls.NewIdentity(key,
+		libp2ptls.WithCertTemplate(&x509.Certificate{SerialNumber: serial, NotBefore: validFrom, NotAfter: validTo}))
 	for _, m := range muxers {
 		s.muxers = append(s.muxers, string(m.ID))
 	}
@@ -72,7 +73,8 @@ func (s *secured) SecureOutbound(ctx context.Context, insecure net.Conn, id p2p.
 }
 
 // secure shakes hands with a peer that must have the given ID, unless it is empty.
-func (s *secured) secure(ctx context.Context, insecure net.Conn, id p2p.ID, side func(net.Conn, *tls.Config) *tls.Conn) (sec.SecureConn, error) {
+func (s *secured) secure(ctx context.Context, insecure net.Conn, id p2p.ID,
+	side func(net.Conn, *tls.Config) *tls.Conn) (sec.SecureConn, error) {
 	config, keys := s.identity.ConfigForPeer(id)
 	plain := config.NextProtos // says no more than that it is libp2p
 	config.NextProtos = slices.Concat(s.muxers, plain)
@@ -133,11 +135,12 @@ func (c *secureConn) Close() error {
 	return c.Conn.Close()
 }
 
-// batchBytes is as much as the largest message of the multiplexer makes: four records of 16 KiB, each with a head and a tag.
+// batchBytes is as much as the largest message of the multiplexer makes: four records of 16 KiB, each with a head and a
+// tag.
 const batchBytes = 64<<10 + 4*32
 
-// batched is a connection below TLS: what is written while it is held leaves together, and what has arrived is read at once. A
-// record is 16 KiB, and a system call for each is a good part of the cost of moving it.
+// batched is a connection below TLS: what is written while it is held leaves together, and what has arrived is read at
+// once. A record is 16 KiB, and a system call for each is a good part of the cost of moving it.
 type batched struct {
 	net.Conn
 	in *bufio.Reader

@@ -31,7 +31,8 @@ func TestSecured(t *testing.T) {
 	if len(conns) != 1 {
 		t.Fatalf("%d connections", len(conns))
 	}
-	if s := conns[0].ConnState(); s.Security != libp2ptls.ID || !s.UsedEarlyMuxerNegotiation || !conns[0].RemotePublicKey().Equals(source.config.Key.GetPublic()) {
+	if s := conns[0].ConnState(); s.Security != libp2ptls.ID || !s.UsedEarlyMuxerNegotiation ||
+		!conns[0].RemotePublicKey().Equals(source.config.Key.GetPublic()) {
 		t.Errorf("%s is secured with %+v", conns[0].RemoteMultiaddr(), s)
 	}
 }
@@ -46,9 +47,11 @@ func TestOtherSecurity(t *testing.T) {
 	ours := start(t, Config{Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
 	ours.host.SetStreamHandler(echo, answer)
 	data := bytes.Repeat([]byte("starling"), 40<<10)
-	for name, security := range map[string]libp2p.Option{"noise": libp2p.Security(noise.ID, noise.New), "tls": libp2p.Security(libp2ptls.ID, libp2ptls.New)} {
+	for name, security := range map[string]libp2p.Option{"noise": libp2p.Security(noise.ID, noise.New),
+		"tls": libp2p.Security(libp2ptls.ID, libp2ptls.New)} {
 		for _, dials := range []bool{true, false} {
-			other, err := libp2p.New(security, libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
+			other, err := libp2p.New(security, libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(),
+				libp2p.DisableMetrics())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +91,8 @@ func TestSecuredMismatch(t *testing.T) {
 	}
 }
 
-// A certificate is valid at any time, so that peers whose clocks disagree find each other over TCP, which is dialled first.
+// A certificate is valid at any time, so that peers whose clocks disagree find each other over TCP, which is dialled
+// first.
 func TestNoClockInTheHandshake(t *testing.T) {
 	s, err := newSecured("", KeyFromSeed([32]byte{1}), nil)
 	if err != nil {

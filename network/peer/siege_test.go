@@ -12,15 +12,17 @@ import (
 	"github.com/starling-network/starling/network/blob/blobtest"
 )
 
-// besiege lets so many hosts connect to a victim, each with as many streams as it lets them open, ask for leaves of a blob, and do
-// with what comes what read does. It returns when all have asked.
-func besiege(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves uint32, read func(io.Reader)) []host.Host {
+// besiege lets so many hosts connect to a victim, each with as many streams as it lets them open, ask for leaves of a
+// blob, and do with what comes what read does. It returns when all have asked.
+func besiege(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves uint32,
+	read func(io.Reader)) []host.Host {
 	t.Helper()
 	ctx := t.Context()
 	to := p2p.AddrInfo{ID: victim.ID(), Addrs: victim.host.Addrs()}
 	list := make([]host.Host, hosts)
 	for i := range list {
-		h, err := libp2p.New(libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.Transport(tcp.NewTCPTransport),
+		h, err := libp2p.New(libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(),
+			libp2p.Transport(tcp.NewTCPTransport),
 			libp2p.ResourceManager(nil), libp2p.DisableIdentifyAddressDiscovery())
 		if err != nil {
 			t.Fatal(err)
@@ -47,9 +49,10 @@ func besiege(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves
 // trickle reads a little and then no more, with the stream open.
 func trickle(r io.Reader) { _, _ = io.ReadFull(r, make([]byte, 4096)) }
 
-// TestHundredHostilePeersDoNotHoldUpMembers has a hundred peers take all that a host gives them, and read it slowly. Members get their
-// blobs all the same.
+// TestHundredHostilePeersDoNotHoldUpMembers has a hundred peers take all that a host gives them, and read it slowly.
+// Members get their blobs all the same.
 func TestHundredHostilePeersDoNotHoldUpMembers(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(21, 24*blob.LeafBytes)
 	for standing, hosts := range map[Standing]int{Stranger: 100, Member: 12} {
 		sink := start(t, Config{})

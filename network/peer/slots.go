@@ -64,6 +64,7 @@ type slots struct {
 	passed  [standings]int
 	last    [standings]time.Time // leaf of that standing, and how many of higher ones since
 	typical float64              // bytes a second at which leaves went lately
+	looked  time.Time            // when slots were last given away by the passing of time
 }
 
 func newSlots(total int) *slots { return &slots{total: total, under: map[ID]int{}} }
@@ -78,11 +79,14 @@ func (q *slots) ask(u *leafUpload, now time.Time) {
 	q.schedule(now)
 }
 
-// look gives slots away that have become free by the passing of time.
+// look gives slots away that have become free by the passing of time. Of all that wait, one looks for the others.
 func (q *slots) look(now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.schedule(now)
+	if now.Sub(q.looked) >= slotPoll/2 {
+		q.looked = now
+		q.schedule(now)
+	}
 }
 
 // end takes an upload out, whether it was under way or waiting.
@@ -129,7 +133,8 @@ func (q *slots) schedule(now time.Time) {
 
 // full reports whether somebody waits because those of its standing have as many slots as they may.
 func (q *slots) full() bool {
-	return slices.ContainsFunc(q.waiting, func(u *leafUpload) bool { return q.held(u.standing) >= u.standing.most(q.total) })
+	return slices.ContainsFunc(q.waiting,
+		func(u *leafUpload) bool { return q.held(u.standing) >= u.standing.most(q.total) })
 }
 
 func (q *slots) held(s Standing) (n int) {
@@ -141,8 +146,8 @@ func (q *slots) held(s Standing) (n int) {
 	return n
 }
 
-// next is the place of the upload that begins next: of who stands low, if its share is due; else of who stands highest; of
-// those of the peer with the fewest under way; of those of the first that came. -1: none may begin.
+// next is the place of the upload that begins next: of who stands low, if its share is due; else of who stands highest;
+// of those of the peer with the fewest under way; of those of the first that came. -1: none may begin.
 func (q *slots) next(now time.Time) int {
 	if len(q.holding) == q.total {
 		return -1
@@ -154,18 +159,14 @@ func (q *slots) next(now time.Time) int {
 	for _, u := range q.waiting {
 		wait[u.standing]++
 	}
-	others := make(map[ID]bool)
-	for _, u := range q.waiting {
-		others[u.peer] = true
-	}
-	best := -1
+	best, several := -1, slices.ContainsFunc(q.waiting, func(u *leafUpload) bool { return u.peer != q.waiting[0].peer })
 	rank := func(u *leafUpload) (due bool, ok bool) {
 		busy := false
 		for s := u.standing + 1; s < standings; s++ {
 			busy = busy || held[s] > 0 || wait[s] > 0
 		}
 		due = busy && (q.passed[u.standing] >= shareLeaves || now.Sub(q.last[u.standing]) >= shareTime)
-		alone := len(others) == 1 && len(q.holding) < q.total/2
+		alone := !several && len(q.holding) < q.total/2
 		return due, held[u.standing] < u.standing.most(q.total) && (q.under[u.peer] < slotsShared || alone) && (!busy || due)
 	}
 	bestDue := false

@@ -56,8 +56,8 @@ func newTransfer(wanted []int, width int, hedge time.Duration) *transfer {
 	return t
 }
 
-// take gives a worker of peer id its next span, of at most so many items. If every item is with a worker it waits, if told to, for one to be
-// given back or to be late, or for the end. It returns false if there is nothing to do.
+// take gives a worker of peer id its next span, of at most so many items. If every item is with a worker it waits, if
+// told to, for one to be given back or to be late, or for the end. It returns false if there is nothing to do.
 func (t *transfer) take(id ID, width int, wait bool) (span, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -36,8 +36,9 @@ func newMachine(t *testing.T, number byte, quota int64) machine {
 	return machine{h, store}
 }
 
-// TestHoldersDie kills the holders of a shard one after the other, each time the one that has held it for the longest, until
-// four members of eight are left, on disks that do not hold all shards: with time to heal in between, none is lost.
+// TestHoldersDie kills the holders of a shard one after the other, each time the one that has held it for the longest,
+// until four members of eight are left, on disks that do not hold all shards: with time to heal in between, none is
+// lost.
 func TestHoldersDie(t *testing.T) {
 	const each, shards = 300_000, 8
 	members := map[string]machine{}

@@ -1,6 +1,6 @@
-// Package replica decides which members of a group keep which blobs, so that every blob has several holders while members come
-// and go. Everybody who knows the members comes to the same answer by rendezvous hashing (Thaler and Ravishankar 1998):
-// nobody assigns, and when a member leaves, only what it held moves.
+// Package replica decides which members of a group keep which blobs, so that every blob has several holders while
+// members come and go. Everybody who knows the members comes to the same answer by rendezvous hashing (Thaler and
+// Ravishankar 1998): nobody assigns, and when a member leaves, only what it held moves.
 //
 // It moves no bytes, and knows neither who the members are nor which blobs are needed: the caller says both.
 package replica
@@ -20,8 +20,8 @@ import (
 // Factor is how many holders a blob has, unless a caller wants another number.
 const Factor = 3
 
-// Holders returns the n members that keep a blob, the first to be asked first; all of them if there are fewer. The order of
-// members does not matter, and who is named twice counts once.
+// Holders returns the n members that keep a blob, the first to be asked first; all of them if there are fewer. The
+// order of members does not matter, and who is named twice counts once.
 func Holders(c blob.CID, members []string, n int) []string {
 	type ranked struct {
 		member string

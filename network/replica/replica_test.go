@@ -33,7 +33,8 @@ func TestHolders(t *testing.T) {
 	for _, c := range cids(1000) {
 		want := replica.Holders(c, members, 3)
 		shuffled := append(slices.Clone(members), members[0])
-		rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled),
+			func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		if got := replica.Holders(c, shuffled, 3); !slices.Equal(got, want) || len(got) != 3 {
 			t.Fatalf("holders %v and %v", got, want)
 		}
@@ -57,7 +58,8 @@ func TestMembersChange(t *testing.T) {
 	for _, c := range cids(200) {
 		before := replica.Holders(c, members, replica.Factor)
 		for _, gone := range members {
-			after := replica.Holders(c, slices.DeleteFunc(slices.Clone(members), func(m string) bool { return m == gone }), replica.Factor)
+			after := replica.Holders(c, slices.DeleteFunc(slices.Clone(members), func(m string) bool { return m == gone }),
+				replica.Factor)
 			kept := 0
 			for _, m := range after {
 				if slices.Contains(before, m) {
@@ -93,8 +95,8 @@ func (m member) Have(_ context.Context, c blob.CID, from []string) error {
 	return blob.ErrNotFound
 }
 
-// TestKeep lets members leave and join one after the other, in any order: no blob is lost, and every one has its holders
-// again after each member has looked once.
+// TestKeep lets members leave and join one after the other, in any order: no blob is lost, and every one has its
+// holders again after each member has looked once.
 func TestKeep(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	w := world{}
@@ -108,7 +110,8 @@ func TestKeep(t *testing.T) {
 	}
 	look := func() {
 		for _, m := range present {
-			if err := replica.Keep(t.Context(), member{w, m}, replica.Duties(m, blobs, present, replica.Factor), present); err != nil {
+			if err := replica.Keep(t.Context(), member{w, m}, replica.Duties(m, blobs, present, replica.Factor),
+				present); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,7 +136,8 @@ func TestKeep(t *testing.T) {
 		look()
 	}
 	lost := blob.Of([]byte("nobody has it"))
-	if err := replica.Keep(t.Context(), member{w, present[0]}, []blob.CID{lost, blobs[0]}, present); !errors.Is(err, blob.ErrNotFound) {
+	if err := replica.Keep(t.Context(), member{w, present[0]}, []blob.CID{lost, blobs[0]}, present); !errors.Is(err,
+		blob.ErrNotFound) {
 		t.Errorf("Keep: %v", err)
 	}
 	if !w[present[0]][blobs[0]] {

@@ -1,9 +1,9 @@
-// Package tally measures how fast peers deliver, as far as it is them that one waits for. The network and the simulator use
-// it, each with its own clock: a moment is a time since some beginning, which does not go back.
+// Package tally measures how fast peers deliver, as far as it is them that one waits for. The network and the simulator
+// use it, each with its own clock: a moment is a time since some beginning, which does not go back.
 //
-// What a peer is asked for together with others comes over one line, and says little of the way to each. So the time in which
-// several peers are waited for is divided among them: a fast peer is not charged for what a slow one holds up, the slow one is
-// when it is the last, and the times of all add up to the time that somebody waited.
+// What a peer is asked for together with others comes over one line, and says little of the way to each. So the time in
+// which several peers are waited for is divided among them: a fast peer is not charged for what a slow one holds up,
+// the slow one is when it is the last, and the times of all add up to the time that somebody waited.
 package tally
 
 import (
@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// A wait measures the way to a peer if it brought enough and lasted long beside a round trip: the question, and a sender that
-// feels its way to the speed of the path, take several of them.
+// A wait measures the way to a peer if it brought enough and lasted long beside a round trip: the question, and a
+// sender that feels its way to the speed of the path, take several of them.
 const (
 	leastBytes = 1 << 20
 	leastTrips = 32
 	unknown    = 250 * time.Millisecond // taken for the round trip of who does not answer, and for longer ones
 )
 
-// Line is the way into a machine, over which peers deliver. The zero value is ready. Methods may be called concurrently.
+// Line is the way into a machine, over which peers deliver. The zero value is ready. Methods may be called
+// concurrently.
 type Line struct {
 	// Any says that every wait measures the way, as it does if neither questions nor their answers take time.
 	Any bool
@@ -30,7 +31,8 @@ type Line struct {
 	charge time.Duration // of a peer that would have been waited for from the beginning on
 }
 
-// Peer is one of those who deliver over a line. The zero value has delivered nothing. It is changed by methods of its line only.
+// Peer is one of those who deliver over a line. The zero value has delivered nothing. It is changed by methods of its
+// line only.
 type Peer struct {
 	waits  int
 	since  time.Duration // that it is waited for

@@ -38,8 +38,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// Over a line of 100 bytes a second, of which each of two has half while both deliver, the fast one is measured at the whole,
-// and the slow one, for which alone one waits in the end, at little more than it gives.
+// Over a line of 100 bytes a second, of which each of two has half while both deliver, the fast one is measured at the
+// whole, and the slow one, for which alone one waits in the end, at little more than it gives.
 func TestLast(t *testing.T) {
 	l := Line{Any: true}
 	var fast, slow Peer
@@ -57,8 +57,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// However waits overlap, their times add up to the time in which somebody waited, but for what is lost in rounding, and no
-// peer is charged for longer than it was waited for.
+// However waits overlap, their times add up to the time in which somebody waited, but for what is lost in rounding, and
+// no peer is charged for longer than it was waited for.
 func FuzzShares(f *testing.F) {
 	f.Add(uint64(1), uint8(20))
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint8) {

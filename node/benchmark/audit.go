@@ -23,10 +23,11 @@ import (
 
 // AuditReport is what the audit of a work unit costs beside its training.
 type AuditReport struct {
-	Preset       string  `json:"preset"`
-	Steps        int     `json:"steps"` // of the unit
-	Threads      int     `json:"threads"`
-	TrainCPU     float64 `json:"train_cpu_seconds"` // processor time of all threads, the least of the repetitions; 0 if unknown
+	Preset  string `json:"preset"`
+	Steps   int    `json:"steps"` // of the unit
+	Threads int    `json:"threads"`
+	// processor time of all threads, the least of the repetitions; 0 if unknown
+	TrainCPU     float64 `json:"train_cpu_seconds"`
 	AuditCPU     float64 `json:"audit_cpu_seconds"`
 	TrainSeconds float64 `json:"train_seconds"` // of the clock, likewise
 	AuditSeconds float64 `json:"audit_seconds"`
@@ -36,8 +37,8 @@ type AuditReport struct {
 // replayBar is how much more processor time an audit may take than training.
 const replayBar = 1.1
 
-// Audit measures a work unit as a worker computes it (steps, state roots, update) and as a verifier audits it (the same,
-// compared, sealed, and the seal opened), in turn. The data are random tokens.
+// Audit measures a work unit as a worker computes it (steps, state roots, update) and as a verifier audits it (the
+// same, compared, sealed, and the seal opened), in turn. The data are random tokens.
 func Audit(ctx context.Context, p Preset, threads, steps, repeat int) (*AuditReport, error) {
 	for name, n := range map[string]int{"threads": threads, "steps": steps, "repeat": repeat} {
 		if err := positive(name, n); err != nil {
@@ -128,9 +129,11 @@ func unitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 		return nil, nil, err
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: p.Name, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
+		Version: 1, Numerics: kernel.Version, Name: p.Name, Program: step.Digest(),
+		Data:    corpus.Manifest(engine.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: 1, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 1,
-		Batch: uint32(p.Batch), Length: uint32(p.Length), Rate: train.Rate{Kind: train.Constant, Peak: 3e-4}, Beta1: 0.9, Beta2: 0.95,
+		Batch: uint32(p.Batch), Length: uint32(p.Length), Rate: train.Rate{Kind: train.Constant, Peak: 3e-4}, Beta1: 0.9,
+		Beta2:    0.95,
 		Exchange: exchange,
 	}
 	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, genesis, spec.Check()

@@ -1,6 +1,6 @@
-// Package benchmark measures compute/: matrix products, training steps, and the losses that a training run goes through;
-// network/: how fast blobs move between hosts, and how long control messages take meanwhile; chain/: what commitments cost;
-// and exchange/: what strategies promise, and cost in loss.
+// Package benchmark measures compute/: matrix products, training steps, and the losses that a training run goes
+// through; network/: how fast blobs move between hosts, and how long control messages take meanwhile; chain/: what
+// commitments cost; and exchange/: what strategies promise, and cost in loss.
 //
 // It times what it runs and returns numbers; what they are compared with, and whether they are good, is for others to
 // say. It has no part in training a job: no peers but its own, no state that survives a call.

@@ -82,7 +82,8 @@ func TestTrainMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	const parameters = 32*16 + 8*16 + 2*2*16 + 16*48 + 48 + 16*16 + 16 + 16*64 + 64 + 64*16 + 16 + 2*16
-	if r.Preset != "small" || r.Parameters != parameters || r.Threads != 2 || !(r.TokensPerSecond > 0) || r.CPUSeconds < 0 || r.PeakMiB < 0 {
+	if r.Preset != "small" || r.Parameters != parameters || r.Threads != 2 || !(r.TokensPerSecond > 0) ||
+		r.CPUSeconds < 0 || r.PeakMiB < 0 {
 		t.Errorf("the report is %+v, want %d parameters", r, parameters)
 	}
 }
@@ -164,7 +165,8 @@ func trial(t *testing.T) LossesOptions {
 	}
 	write(t, filepath.Join(dir, "batches"), tokens)
 	return LossesOptions{
-		Model: dir, Batches: filepath.Join(dir, "batches"), Steps: 3, Batch: small.Batch, Threads: 1, Rate: 1e-2, Decay: 0.1, Clip: 1,
+		Model: dir, Batches: filepath.Join(dir, "batches"), Steps: 3, Batch: small.Batch, Threads: 1, Rate: 1e-2, Decay: 0.1,
+		Clip: 1,
 	}
 }
 
@@ -186,13 +188,16 @@ func write(t *testing.T, path string, data []byte) {
 
 func TestGenerateMeasures(t *testing.T) {
 	o := GenerateOptions{Preset: Preset{"small", model.Llama, map[string]any{
-		"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 16, "vocab_size": 256,
-	}, 1, 16}, Threads: 2, Prompt: 3, Tokens: 5, Repeat: 1, Batches: []int{3}, GGUF: filepath.Join(t.TempDir(), "small.gguf")}
+		"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24,
+		"max_position_embeddings": 16, "vocab_size": 256,
+	}, 1, 16}, Threads: 2, Prompt: 3, Tokens: 5, Repeat: 1, Batches: []int{3},
+		GGUF: filepath.Join(t.TempDir(), "small.gguf")}
 	r, err := Generate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(r.TokensPerSecond > 0 && r.PromptTokensPerSecond > 0) || r.Parameters == 0 || r.Tokens != 5 || len(r.Batches) != 1 || !(r.Batches[0].TokensPerSecond > 0) {
+	if !(r.TokensPerSecond > 0 && r.PromptTokensPerSecond > 0) || r.Parameters == 0 || r.Tokens != 5 ||
+		len(r.Batches) != 1 || !(r.Batches[0].TokensPerSecond > 0) {
 		t.Errorf("the report is %+v", r)
 	}
 	if raw, err := os.ReadFile(o.GGUF); err != nil || !bytes.HasPrefix(raw, []byte("GGUF")) {
@@ -242,12 +247,16 @@ func TestLossesReadBareNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights, _, err := safetensors.Decode(raw)
+	file, err := safetensors.Open(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	names, bare := []string{"h.0.attn.bias"}, map[string]*tensor.Tensor{"h.0.attn.bias": tensor.FromF32([]float32{1}, 1)}
-	for name, w := range weights {
+	for _, name := range file.Names() {
+		w, err := file.Tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		names = append(names, strings.TrimPrefix(name, "transformer."))
 		bare[names[len(names)-1]] = w
 	}
@@ -282,7 +291,8 @@ func TestLossesRefuse(t *testing.T) {
 			write(t, filepath.Join(o.Model, "config.json"), []byte(`{"model_type":"bert"}`))
 		}, ErrFile, "config.json"},
 		"other sizes": {func(o *LossesOptions) {
-			c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 8, "vocab_size": 32})
+			c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 8,
+				"vocab_size": 32})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,8 @@ type ChainOptions struct {
 // QuickChain takes less than a minute on a machine that does nothing else, ThoroughChain some minutes.
 var (
 	QuickChain    = ChainOptions{Registered: []int{100, 100_000}, Blocks: 1, Random: RandomOptions{Seeds: 2, Blocks: 30}}
-	ThoroughChain = ChainOptions{Registered: []int{100, 1_000, 10_000, 100_000}, Blocks: 20, Random: RandomOptions{Seeds: 20, Blocks: 500}}
+	ThoroughChain = ChainOptions{Registered: []int{100, 1_000, 10_000, 100_000}, Blocks: 20,
+		Random: RandomOptions{Seeds: 20, Blocks: 500}}
 )
 
 // ChainReport is what commitments cost the chain.
@@ -59,8 +60,8 @@ type ChainReport struct {
 	Random  []Replayed   `json:"random"`
 }
 
-// CommitCost is what a commitment costs where so many workers are registered: its check for the mempool, its execution in a
-// block of a thousand, and its part of the commit to disk.
+// CommitCost is what a commitment costs where so many workers are registered: its check for the mempool, its execution
+// in a block of a thousand, and its part of the commit to disk.
 type CommitCost struct {
 	Registered int     `json:"registered"`
 	PerSecond  float64 `json:"per_second"` // by the clock, of all blocks
@@ -107,7 +108,8 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 	}
 	r.Bars = []Bar{
 		atLeast("commitments a second, one validator", slowest, 1000),
-		Below(fmt.Sprintf("cost of a commitment, %d workers / %d, processor time", most.Registered, least.Registered), most.CPU/least.CPU, 1.25),
+		Below(fmt.Sprintf("cost of a commitment, %d workers / %d, processor time", most.Registered, least.Registered),
+			most.CPU/least.CPU, 1.25),
 		Below("1,000 orders x 10,000 offers matched, ms of processor time", matching(), 100),
 		atLeast("same application hashes when repeated", map[bool]float64{true: 1}[r.Repeats], 1),
 		Below("state sync of a new validator, 10,000 accounts, s", joined, 30),
@@ -116,8 +118,8 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 	return r, nil
 }
 
-// matching is how long it takes to match a thousand orders with ten thousand offers in one block, one after the other, in
-// milliseconds of processor time: the best of three.
+// matching is how long it takes to match a thousand orders with ten thousand offers in one block, one after the other,
+// in milliseconds of processor time: the best of three.
 func matching() float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
@@ -128,10 +130,13 @@ func matching() float64 {
 			role = run.Verifier
 		}
 		lots[i] = market.Lot{
-			Offer: market.Offer{ID: "account-" + strconv.Itoa(i), Role: role, Price: 100 + r.Uint64N(900), Slots: 1, At: r.Int64N(1000)},
+			Offer: market.Offer{ID: "account-" + strconv.Itoa(i), Role: role, Price: 100 + r.Uint64N(900), Slots: 1,
+				At: r.Int64N(1000)},
 			Profile: market.Profile{
-				Class: registry.Class(r.IntN(6)), Tier: registry.Tier(r.IntN(4)), Memory: r.Uint64N(80 << 10), Latency: r.Uint32N(200), Cover: math.MaxUint64,
-				Region: pick("eu", "us", "asia", "af", "sa"), Jurisdiction: pick("DE", "FR", "US", "JP", "BR", "ZA"), Domain: strconv.Itoa(r.IntN(500)),
+				Class: registry.Class(r.IntN(6)), Tier: registry.Tier(r.IntN(4)), Memory: r.Uint64N(80 << 10),
+				Latency: r.Uint32N(200), Cover: math.MaxUint64,
+				Region: pick("eu", "us", "asia", "af", "sa"), Jurisdiction: pick("DE", "FR", "US", "JP", "BR", "ZA"),
+				Domain: strconv.Itoa(r.IntN(500)),
 			},
 		}
 	}
@@ -144,9 +149,11 @@ func matching() float64 {
 		}
 		switch i % 3 {
 		case 0:
-			orders[i].Conditions = market.Conditions{Machines: []market.Machine{{Memory: 16 << 10}}, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
+			orders[i].Conditions = market.Conditions{Machines: []market.Machine{{Memory: 16 << 10}},
+				Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
 		case 1:
-			orders[i].Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8 << 10}}, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
+			orders[i].Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8 << 10}},
+				Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
 		}
 	}
 	best := math.Inf(1)
@@ -176,7 +183,8 @@ type ledger struct {
 }
 
 // ABCIQueryWithOptions implements rpcclient.Client.
-func (l *ledger) ABCIQueryWithOptions(ctx context.Context, path string, data cmtbytes.HexBytes, _ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
+func (l *ledger) ABCIQueryWithOptions(ctx context.Context, path string, data cmtbytes.HexBytes,
+	_ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
 	r, err := l.app.Query(ctx, &abci.RequestQuery{Path: path, Data: data})
 	if err != nil {
 		return nil, err
@@ -267,7 +275,8 @@ func newLedger(dir string, registered, jobs int) (*ledger, error) {
 	}
 	params := doc.ConsensusParams.ToProto()
 	params.Abci.VoteExtensionsEnableHeight = 0 // no votes: the runs have begun, and commitments need no beacon
-	_, err = l.app.InitChain(&abci.RequestInitChain{ChainId: doc.ChainID, Time: l.time, InitialHeight: 1, ConsensusParams: &params, AppStateBytes: state})
+	_, err = l.app.InitChain(&abci.RequestInitChain{ChainId: doc.ChainID, Time: l.time, InitialHeight: 1,
+		ConsensusParams: &params, AppStateBytes: state})
 	return l, err
 }
 
@@ -301,7 +310,9 @@ func (l *ledger) genesis(raw json.RawMessage, registered int) (json.RawMessage, 
 	}
 	var participants, jobs, escrows []entry
 	add := func(id string) {
-		participants = append(participants, entry{id, registry.Participant{ID: id, Roles: []run.Role{run.Worker}, PeerID: "peer", Device: "bench", Stake: 1_000_000}})
+		participants = append(participants,
+			entry{id, registry.Participant{ID: id, Roles: []run.Role{run.Worker}, PeerID: "peer", Device: "bench",
+				Stake: 1_000_000}})
 	}
 	for _, k := range l.workers[:min(registered, batch)] {
 		add(k.Address())
@@ -341,10 +352,12 @@ func (l *ledger) sign(ctx context.Context, s run.State) (txs [][]byte, err error
 		m := &trainingpb.MsgCommit{
 			Sender: u.Worker, Job: s.Terms.Job, Unit: u.Index, Attempt: u.Attempt,
 			Commitment: runpb.FromCommitment(run.Commitment{
-				Segments: []canon.Digest{d, d, d, d, d}, Update: d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(), Hidden: d,
+				Segments: []canon.Digest{d, d, d, d, d}, Update: d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(),
+				Hidden: d,
 			}),
 		}
-		tx, err := client.Sign(ctx, k, client.Account{ChainID: "bench", Number: number, Sequence: sequence}, 0, m)
+		tx, err := client.Sign(ctx, k, client.Account{ChainID: "bench", Number: number, Sequence: sequence,
+			Fee: client.Fee{Gas: commitGas}}, 0, m)
 		if err != nil {
 			return nil, err
 		}
@@ -352,6 +365,9 @@ func (l *ledger) sign(ctx context.Context, s run.State) (txs [][]byte, err error
 	}
 	return txs, nil
 }
+
+// commitGas is more than a commitment needs in a run of as many members.
+const commitGas = 20_000_000
 
 // bringers is how many connections bring transactions.
 const bringers = 8

@@ -2,9 +2,11 @@ package benchmark
 
 import "testing"
 
-// The chain executes every commitment that is measured, and the same blocks to the same state when it is measured again.
+// The chain executes every commitment that is measured, and the same blocks to the same state when it is measured
+// again.
 func TestChain(t *testing.T) {
-	r, err := Chain(t.Context(), ChainOptions{Registered: []int{100, 2_000}, Blocks: 1, Random: RandomOptions{Seeds: 1, Blocks: 5}})
+	r, err := Chain(t.Context(), ChainOptions{Registered: []int{100, 500}, Blocks: 1,
+		Random: RandomOptions{Seeds: 1, Blocks: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}

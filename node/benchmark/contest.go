@@ -14,9 +14,10 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// Rates of inner steps at their peak, on the model and the text of the thorough comparison. With one seed data-parallel training comes
-// to 1.660 nats at 4e-3, 1.639 at 6e-3, 1.615 at 1.2e-2 and 1.614 at 2e-2, DiLoCo in int8 in rounds of 20 steps to 1.645 at 8e-3 and 1.652
-// at 1.2e-2, and SparseLoCo with 66 of 4096 signs in rounds of 10 to 1.646 at 8e-3 and 1.673 at 1e-2.
+// Rates of inner steps at their peak, on the model and the text of the thorough comparison. With one seed data-parallel
+// training comes to 1.660 nats at 4e-3, 1.639 at 6e-3, 1.615 at 1.2e-2 and 1.614 at 2e-2, DiLoCo in int8 in rounds of
+// 20 steps to 1.645 at 8e-3 and 1.652 at 1.2e-2, and SparseLoCo with 66 of 4096 signs in rounds of 10 to 1.646 at 8e-3
+// and 1.673 at 1e-2.
 const (
 	tuned  = 2e-2
 	steady = 8e-3 // of units
@@ -24,8 +25,8 @@ const (
 	gentle = 2e-3 // with moments of zero
 )
 
-// long is the decay of second moments that last for many rounds. Data-parallel training and DiLoCo do worse with it than with the
-// usual 0.95: 1.635 and 1.641 nats with one seed; the signs of the largest third come to 1.705.
+// long is the decay of second moments that last for many rounds. Data-parallel training and DiLoCo do worse with it
+// than with the usual 0.95: 1.635 and 1.641 nats with one seed; the signs of the largest third come to 1.705.
 const long = 0.99
 
 // workers of the comparison.
@@ -59,7 +60,8 @@ func late() train.Exchange {
 
 // sparse is SparseLoCo, with moments and feedback that last for so many rounds.
 func sparse(k, bits int, rounds uint32) train.Exchange {
-	return lasting(train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95}, rounds)
+	return lasting(train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1,
+		Feedback: 0.95}, rounds)
 }
 
 // thirds is DiLoCo that sends the signs of the largest third of an update.
@@ -96,29 +98,38 @@ func lasting(x train.Exchange, rounds uint32) train.Exchange {
 // demo is an exchange of gradients, of which 32 of 4096 frequencies are sent with so many bits a value.
 func demo(bits int) train.Exchange {
 	return train.Exchange{
-		Codec: codec.TopKName(32, bits), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 32,
+		Codec: codec.TopKName(32, bits), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1,
+		Feedback: 0.999, Carry: 32,
 		Gradients: true, Shrink: decay, Clip: clip,
 	}
 }
 
-// compared are the contenders, in the order in which they are trained: first what everything is held against, then what tells most.
+// compared are the contenders, in the order in which they are trained: first what everything is held against, then what
+// tells most.
 var compared = []contender{
 	{name: "data parallel", steps: 20, rate: tuned, exchange: diloco(codec.Float32), pupils: parallel},
 	{name: "diloco, signs of 1365 of 4096, outer rate 0.5", steps: 20, rate: steady, exchange: thirds()},
-	{name: "sparseloco 66 of 4096, signs, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long, exchange: sparse(66, 1, 128)},
-	{name: "sparseloco 96 of 4096, int2, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long, exchange: sparse(96, 2, 128)},
+	{name: "sparseloco 66 of 4096, signs, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long,
+		exchange: sparse(66, 1, 128)},
+	{name: "sparseloco 96 of 4096, int2, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long,
+		exchange: sparse(96, 2, 128)},
 	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparse(66, 1, 32)},
 	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparse(96, 2, 32)},
 	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, exchange: rated(0.5, lasting(diloco(codec.Int8), 8))},
-	{name: "diloco int8, outer rate 0.6", steps: 20, rate: steady, bar: 0.01, exchange: rated(0.6, lasting(diloco(codec.Int8), 8))},
+	{name: "diloco int8, outer rate 0.6", steps: 20, rate: steady, bar: 0.01,
+		exchange: rated(0.6, lasting(diloco(codec.Int8), 8))},
 	{name: "diloco int8", steps: 20, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
-	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: rated(0.5, lasting(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.6"},
+	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02,
+		exchange: rated(0.5, lasting(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.6"},
 	{name: "async_diloco, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late(), paces: speeds},
 	{name: "diloco fp4", steps: 20, rate: steady, bar: 0.015, exchange: lasting(diloco(codec.E3M0), 8)},
 	{name: "diloco int8, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late()},
-	{name: "streaming_diloco fp4, 2 fragments", steps: 20, rate: steady, exchange: lasting(withReplicas(diloco(codec.E3M0), 0, 2), 8)},
-	{name: "streaming_diloco fp4, 2 fragments, overlap 1", steps: 20, rate: steady, exchange: lasting(overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), 8)},
-	{name: "sparta_diloco, 1 of 32", steps: 20, rate: steady, exchange: lasting(withReplicas(diloco(codec.Int8), 32, 0), 8)},
+	{name: "streaming_diloco fp4, 2 fragments", steps: 20, rate: steady,
+		exchange: lasting(withReplicas(diloco(codec.E3M0), 0, 2), 8)},
+	{name: "streaming_diloco fp4, 2 fragments, overlap 1", steps: 20, rate: steady,
+		exchange: lasting(overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), 8)},
+	{name: "sparta_diloco, 1 of 32", steps: 20, rate: steady,
+		exchange: lasting(withReplicas(diloco(codec.Int8), 32, 0), 8)},
 	{name: "diloco int8, rounds of 50", steps: 50, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
 	{name: "diloco int8, moments of zero, rate 2e-3", steps: 20, rate: gentle, exchange: diloco(codec.Int8)},
 	{name: "sparta, 1 of 32", steps: 20, rate: steady, exchange: lasting(withReplicas(average(codec.Int8), 32, 0), 8)},
@@ -126,10 +137,14 @@ var compared = []contender{
 	{name: "fedprox, mu 0.01", steps: 20, rate: steady, proximal: 0.01, exchange: lasting(average(codec.Float32), 8)},
 	{name: "fedadam, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Adam), 8)},
 	{name: "fedyogi, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Yogi), 8)},
-	{name: "gossip", steps: 20, rate: gentle, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: workers, Topology: "complete"}},
+	{name: "gossip", steps: 20, rate: gentle,
+		exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5,
+			Pairs: workers, Topology: "complete"}},
 	{name: "diloco int8, rounds of 10", steps: 10, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
 	{name: "diloco int8, rounds of 100", steps: 100, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
-	{name: "allreduce", steps: 1, rate: tuned, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1, Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}},
+	{name: "allreduce", steps: 1, rate: tuned,
+		exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1,
+			Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}},
 	{name: "demo, 32 of 4096, bf16, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(16)},
 	{name: "demo, 32 of 4096, signs, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(1)},
 }
@@ -146,8 +161,8 @@ func overlapping(x train.Exchange) train.Exchange {
 	return x
 }
 
-// Of how many times fewer bytes than gradients in float32 a strategy is to have which loss, at most so much above that of data-parallel
-// training.
+// Of how many times fewer bytes than gradients in float32 a strategy is to have which loss, at most so much above that
+// of data-parallel training.
 var aims = []struct{ less, gap float64 }{{2000, 0.03}, {400, 0.01}}
 
 // contest is the comparison of losses.
@@ -178,7 +193,8 @@ func (c *contest) lessons(seed uint64) []lesson {
 
 // lesson is that of a contender with a seed.
 func (c *contest) lesson(x contender, seed uint64) lesson {
-	return lesson{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, proximal: x.proximal, pupils: x.pupils, units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
+	return lesson{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, proximal: x.proximal, pupils: x.pupils,
+		units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
 }
 
 // The model and the network of which the share of time in steps is told.
@@ -187,10 +203,11 @@ const (
 	largeStep  = time.Second
 )
 
-var farAway = sim.Round{Workers: workers, Link: sim.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Block: 5 * time.Second}
+var farAway = sim.Round{Workers: workers, Link: sim.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6},
+	Block: 5 * time.Second}
 
-// utilisation is the share of their time that workers are in steps of a large model, far away from each other, with as many bytes a
-// parameter as a contender sent in all.
+// utilisation is the share of their time that workers are in steps of a large model, far away from each other, with as
+// many bytes a parameter as a contender sent in all.
 func (c *contest) utilisation(x contender, sent int64) (float64, error) {
 	task, _, err := c.school.task(c.lesson(x, 1))
 	if err != nil {
@@ -202,7 +219,8 @@ func (c *contest) utilisation(x contender, sent int64) (float64, error) {
 		rounds, steps = rounds*steps, 1
 	}
 	course := sim.Course{
-		Round: farAway, Rounds: int(rounds), Sizes: s.Sizes, Overlap: s.Exchange.Overlap > 0, Carry: int(s.Exchange.Carry), Window: int(run.Window(s.Units, s.Exchange.Carry)),
+		Round: farAway, Rounds: int(rounds), Sizes: s.Sizes, Overlap: s.Exchange.Overlap > 0, Carry: int(s.Exchange.Carry),
+		Window: int(run.Window(s.Units, s.Exchange.Carry)),
 	}
 	course.Round.Update = int64(float64(sent) / float64(rounds) / float64(c.school.config.Parameters()) * largeModel)
 	for u := range workers {
@@ -265,10 +283,14 @@ func (r *StrategiesResult) contested(c *contest, o StrategiesOptions) error {
 	}
 	for k, row := range best {
 		if row != nil {
-			r.Bars = append(r.Bars, Below(fmt.Sprintf("gap of the best that sends %.0f times fewer bytes than gradients in float32: %s", aims[k].less, row.Name), row.Gap, aims[k].gap))
+			r.Bars = append(r.Bars, Below(fmt.Sprintf("gap of the best that sends %.0f times fewer bytes than gradients in "+
+				"float32: %s", aims[k].less, row.Name), row.Gap, aims[k].gap))
 		}
 	}
-	r.Note = fmt.Sprintf("losses: up to %d seeds of %d steps; attacks: %d rounds of 20 steps; busy: of the time in steps of a second of a model of 100 M parameters, at 100 Mbit/s and 100 ms; moments last in data-parallel training, for 8 rounds of diloco and for 32 with feedback, unless it says otherwise; their second decays by 0.95, and by 0.99 in groups of 128", o.Seeds, o.Steps, o.Siege)
+	r.Note = fmt.Sprintf("losses: up to %d seeds of %d steps; attacks: %d rounds of 20 steps; busy: of the time in "+
+		"steps of a second of a model of 100 M parameters, at 100 Mbit/s and 100 ms; moments last in data-parallel "+
+		"training, for 8 rounds of diloco and for 32 with feedback, unless it says otherwise; their second decays by "+
+		"0.95, and by 0.99 in groups of 128", o.Seeds, o.Steps, o.Siege)
 	if len(diverged) > 0 {
 		r.Note += "; diverged: " + strings.Join(diverged, ", ")
 	}
@@ -291,5 +313,6 @@ func (c *contest) bar(rows []LossRow, i int, o StrategiesOptions) (Bar, bool) {
 	if k < 0 || len(rows[k].Loss) < o.Seeds {
 		return Bar{}, false
 	}
-	return Below(row.Name+": gap of the loss to "+x.beside+" on as many tokens", rounded(row.Mean/rows[k].Mean-1, 5), x.bar), true
+	return Below(row.Name+": gap of the loss to "+x.beside+" on as many tokens", rounded(row.Mean/rows[k].Mean-1, 5),
+		x.bar), true
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// The crowd that is played for the scale of a simulation: workers and rounds of which the time is given, runs of sixteen workers, and
-// audits at a twentieth of the units.
+// The crowd that is played for the scale of a simulation: workers and rounds of which the time is given, runs of
+// sixteen workers, and audits at a twentieth of the units.
 const (
 	crowdWorkers = 10_000
 	crowdRounds  = 1000
@@ -26,10 +26,11 @@ type CrowdRow struct {
 	GiB       float64 `json:"gib"`          // the most memory of the process
 }
 
-// crowd plays so many rounds of modelled workers, and says how long all of them take: every block takes about as long, and a run has
-// some beside those of its rounds, in which it waits for challenges of the last.
+// crowd plays so many rounds of modelled workers, and says how long all of them take: every block takes about as long,
+// and a run has some beside those of its rounds, in which it waits for challenges of the last.
 func (r *StrategiesResult) crowd(ctx context.Context, rounds int) error {
-	defer debug.SetGCPercent(max(100, debug.SetGCPercent(1000))) // what is in use is little, and collecting it takes more than half of the time
+	// what is in use is little, and collecting it takes more than half of the time
+	defer debug.SetGCPercent(max(100, debug.SetGCPercent(1000)))
 	before, _ := usage()
 	begin := time.Now()
 	const block = 5 * time.Second
@@ -46,10 +47,12 @@ func (r *StrategiesResult) crowd(ctx context.Context, rounds int) error {
 	share := min(1, blocks*float64(rounds)/float64(c.Blocks))
 	r.Crowd = &CrowdRow{
 		Workers: crowdWorkers, Runs: c.Runs, Rounds: rounds, Seconds: rounded(took, 1),
-		Processor: rounded(share*(after-before).Seconds()*1e6/float64(rounds)/crowdWorkers, 1), GiB: rounded(float64(peak)/1024, 2),
+		Processor: rounded(share*(after-before).Seconds()*1e6/float64(rounds)/crowdWorkers, 1),
+		GiB:       rounded(float64(peak)/1024, 2),
 	}
 	r.Bars = append(r.Bars,
-		Below(fmt.Sprintf("seconds to simulate %d rounds of %d modelled workers (from %d rounds)", crowdRounds, crowdWorkers, rounds), took/float64(c.Blocks)*(blocks*crowdRounds+float64(c.Blocks)-blocks*float64(rounds)), 300),
+		Below(fmt.Sprintf("seconds to simulate %d rounds of %d modelled workers (from %d rounds)", crowdRounds, crowdWorkers,
+			rounds), took/float64(c.Blocks)*(blocks*crowdRounds+float64(c.Blocks)-blocks*float64(rounds)), 300),
 		Below("GiB of memory meanwhile, with what this command took before", r.Crowd.GiB, 8),
 	)
 	return nil

@@ -31,14 +31,15 @@ type GenerateReport struct {
 	Preset                string  `json:"preset"`
 	TokensPerSecond       float64 `json:"tokens_per_second"`        // generated
 	PromptTokensPerSecond float64 `json:"prompt_tokens_per_second"` // read
-	TokensPerCPUSecond    float64 `json:"tokens_per_cpu_second"`    // generated, by processor time of all threads; 0 if unknown
-	Batches               []Batch `json:"batches,omitempty"`
-	Prompt                int     `json:"prompt_tokens"`
-	Tokens                int     `json:"tokens"`
-	PeakMiB               int     `json:"peak_mib"` // resident memory of this process, at most, so far; 0 if unknown
-	Parameters            int     `json:"parameters"`
-	Threads               int     `json:"threads"`
-	Kernels               string  `json:"kernels"`
+	// generated, by processor time of all threads; 0 if unknown
+	TokensPerCPUSecond float64 `json:"tokens_per_cpu_second"`
+	Batches            []Batch `json:"batches,omitempty"`
+	Prompt             int     `json:"prompt_tokens"`
+	Tokens             int     `json:"tokens"`
+	PeakMiB            int     `json:"peak_mib"` // resident memory of this process, at most, so far; 0 if unknown
+	Parameters         int     `json:"parameters"`
+	Threads            int     `json:"threads"`
+	Kernels            string  `json:"kernels"`
 }
 
 // Batch is the speed of several texts that are continued at once: of all together.
@@ -48,8 +49,8 @@ type Batch struct {
 	TokensPerCPUSecond float64 `json:"tokens_per_cpu_second"` // 0 if unknown
 }
 
-// Generate measures a model with random weights: how fast it reads a prompt of random tokens, and how fast it continues it
-// by the most likely token. The first repetition is not counted.
+// Generate measures a model with random weights: how fast it reads a prompt of random tokens, and how fast it continues
+// it by the most likely token. The first repetition is not counted.
 func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 	for name, n := range map[string]int{"threads": o.Threads, "prompt": o.Prompt, "tokens": o.Tokens, "repeat": o.Repeat} {
 		if err := positive(name, n); err != nil {
@@ -61,12 +62,14 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 		return nil, err
 	}
 	if n := o.Prompt + o.Tokens; n > c.Context() {
-		return nil, fmt.Errorf("%w: a prompt of %d tokens and %d more do not fit the context of %d", ErrOption, o.Prompt, o.Tokens, c.Context())
+		return nil, fmt.Errorf("%w: a prompt of %d tokens and %d more do not fit the context of %d", ErrOption, o.Prompt,
+			o.Tokens, c.Context())
 	}
 	weights := c.Init(0)
 	if o.GGUF != "" {
 		var file bytes.Buffer
-		err := gguf.Encode(&file, gguf.Model{Name: o.Preset.Name, Config: c, Tensors: weights, Tokenizer: tokenizer.Bytes()}, gguf.F32)
+		err := gguf.Encode(&file, gguf.Model{Name: o.Preset.Name, Config: c, Tensors: weights, Tokenizer: tokenizer.Bytes()},
+			gguf.F32)
 		if err == nil {
 			err = os.WriteFile(o.GGUF, file.Bytes(), 0o644)
 		}
@@ -83,7 +86,8 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 	for i := range prompt {
 		prompt[i] = int32(random.Uint64n(uint64(c.VocabSize())))
 	}
-	r := &GenerateReport{Preset: o.Preset.Name, Prompt: o.Prompt, Tokens: o.Tokens, Parameters: c.Parameters(), Threads: o.Threads, Kernels: kernel.Active().String()}
+	r := &GenerateReport{Preset: o.Preset.Name, Prompt: o.Prompt, Tokens: o.Tokens, Parameters: c.Parameters(),
+		Threads: o.Threads, Kernels: kernel.Active().String()}
 	for i := range o.Repeat + 1 {
 		read, generated, cpu, err := generateOnce(ctx, reader, prompt, o.Tokens)
 		if err != nil {
@@ -109,7 +113,8 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 }
 
 // generateBatch continues n texts at once by the most likely tokens. The first repetition is not counted.
-func generateBatch(ctx context.Context, c model.Config, weights map[string]*tensor.Tensor, o GenerateOptions, n int, prompt []int32) (Batch, error) {
+func generateBatch(ctx context.Context, c model.Config, weights map[string]*tensor.Tensor, o GenerateOptions, n int,
+	prompt []int32) (Batch, error) {
 	out := Batch{Texts: n}
 	if err := positive("batch", n); err != nil {
 		return out, err
@@ -157,7 +162,8 @@ func generateBatch(ctx context.Context, c model.Config, weights map[string]*tens
 }
 
 // generateOnce times the reading of a prompt, and then the tokens after the first one that follows it.
-func generateOnce(ctx context.Context, reader *generate.Reader, prompt []int32, tokens int) (read, generated, cpu time.Duration, err error) {
+func generateOnce(ctx context.Context, reader *generate.Reader, prompt []int32,
+	tokens int) (read, generated, cpu time.Duration, err error) {
 	reader.Reset()
 	begin := time.Now()
 	logits, err := reader.Read(prompt)

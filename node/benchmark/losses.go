@@ -77,7 +77,8 @@ func readTokens(path string, rows, columns, vocab int) ([]int32, error) {
 		return nil, unusable(path, err)
 	}
 	if len(raw)/4/columns < rows {
-		return nil, unusable(path, fmt.Errorf("%d bytes are less than %d sequences of %d tokens: take fewer steps", len(raw), rows, columns))
+		return nil, unusable(path, fmt.Errorf("%d bytes are less than %d sequences of %d tokens: take fewer steps", len(raw),
+			rows, columns))
 	}
 	tokens := make([]int32, rows*columns)
 	for i := range tokens {

@@ -27,8 +27,8 @@ var Products = []Product{
 	{Name: "att_av", Batch: 48, M: 256, K: 256, N: 64},
 }
 
-// Transposed are the products of the backward pass for the inputs (dx) and the weights (dw) of some of Products, and the
-// first product of attention as the forward pass has it, with the keys in rows.
+// Transposed are the products of the backward pass for the inputs (dx) and the weights (dw) of some of Products, and
+// the first product of attention as the forward pass has it, with the keys in rows.
 var Transposed = []Product{
 	{Name: "fc_dx", Batch: 1, M: 2048, K: 1536, N: 384, TransB: true},
 	{Name: "fc_dw", Batch: 1, M: 384, K: 2048, N: 1536, TransA: true},
@@ -52,7 +52,8 @@ func Matmul(ctx context.Context, products []Product, threads int) (*MatmulReport
 	if err := positive("threads", threads); err != nil {
 		return nil, err
 	}
-	r := &MatmulReport{GFLOPS: map[string]float64{}, CPU: map[string]float64{}, Threads: threads, Kernels: kernel.Active().String()}
+	r := &MatmulReport{GFLOPS: map[string]float64{}, CPU: map[string]float64{}, Threads: threads,
+		Kernels: kernel.Active().String()}
 	for _, p := range products {
 		speed, perCPU, err := p.measure(ctx, threads)
 		if err != nil {
@@ -63,8 +64,8 @@ func Matmul(ctx context.Context, products []Product, threads int) (*MatmulReport
 	return r, nil
 }
 
-// measure returns the floating point operations a second of the fastest run, and those a second of processor time of the
-// cheapest one (0 where the system does not tell).
+// measure returns the floating point operations a second of the fastest run, and those a second of processor time of
+// the cheapest one (0 where the system does not tell).
 func (p Product) measure(ctx context.Context, threads int) (speed, perCPU float64, err error) {
 	g := p.gemm()
 	flops := 2 * float64(p.Batch) * float64(p.M) * float64(p.K) * float64(p.N)

@@ -18,6 +18,7 @@ import (
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	tls "github.com/libp2p/go-libp2p/p2p/security/tls"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 )
@@ -134,8 +135,10 @@ func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
 		}
 	}
 	r.Bars = append(r.Bars,
-		atLeast("blob transfer over loopback, of the faster of raw libp2p streams (TCP; Noise, TLS) hashed with SHA-256", r.MBps[blobFetch]/max(r.MBps[rawStream], r.MBps[rawOverTLS]), 0.9),
-		atLeast("blob transfer over loopback, of a plain TCP copy hashed with SHA-256", r.MBps[blobFetch]/r.MBps[plainTCP], 0.6),
+		atLeast("blob transfer over loopback, of the faster of raw libp2p streams (TCP; Noise, TLS) hashed with SHA-256",
+			r.MBps[blobFetch]/max(r.MBps[rawStream], r.MBps[rawOverTLS]), 0.9),
+		atLeast("blob transfer over loopback, of a plain TCP copy hashed with SHA-256", r.MBps[blobFetch]/r.MBps[plainTCP],
+			0.6),
 	)
 	return nil
 }
@@ -185,7 +188,8 @@ func overStream(ctx context.Context, data []byte, security libp2p.Option) (func(
 	const plain = "/starling/benchmark/1"
 	var ends [2]host.Host
 	for i := range ends {
-		h, err := libp2p.New(security, libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
+		h, err := libp2p.New(security, libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(),
+			libp2p.DisableMetrics())
 		if err != nil {
 			return nil, err
 		}
@@ -298,7 +302,8 @@ func (r *NetworkResult) control(ctx context.Context, o NetworkOptions) error {
 		r.Control[name+" p50"], r.Control[name+" p99"] = at(trips, 0.5), at(trips, 0.99)
 	}
 	r.Bars = append(r.Bars,
-		Below("control messages during a transfer on 100 Mbit/s, p99, of that of an idle link", r.Control["busy p99"]/r.Control["idle p99"], 2),
+		Below("control messages during a transfer on 100 Mbit/s, p99, of that of an idle link",
+			r.Control["busy p99"]/r.Control["idle p99"], 2),
 		atLeast("share of the link that the transfer has meanwhile", used, 0.75),
 	)
 	return nil

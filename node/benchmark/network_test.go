@@ -10,7 +10,8 @@ import (
 
 // TestNetwork checks that everything is measured, not how fast it is.
 func TestNetwork(t *testing.T) {
-	r, err := Network(t.Context(), NetworkOptions{Bytes: 4 * blob.LeafBytes, Repeat: 1, Link: 200 * time.Millisecond, Training: 4})
+	r, err := Network(t.Context(), NetworkOptions{Bytes: 4 * blob.LeafBytes, Repeat: 1, Link: 200 * time.Millisecond,
+		Training: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

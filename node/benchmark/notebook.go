@@ -35,8 +35,8 @@ type notebook struct {
 	done map[string]Run
 }
 
-// openNotebook reads the runs of a file, which need not be there. A line that somebody was interrupted in is dropped. With a limit no run
-// begins after it.
+// openNotebook reads the runs of a file, which need not be there. A line that somebody was interrupted in is dropped.
+// With a limit no run begins after it.
 func openNotebook(path string, limit time.Duration) (*notebook, error) {
 	r := &notebook{path: path, done: map[string]Run{}}
 	if limit > 0 {

@@ -72,9 +72,11 @@ func TestLessonsAreKept(t *testing.T) {
 	plain := lesson{name: "plain", exchange: diloco("int8"), rate: gentle, units: 3, steps: 2, rounds: 2, seed: 1}
 	var first Run
 	for name, change := range map[string]func(*lesson){
-		"seed": func(l *lesson) { l.seed = 2 }, "rate": func(l *lesson) { l.rate = tuned }, "rounds": func(l *lesson) { l.rounds = 1 },
+		"seed": func(l *lesson) { l.seed = 2 }, "rate": func(l *lesson) { l.rate = tuned },
+		"rounds":  func(l *lesson) { l.rounds = 1 },
 		"flipped": func(l *lesson) { l.flipped = 1 }, "attack": func(l *lesson) { l.attack = &attacks[0] },
-		"parallel": func(l *lesson) { l.pupils = parallel }, "codec": func(l *lesson) { l.exchange = sparse(48, 2, 32) }, "beta": func(l *lesson) { l.beta = 0.99 },
+		"parallel": func(l *lesson) { l.pupils = parallel }, "codec": func(l *lesson) { l.exchange = sparse(48, 2, 32) },
+		"beta": func(l *lesson) { l.beta = 0.99 },
 	} {
 		l := plain
 		if first, err = s.learn(t.Context(), l); err != nil {

@@ -37,8 +37,8 @@ const (
 	offerRepeat = 3        // the best counts
 )
 
-// Offer measures what a worker needs: products, training steps of a small GPT, the disk, and a blob on its way from one host
-// to another of this machine.
+// Offer measures what a worker needs: products, training steps of a small GPT, the disk, and a blob on its way from one
+// host to another of this machine.
 func Offer(ctx context.Context, o OfferOptions) (*OfferReport, error) {
 	m, err := Matmul(ctx, Products[1:2], o.Threads)
 	if err != nil {
@@ -97,8 +97,8 @@ func written(dir string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
-// sent lets one host of this machine fetch a blob from another. What is measured is the transfer with its checks, and the
-// start of two hosts, which is a few milliseconds.
+// sent lets one host of this machine fetch a blob from another. What is measured is the transfer with its checks, and
+// the start of two hosts, which is a few milliseconds.
 func sent(ctx context.Context, data []byte) error {
 	var hosts []*peer.Host
 	var stores []blob.Store

@@ -14,9 +14,9 @@ import (
 // browserPatience bounds the life of a browser.
 const browserPatience = 90 * time.Second
 
-// paintTimes opens an address in a browser of its own, and returns when it first painted content and when the page of the
-// dashboard was there, in milliseconds from the beginning of the navigation. It speaks the DevTools protocol over the pipes that
-// --remote-debugging-pipe reads and writes: messages of JSON that end with a zero byte.
+// paintTimes opens an address in a browser of its own, and returns when it first painted content and when the page of
+// the dashboard was there, in milliseconds from the beginning of the navigation. It speaks the DevTools protocol over
+// the pipes that --remote-debugging-pipe reads and writes: messages of JSON that end with a zero byte.
 func paintTimes(ctx context.Context, browser, url string) (painted, shown float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, browserPatience)
 	defer cancel()
@@ -33,7 +33,8 @@ func paintTimes(ctx context.Context, browser, url string) (painted, shown float6
 	if err != nil {
 		return 0, 0, err
 	}
-	cmd := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
+	cmd := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if err := cmd.Start(); err != nil {
 		return 0, 0, err
@@ -51,7 +52,8 @@ func paintTimes(ctx context.Context, browser, url string) (painted, shown float6
 		return 0, 0, err
 	}
 	var attached struct{ SessionID string }
-	if err := p.call("", "Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true}, &attached); err != nil {
+	if err := p.call("", "Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true},
+		&attached); err != nil {
 		return 0, 0, err
 	}
 	if err := p.call(attached.SessionID, "Page.navigate", map[string]any{"url": url}, nil); err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// layered is a training step of equal layers whose updates are exchanged layer by layer, each as soon as its part of the
-// backward pass is over and the one before it has passed: the model behind the tables of Streaming DiLoCo (Douillard et al.
-// 2025). A third of a step is the forward pass.
+// layered is a training step of equal layers whose updates are exchanged layer by layer, each as soon as its part of
+// the backward pass is over and the one before it has passed: the model behind the tables of Streaming DiLoCo
+// (Douillard et al. 2025). A third of a step is the forward pass.
 type layered struct {
 	layers    int
 	step      float64 // seconds
@@ -52,29 +52,32 @@ func (m layered) needs(utilisation float64) float64 {
 	return high
 }
 
-// bandwidths is the published table for two replicas, in Gbit/s for 50, 80, 90, 95 and 99 % of the time in steps, H = 100, bfloat16
-// but for the last row of each model, which has 4 bits.
+// bandwidths is the published table for two replicas, in Gbit/s for 50, 80, 90, 95 and 99 % of the time in steps, H =
+// 100, bfloat16 but for the last row of each model, which has 4 bits.
 var bandwidths = []struct {
 	parameters, step float64
 	layers           int
 	rows             [5][5]float64 // data parallel, DiLoCo, streaming, overlapped by a step, that with 4 bits
 }{
 	{1e9, 0.1, 24, [5][5]float64{
-		{86.8, 152.6, 184.2, 222.3, 569}, {1.4, 6.2, 13.3, 23.3, 86.8}, {1.4, 5.2, 9.1, 16, 28.1}, {1.4, 4.3, 6.2, 9.1, 11}, {0.4, 0.9, 1.7, 2, 3},
+		{86.8, 152.6, 184.2, 222.3, 569}, {1.4, 6.2, 13.3, 23.3, 86.8}, {1.4, 5.2, 9.1, 16, 28.1}, {1.4, 4.3, 6.2, 9.1, 11},
+		{0.4, 0.9, 1.7, 2, 3},
 	}},
 	{10e9, 0.8, 48, [5][5]float64{
-		{104.8, 222.3, 222.3, 268.3, 471.5}, {1.7, 7.5, 16, 33.9, 104.8}, {1.7, 5.2, 9.1, 13.3, 19.3}, {1.7, 3.6, 5.2, 6.2, 7.5}, {0.4, 0.9, 1.4, 1.4, 1.7},
+		{104.8, 222.3, 222.3, 268.3, 471.5}, {1.7, 7.5, 16, 33.9, 104.8}, {1.7, 5.2, 9.1, 13.3, 19.3},
+		{1.7, 3.6, 5.2, 6.2, 7.5}, {0.4, 0.9, 1.4, 1.4, 1.7},
 	}},
 	{100e9, 4.9, 108, [5][5]float64{
-		{184.2, 323.8, 390.7, 390.7, 471.5}, {3, 11, 23.3, 49.4, 184.2}, {2.4, 6.2, 9.1, 11, 19.3}, {1.7, 3.6, 4.3, 5.2, 5.2}, {0.5, 0.9, 1.1, 1.1, 1.4},
+		{184.2, 323.8, 390.7, 390.7, 471.5}, {3, 11, 23.3, 49.4, 184.2}, {2.4, 6.2, 9.1, 11, 19.3},
+		{1.7, 3.6, 4.3, 5.2, 5.2}, {0.5, 0.9, 1.1, 1.1, 1.4},
 	}},
 }
 
 // layersOfFragment is how many layers a fragment has in that table.
 const layersOfFragment = 3
 
-// bandwidthSteps compares the table with what the model needs, taken down to the grid: the entries, those that are the same,
-// and how many steps of the grid the worst is away.
+// bandwidthSteps compares the table with what the model needs, taken down to the grid: the entries, those that are the
+// same, and how many steps of the grid the worst is away.
 func bandwidthSteps() (entries, same int, worst float64) {
 	for _, b := range bandwidths {
 		plain := layered{layers: b.layers, step: b.step, bits: 16 * b.parameters, steps: 100, fragments: 1}
@@ -98,8 +101,8 @@ func bandwidthSteps() (entries, same int, worst float64) {
 	return entries, same, worst
 }
 
-// intellectPoints is how many points the shares of INTELLECT-1 (Prime Intellect 2024, table 2) are from what Round says of 38
-// minutes of inner steps and the published medians of the time of an exchange, at most.
+// intellectPoints is how many points the shares of INTELLECT-1 (Prime Intellect 2024, table 2) are from what Round says
+// of 38 minutes of inner steps and the published medians of the time of an exchange, at most.
 func intellectPoints() (worst float64) {
 	for seconds, share := range map[int64]float64{103: 95.7, 382: 85.6, 469: 83.0} {
 		r := sim.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: sim.Link{Up: 1, Down: 1}}

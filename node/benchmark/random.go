@@ -49,7 +49,8 @@ func Operations(ctx context.Context, seed int64, blocks int) (*Played, error) {
 	p := &Played{Seed: seed, Blocks: r.Blocks, Hash: r.Hash}
 	for _, m := range slices.Sorted(maps.Keys(r.Messages)) {
 		t := r.Messages[m]
-		p.Executed, p.Refused, p.Messages = p.Executed+t.Executed, p.Refused+t.Refused, append(p.Messages, Message{m, t.Executed, t.Refused})
+		p.Executed, p.Refused, p.Messages = p.Executed+t.Executed, p.Refused+t.Refused,
+			append(p.Messages, Message{m, t.Executed, t.Refused})
 	}
 	return p, nil
 }

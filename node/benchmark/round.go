@@ -22,10 +22,11 @@ type played struct {
 	received    float64 // bytes of a worker in a round
 }
 
-// play plays rounds of a kind under virtual time, with the protocol and the roles as they are, reduced in so many slices, and measures
-// from the end of the first to that of the last. A small model stands for the one that is meant: its units take as long, and
-// its links are slower as its updates are shorter.
-func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32, fails failure) (p played, small *sim.Job, err error) {
+// play plays rounds of a kind under virtual time, with the protocol and the roles as they are, reduced in so many
+// slices, and measures from the end of the first to that of the last. A small model stands for the one that is meant:
+// its units take as long, and its links are slower as its updates are shorter.
+func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32,
+	fails failure) (p played, small *sim.Job, err error) {
 	if r.Update < 1 {
 		return p, nil, fmt.Errorf("benchmark: updates of %d bytes say nothing about links", r.Update)
 	}
@@ -40,8 +41,9 @@ func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32, fails 
 	link, scale := r.Link, float64(len(update.Encode()))/float64(r.Update)
 	link.Up, link.Down = link.Up*scale, link.Down*scale
 	c := sim.Config{
-		Seed: 1, Job: small, Workers: r.Workers, Verifiers: r.Verifiers, Validators: 1, Slices: slices, BlockTime: r.Block, Deadline: 600,
-		Link: link, Unit: r.Inner + r.Finish, Combine: r.Combine, Machines: map[string]sim.Machine{}, MaxBlocks: 1 << 20,
+		Seed: 1, Job: small, Workers: r.Workers, Verifiers: r.Verifiers, Validators: 1, Slices: slices, BlockTime: r.Block,
+		Deadline: 600,
+		Link:     link, Unit: r.Inner + r.Finish, Combine: r.Combine, Machines: map[string]sim.Machine{}, MaxBlocks: 1 << 20,
 	}
 	for _, name := range c.Names() {
 		c.Machines[name] = sim.Machine{Link: link, Unit: c.Unit}
@@ -64,8 +66,8 @@ func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32, fails 
 	return p, small, nil
 }
 
-// pacer notes when rounds are attested, and lets the first worker fail in the middle of a unit, each time a bit later in it.
-// It implements sim.Checker.
+// pacer notes when rounds are attested, and lets the first worker fail in the middle of a unit, each time a bit later
+// in it. It implements sim.Checker.
 type pacer struct {
 	ctx   context.Context
 	fails failure
@@ -81,8 +83,8 @@ type end struct {
 	received uint64 // by all workers so far, bytes
 }
 
-// moments are the parts of a unit after which a worker fails, in turn, and then in the middle between two drafts: it loses what
-// is lost on average.
+// moments are the parts of a unit after which a worker fails, in turn, and then in the middle between two drafts: it
+// loses what is lost on average.
 var moments = []float64{1. / 4, 3. / 4, 1. / 2}
 
 // Block implements sim.Checker.

@@ -22,7 +22,8 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// school trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a job.
+// school trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a
+// job.
 type school struct {
 	config         model.Config
 	corpus, turned *data.Corpus // turned: with other labels, for hostile workers
@@ -39,7 +40,8 @@ const (
 
 // newSchool makes a GPT-2 of bytes.
 func newSchool(text []byte, layers, width, batch, length, abreast int) (*school, error) {
-	config, err := model.Parse(model.GPT2, map[string]any{"n_layer": layers, "n_embd": width, "n_head": 4, "n_positions": length, "vocab_size": 256})
+	config, err := model.Parse(model.GPT2,
+		map[string]any{"n_layer": layers, "n_embd": width, "n_head": 4, "n_positions": length, "vocab_size": 256})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +95,8 @@ func (l lesson) optimizer() model.AdamW {
 	return o
 }
 
-// task of a lesson, which nobody has compiled yet. Where units have different sizes there are as many more rounds as make up for the tokens.
+// task of a lesson, which nobody has compiled yet. Where units have different sizes there are as many more rounds as
+// make up for the tokens.
 func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	optimizer := l.optimizer()
 	step, err := model.TrainStep(s.config, optimizer, s.batch, s.length)
@@ -105,10 +108,13 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 		return nil, nil, err
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "school", Seed: l.seed, Program: step.Digest(), Data: s.corpus.Manifest(engine.ShardTokens).Digest(),
-		Genesis: genesis.Root(), Rounds: uint32(l.rounds), Steps: uint32(l.steps), Segment: uint32(l.steps), Units: uint32(l.units),
+		Version: 1, Numerics: kernel.Version, Name: "school", Seed: l.seed, Program: step.Digest(),
+		Data:    s.corpus.Manifest(engine.ShardTokens).Digest(),
+		Genesis: genesis.Root(), Rounds: uint32(l.rounds), Steps: uint32(l.steps), Segment: uint32(l.steps),
+		Units: uint32(l.units),
 		Batch: uint32(s.batch), Length: uint32(s.length),
-		Rate: train.Rate{Kind: train.Cosine, Peak: l.rate, Warmup: uint32(l.steps * l.rounds / 40), Floor: 0.1}, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Exchange: l.exchange,
+		Rate:  train.Rate{Kind: train.Cosine, Peak: l.rate, Warmup: uint32(l.steps * l.rounds / 40), Floor: 0.1},
+		Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Exchange: l.exchange,
 	}
 	if l.exchange.Gradients {
 		spec.Beta1, spec.Beta2 = 0, 0
@@ -118,7 +124,8 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 		spec.Segment = spec.Steps / slices.Max(spec.Sizes)
 		spec.Rounds = uint32(uint64(spec.Rounds) * uint64(spec.Units*spec.Steps) / spec.StepsBefore(spec.Units))
 	}
-	return &train.Task{Spec: spec, Step: step, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
+	return &train.Task{Spec: spec, Step: step, Corpus: s.corpus}, genesis,
+		errors.Join(spec.Check(), outer.Check(l.exchange))
 }
 
 // left are the lessons that are not among the runs that are kept.
@@ -169,7 +176,8 @@ func (l lesson) key(task *train.Task) string {
 	return canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
 }
 
-// known are the losses of a lesson with the first so many seeds, as far as they are known, and the bytes of the updates of one unit.
+// known are the losses of a lesson with the first so many seeds, as far as they are known, and the bytes of the updates
+// of one unit.
 func (s *school) known(l lesson, seeds int) (losses []float64, sent int64, err error) {
 	for seed := range uint64(seeds) {
 		l.seed = seed + 1
@@ -202,9 +210,10 @@ func (s *school) learn(ctx context.Context, l lesson) (Run, error) {
 	})
 }
 
-// train returns the loss on text that was held out, in nats a token, and the bytes of the updates of one unit. A model whose weights
-// become no numbers has an infinite loss.
-func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *train.Checkpoint) (loss float64, sent int64, err error) {
+// train returns the loss on text that was held out, in nats a token, and the bytes of the updates of one unit. A model
+// whose weights become no numbers has an infinite loss.
+func (s *school) train(ctx context.Context, l lesson, task *train.Task,
+	base *train.Checkpoint) (loss float64, sent int64, err error) {
 	other := *task
 	other.Corpus = s.turned
 	from := make([][]*tensor.Tensor, l.units)
@@ -255,7 +264,8 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 
 // trainer takes the steps of a lesson with moments that last, of so many sequences each.
 func (s *school) trainer(l lesson, task *train.Task, batch int) (*trainer, error) {
-	t, err := newTrainer(recipe{config: s.config, optimizer: l.optimizer(), rate: l.rate, batch: batch, length: s.length, threads: 1}, s.config.Init(l.seed))
+	t, err := newTrainer(recipe{config: s.config, optimizer: l.optimizer(), rate: l.rate, batch: batch, length: s.length,
+		threads: 1}, s.config.Init(l.seed))
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,13 @@ type siege struct {
 }
 
 // defences are the rules of a siege; what the first of them comes to without attack is what all are held against.
-var defences = []string{aggregate.Mean, aggregate.Median, aggregate.GeometricMedian, aggregate.CenteredClip, aggregate.MultiKrum}
+var defences = []string{aggregate.Mean, aggregate.Median, aggregate.GeometricMedian, aggregate.CenteredClip,
+	aggregate.MultiKrum}
 
 // peace is the lesson without attack.
 func (w siege) peace(seed uint64) lesson {
-	return lesson{name: "without attack", units: defenders, steps: 20, rounds: w.rounds, seed: seed, rate: wary, exchange: lasting(diloco(codec.Int8), 8)}
+	return lesson{name: "without attack", units: defenders, steps: 20, rounds: w.rounds, seed: seed, rate: wary,
+		exchange: lasting(diloco(codec.Int8), 8)}
 }
 
 // battles are the lessons under one attack, by defence. The attack after the last is that labels are flipped.
@@ -94,7 +96,8 @@ func (r *StrategiesResult) besieged(w siege, seeds int) error {
 	if whole {
 		r.Bars = append(r.Bars,
 			atLeast("2 of 8 workers hostile: loss of the mean under its worst attack, of that without", plain, diverges),
-			Below("2 of 8 workers hostile: gap of the best rule to the loss without attack, at its worst of five attacks", worst, 0.02),
+			Below("2 of 8 workers hostile: gap of the best rule to the loss without attack, at its worst of five attacks",
+				worst, 0.02),
 		)
 	}
 	return nil

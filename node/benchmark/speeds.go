@@ -11,7 +11,9 @@ import (
 )
 
 // Machines of the speeds of Liu et al. 2024, and the rounds that units are made to measure in.
-var unequal = []time.Duration{580 * time.Millisecond, 750 * time.Millisecond, 1510 * time.Millisecond, 3330 * time.Millisecond} // of a step
+// of a step
+var unequal = []time.Duration{580 * time.Millisecond, 750 * time.Millisecond, 1510 * time.Millisecond,
+	3330 * time.Millisecond}
 
 const (
 	measuredSteps = 200 // of the fastest in a round; a tenth of them is trained
@@ -19,8 +21,8 @@ const (
 	unmeasured    = 2   // of them, in which machines may count the same still, which they do until they are measured
 )
 
-// unequalSpeeds plays asynchronous DiLoCo on them under virtual time, with the protocol and the roles as they are, and returns the
-// steps that they take, of those that they could without waiting for one another.
+// unequalSpeeds plays asynchronous DiLoCo on them under virtual time, with the protocol and the roles as they are, and
+// returns the steps that they take, of those that they could without waiting for one another.
 func unequalSpeeds(ctx context.Context) (float64, error) {
 	const steps = measuredSteps / 10
 	paces, together := make([]float64, len(unequal)), 0.0 // together: steps a second
@@ -30,13 +32,15 @@ func unequalSpeeds(ctx context.Context) (float64, error) {
 	}
 	sizes, _ := outer.Sizes(steps, paces)
 	largest := sizes[0]
-	j, err := sim.NewJob(sim.Size{Rounds: measuredGroup, Units: uint32(len(unequal)), Steps: steps, Segment: steps / largest, Carry: measuredGroup, Moments: true, Sizes: sizes})
+	j, err := sim.NewJob(sim.Size{Rounds: measuredGroup, Units: uint32(len(unequal)), Steps: steps,
+		Segment: steps / largest, Carry: measuredGroup, Moments: true, Sizes: sizes})
 	if err != nil {
 		return 0, err
 	}
 	link := sim.Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6}
 	c := sim.Config{
-		Seed: 1, Job: j, Workers: len(unequal), Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 1000, Link: link, Machines: map[string]sim.Machine{}, MaxBlocks: 1 << 13,
+		Seed: 1, Job: j, Workers: len(unequal), Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 1000,
+		Link: link, Machines: map[string]sim.Machine{}, MaxBlocks: 1 << 13,
 	}
 	for i, t := range unequal {
 		c.Machines["worker-"+strconv.Itoa(len(unequal)-1-i)] = sim.Machine{Link: link, Unit: measuredSteps * t}
@@ -50,7 +54,8 @@ func unequalSpeeds(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	if len(o.ends) != measuredGroup {
-		return 0, fmt.Errorf("benchmark: %d of %d rounds of machines of different speeds were attested", len(o.ends), measuredGroup)
+		return 0, fmt.Errorf("benchmark: %d of %d rounds of machines of different speeds were attested", len(o.ends),
+			measuredGroup)
 	}
 	var done float64 // steps of a round
 	for _, n := range sizes {

@@ -26,13 +26,16 @@ type StrategiesOptions struct {
 	Threads                      int
 	Losses                       bool // the bars of losses are claimed
 
-	Progress func(r Run, over, all int) // is told of every training run that is over, of all that are to be done; nil: nobody is
+	// is told of every training run that is over, of all that are to be done; nil: nobody is
+	Progress func(r Run, over, all int)
 }
 
 // QuickStrategies and ThoroughStrategies are the options of the command, but for the text and the threads.
 var (
-	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 6, Crowd: 24}
-	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 40, Crowd: crowdRounds, Losses: true}
+	QuickStrategies = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 6,
+		Crowd: 24}
+	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 40,
+		Crowd: crowdRounds, Losses: true}
 )
 
 // StrategiesResult is what Strategies measures.
@@ -56,16 +59,18 @@ type LossRow struct {
 	Utilisation float64 `json:"utilisation"` // share of the time in steps of a large model, at 100 Mbit/s and 100 ms
 }
 
-// SiegeRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null: the model diverged.
+// SiegeRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null: the
+// model diverged.
 type SiegeRow struct {
 	Attack string             `json:"attack"`
 	Rules  map[string]*Sample `json:"rules"`
 }
 
-// Strategies holds the parts of the exchange against what they promise, and against each other on one small model, with the code of
-// jobs: exchange/codec, exchange/aggregate, exchange/outer and the training of units.
+// Strategies holds the parts of the exchange against what they promise, and against each other on one small model, with
+// the code of jobs: exchange/codec, exchange/aggregate, exchange/outer and the training of units.
 func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, error) {
-	for name, n := range map[string]int{"threads": o.Threads, "steps": o.Steps, "seeds": o.Seeds, "rounds under attack": o.Siege} {
+	for name, n := range map[string]int{"threads": o.Threads, "steps": o.Steps, "seeds": o.Seeds,
+		"rounds under attack": o.Siege} {
 		if err := positive(name, n); err != nil {
 			return nil, err
 		}
@@ -117,7 +122,8 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 
 // sentences are text to learn from where no other is given.
 func sentences(n int) string {
-	words := strings.Fields("the a bird fish tree river stone child sings swims grows flows waits runs over under near with and then slowly gladly")
+	words := strings.Fields("the a bird fish tree river stone child sings swims grows flows waits runs over under near " +
+		"with and then slowly gladly")
 	random := kernel.NewPhilox(7, 0)
 	var b strings.Builder
 	for range n {
@@ -131,7 +137,8 @@ func sentences(n int) string {
 func (r *StrategiesResult) formulas(ctx context.Context) error {
 	wrong := 0
 	for _, name := range []string{
-		codec.Int8, codec.Float32, codec.Float16, codec.BFloat16, codec.E3M0, codec.Sign, codec.Sparse, codec.Cosine, codec.TopKName(256, 8), codec.TopKName(1, 32),
+		codec.Int8, codec.Float32, codec.Float16, codec.BFloat16, codec.E3M0, codec.Sign, codec.Sparse, codec.Cosine,
+		codec.TopKName(256, 8), codec.TopKName(1, 32),
 	} {
 		c, _ := codec.ByName(name)
 		for _, dims := range [][]int{{1}, {63}, {64, 64}, {257, 65}, {70_001}} {
@@ -153,9 +160,11 @@ func (r *StrategiesResult) formulas(ctx context.Context) error {
 	entries, same, away := bandwidthSteps()
 	r.Bars = append(r.Bars,
 		Below("payloads whose size is not that of the formula, of ten codecs and five shapes", float64(wrong), 1),
-		Below(fmt.Sprintf("published bandwidths (Douillard et al. 2025): grid steps away, the worst of %d (%d are the same)", entries, same), away, 1.5),
+		Below(fmt.Sprintf("published bandwidths (Douillard et al. 2025): grid steps away, the worst of %d (%d are the same)",
+			entries, same), away, 1.5),
 		Below("published shares of INTELLECT-1: points away, the worst of three", intellectPoints(), 0.5),
-		atLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of what they could without waiting, under virtual time", taken, 0.9),
+		atLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of what they could "+
+			"without waiting, under virtual time", taken, 0.9),
 	)
 	return nil
 }

@@ -35,7 +35,8 @@ func TestStrategiesEnd(t *testing.T) {
 	}
 }
 
-// A school teaches: every strategy learns, what is sent is what was compared, and a hostile minority is borne by a robust rule.
+// A school teaches: every strategy learns, what is sent is what was compared, and a hostile minority is borne by a
+// robust rule.
 func TestStrategiesTrainAModel(t *testing.T) {
 	o := QuickStrategies
 	o.Width, o.Steps, o.Siege, o.Threads, o.Length, o.Crowd = 16, 20, 1, 1, 16, 0
@@ -53,7 +54,8 @@ func TestStrategiesTrainAModel(t *testing.T) {
 			t.Errorf("%s: a loss of %v", l.Name, l.Mean)
 		}
 	}
-	if a, b := less["fedavg"], less["sparseloco 66 of 4096, signs, rounds of 10"]; a >= b || math.Abs(a/20-1) > 0.1 || less["allreduce"] > 1 {
+	if a, b := less["fedavg"], less["sparseloco 66 of 4096, signs, rounds of 10"]; a >= b || math.Abs(a/20-1) > 0.1 ||
+		less["allreduce"] > 1 {
 		t.Errorf("fewer bytes: %v", less)
 	}
 	for _, b := range r.Bars[:4] {

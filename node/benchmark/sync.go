@@ -24,8 +24,9 @@ const (
 	joinHeight    = 50
 )
 
-// joining is how long a new validator takes, in seconds, from its start to the first block that it executes itself, when it fetches the
-// state of another one of the same machine over the loopback. CometBFT looks for snapshots for five of them.
+// joining is how long a new validator takes, in seconds, from its start to the first block that it executes itself,
+// when it fetches the state of another one of the same machine over the loopback. CometBFT looks for snapshots for five
+// of them.
 func joining(ctx context.Context) (seconds float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -34,7 +35,8 @@ func joining(ctx context.Context) (seconds float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	old := chain.Config{Home: filepath.Join(dir, "old"), ChainID: "bench", BlockTime: 50 * time.Millisecond, SnapshotEvery: snapshotEvery}
+	old := chain.Config{Home: filepath.Join(dir, "old"), ChainID: "bench", BlockTime: 50 * time.Millisecond,
+		SnapshotEvery: snapshotEvery}
 	keys, err := chain.MakeKeys(old.Home)
 	if err != nil {
 		return 0, err
@@ -71,8 +73,9 @@ func joining(ctx context.Context) (seconds float64, err error) {
 		return 0, err
 	}
 	fresh := chain.Config{
-		Home: filepath.Join(dir, "new"), ChainID: old.ChainID, BlockTime: old.BlockTime, Genesis: old.Genesis, Peers: []string{keys.NodeID() + "@" + old.Listen},
-		Sync: &chain.Sync{Servers: []string{"http://" + old.RPC}, Height: trusted, Hash: block.Hash().String()},
+		Home: filepath.Join(dir, "new"), ChainID: old.ChainID, BlockTime: old.BlockTime, Genesis: old.Genesis,
+		Peers: []string{keys.NodeID() + "@" + old.Listen},
+		Sync:  &chain.Sync{Servers: []string{"http://" + old.RPC}, Height: trusted, Hash: block.Hash().String()},
 	}
 	if fresh.Listen, err = freeAddress(); err != nil {
 		return 0, err
@@ -89,7 +92,8 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	took := time.Since(start)
 	s, err := w.Client().Status(ctx)
 	if err == nil && s.SyncInfo.EarliestBlockHeight < snapshotEvery {
-		err = fmt.Errorf("benchmark: the new validator has the blocks from %d on: it took no snapshot", s.SyncInfo.EarliestBlockHeight)
+		err = fmt.Errorf("benchmark: the new validator has the blocks from %d on: it took no snapshot",
+			s.SyncInfo.EarliestBlockHeight)
 	}
 	return rounded(took.Seconds(), 2), err
 }

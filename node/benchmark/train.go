@@ -58,10 +58,11 @@ type TrainReport struct {
 	PeakMiB         int     `json:"peak_mib"`          // resident memory of this process, at most, so far; 0 if unknown
 	Parameters      int     `json:"parameters"`
 	Threads         int     `json:"threads"`
-	GFLOPS          float64 `json:"gflops"`        // 1e9 operations of the program a second, as jobs pay them, of the median step
-	BuildSeconds    float64 `json:"build_seconds"` // recording, verifying and planning the program of a step
-	RootSeconds     float64 `json:"root_seconds"`  // processor time of the root of the whole state
-	RootShare       float64 `json:"root_share"`    // of a work unit of 20 steps, for one root; 0 if unknown
+	// 1e9 operations of the program a second, as jobs pay them, of the median step
+	GFLOPS       float64 `json:"gflops"`
+	BuildSeconds float64 `json:"build_seconds"` // recording, verifying and planning the program of a step
+	RootSeconds  float64 `json:"root_seconds"`  // processor time of the root of the whole state
+	RootShare    float64 `json:"root_share"`    // of a work unit of 20 steps, for one root; 0 if unknown
 }
 
 // Train measures steps of training, after one that is not counted: forward, backward and AdamW on random tokens. On a

@@ -21,9 +21,9 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// What the figures of training over slow links are about: gpt2-10m in rounds of 50 inner steps, and 64 sequences of 256 tokens
-// a step, as nanoGPT trains a model of this size; eight workers and a verifier, 100 Mbit/s of which pacing leaves a part for
-// control messages (network/peer), 100 ms or up to twice that one way, and a block a second.
+// What the figures of training over slow links are about: gpt2-10m in rounds of 50 inner steps, and 64 sequences of 256
+// tokens a step, as nanoGPT trains a model of this size; eight workers and a verifier, 100 Mbit/s of which pacing
+// leaves a part for control messages (network/peer), 100 ms or up to twice that one way, and a block a second.
 const (
 	roundPreset  = "gpt2-10m"
 	roundWorkers = 8
@@ -55,15 +55,17 @@ type TrafficRow struct {
 	Workers int     `json:"workers"`
 	Slices  int     `json:"slices"` // that jobs have unless they say otherwise; 0: everybody combines all updates
 	MB      float64 `json:"mb"`
-	Whole   float64 `json:"whole_mb"`         // if everybody combines all updates
-	Sliced  float64 `json:"sliced_mb"`        // in half as many slices as workers
-	Played  float64 `json:"played,omitempty"` // under virtual time, of what the sizes say for the small model that is played; in slices
+	Whole   float64 `json:"whole_mb"`  // if everybody combines all updates
+	Sliced  float64 `json:"sliced_mb"` // in half as many slices as workers
+	// under virtual time, of what the sizes say for the small model that is played; in slices
+	Played float64 `json:"played,omitempty"`
 }
 
 // plainRounds is how many rounds are played in which nothing happens: they are all alike.
 const plainRounds = 2
 
-// training adds the figures of training over slow links: so many rounds are played under virtual time, in which a worker fails.
+// training adds the figures of training over slow links: so many rounds are played under virtual time, in which a
+// worker fails.
 func (r *NetworkResult) training(ctx context.Context, rounds uint32) error {
 	shapes, base, err := roundCost(ctx)
 	if err != nil {
@@ -82,8 +84,10 @@ func (r *NetworkResult) utilisation(ctx context.Context, base sim.Round, shapes 
 		block        time.Duration
 		plays, fails bool
 	}{
-		{roundBatch, roundCodec, time.Second, true, true}, {roundBatch, codec.Int8, time.Second, true, true}, {roundBatch, codec.Int8, 5 * time.Second, false, false},
-		{32, codec.Int8, time.Second, false, false}, {16, codec.E3M0, time.Second, false, false}, {8, codec.Int8, time.Second, false, false}, {8, codec.E3M0, time.Second, true, false},
+		{roundBatch, roundCodec, time.Second, true, true}, {roundBatch, codec.Int8, time.Second, true, true},
+		{roundBatch, codec.Int8, 5 * time.Second, false, false},
+		{32, codec.Int8, time.Second, false, false}, {16, codec.E3M0, time.Second, false, false},
+		{8, codec.Int8, time.Second, false, false}, {8, codec.E3M0, time.Second, true, false},
 	} {
 		m := base
 		m.Inner, m.Block = base.Inner*time.Duration(x.batch)/roundBatch, x.block
@@ -113,11 +117,13 @@ func (r *NetworkResult) utilisation(ctx context.Context, base sim.Round, shapes 
 			apart = max(apart, 100*math.Abs(row.Virtual-row.Formula))
 		}
 	}
-	kind := fmt.Sprintf("%s, updates in %s, 100 Mbit/s, 100 ms, %d workers, %d steps of %d sequences", roundPreset, roundCodec, roundWorkers, roundSteps, roundBatch)
+	kind := fmt.Sprintf("%s, updates in %s, 100 Mbit/s, 100 ms, %d workers, %d steps of %d sequences", roundPreset,
+		roundCodec, roundWorkers, roundSteps, roundBatch)
 	r.Bars = append(r.Bars,
 		atLeast("share of time in inner steps, "+kind, first.Virtual, 0.95),
 		Below("between that and the formula, in points, the most of all kinds played", apart, 3),
-		atLeast("share of time in inner steps that count, one worker of eight failing every third round, "+kind, first.Failing, 0.9),
+		atLeast("share of time in inner steps that count, one worker of eight failing every third round, "+kind,
+			first.Failing, 0.9),
 	)
 	return nil
 }
@@ -158,14 +164,16 @@ func (r *NetworkResult) traffic(ctx context.Context, shapes []tensor.Shape) erro
 	n := len(r.Traffic)
 	r.Bars = append(r.Bars,
 		Below("bytes of a worker in a round, 256 workers, of those with 64", r.Traffic[n-1].MB/r.Traffic[n-2].MB, 1.1),
-		Below("bytes of a worker in rounds that are played, 4 and 16 workers, of what the sizes say, at most", max(r.Traffic[0].Played, r.Traffic[1].Played), 1.1),
+		Below("bytes of a worker in rounds that are played, 4 and 16 workers, of what the sizes say, at most",
+			max(r.Traffic[0].Played, r.Traffic[1].Played), 1.1),
 	)
 	return nil
 }
 
 // playedTraffic plays rounds in slices, and returns what a worker receives in one, of what the sizes say.
 func playedTraffic(ctx context.Context, workers, slices int) (float64, error) {
-	r := sim.Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink, Block: time.Second}
+	r := sim.Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink,
+		Block: time.Second}
 	p, small, err := play(ctx, r, plainRounds, uint32(slices), failure{})
 	if err != nil {
 		return 0, err
@@ -225,9 +233,10 @@ func roundCost(ctx context.Context) ([]tensor.Shape, sim.Round, error) {
 	return shapesOf(genesis.Params), r, err
 }
 
-// exchangeCost measures the processor time of encoding an update, and of making and storing the next checkpoint of as many as
-// a round has.
-func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoint, delta []*tensor.Tensor) (pack, combine time.Duration, err error) {
+// exchangeCost measures the processor time of encoding an update, and of making and storing the next checkpoint of as
+// many as a round has.
+func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoint,
+	delta []*tensor.Tensor) (pack, combine time.Duration, err error) {
 	dir, err := os.MkdirTemp("", "starling-bench-")
 	if err != nil {
 		return 0, 0, err

@@ -38,8 +38,9 @@ var (
 
 // WebResult is what the dashboard and the API take. Milliseconds are of the wall clock.
 type WebResult struct {
-	Bars         []Bar   `json:"bars"`
-	Browser      string  `json:"browser"` // Chromium that painted; "": none is here, and the first paint is the last byte of what it needs
+	Bars []Bar `json:"bars"`
+	// Chromium that painted; "": none is here, and the first paint is the last byte of what it needs
+	Browser      string  `json:"browser"`
 	PaintMS      float64 `json:"paint_ms"`
 	ShownMS      float64 `json:"shown_ms"`  // until the curve of the run is there; 0 without a browser
 	ReadMS       float64 `json:"read_ms"`   // of the run from its files, which the first paint includes
@@ -52,7 +53,8 @@ type WebResult struct {
 	RunsMeasured int     `json:"paints"`
 }
 
-// Web measures the dashboard and the API over a run that it makes, on the loopback and in one process with those who ask.
+// Web measures the dashboard and the API over a run that it makes, on the loopback and in one process with those who
+// ask.
 func Web(ctx context.Context, o WebOptions) (*WebResult, error) {
 	root, err := os.MkdirTemp("", "starling-bench-web-")
 	if err != nil {
@@ -77,7 +79,8 @@ func Web(ctx context.Context, o WebOptions) (*WebResult, error) {
 	if r.Browser == "" {
 		paint = "last byte of what the first paint needs, ms"
 	}
-	r.Bars = []Bar{Below(paint, max(r.PaintMS, r.ShownMS), 1000), atLeast("job status, requests a second", r.PerSecond, 0.99*float64(o.Rate)), Below("job status p99, ms", r.P99MS, 50),
+	r.Bars = []Bar{Below(paint, max(r.PaintMS, r.ShownMS), 1000),
+		atLeast("job status, requests a second", r.PerSecond, 0.99*float64(o.Rate)), Below("job status p99, ms", r.P99MS, 50),
 		atLeast("event streams served meanwhile", float64(r.Streams), float64(o.Streams))}
 	if o.Program != "" {
 		r.Bars = append(r.Bars, Below("start of a local command, ms", r.StartMS, 100))
@@ -142,7 +145,8 @@ func (r *WebResult) paint(ctx context.Context, root string) error {
 func milliseconds(d time.Duration) float64 { return rounded(float64(d)/float64(time.Millisecond), 3) }
 
 // firstPaint is what a page of a run asks for before it shows its curve.
-var firstPaint = []string{"/jobs/long", "/style.css", "/app.js", "/dom.js", "/api.js", "/chart.js", "/pages/job.js", "/pages/record.js", "/v1/jobs/long", "/v1/jobs/long/metrics?points=1000&series=loss,eval_loss",
+var firstPaint = []string{"/jobs/long", "/style.css", "/app.js", "/dom.js", "/api.js", "/chart.js", "/pages/job.js",
+	"/pages/record.js", "/v1/jobs/long", "/v1/jobs/long/metrics?points=1000&series=loss,eval_loss",
 	"/v1/jobs/long/samples", "/v1/jobs/long/lineage?limit=1000&order=desc"}
 
 func fetchAll(ctx context.Context, base string, paths []string) error {
@@ -192,7 +196,8 @@ func (r *WebResult) load(ctx context.Context, root string, made synthetic.Run, o
 		rounds := made.Steps / made.Every
 		err = made.Append(filepath.Join(root, made.Name), rounds, rounds+1)
 	}
-	for patience := time.Now().Add(20 * time.Second); err == nil && told.Load()-before < int64(o.Streams) && time.Now().Before(patience); {
+	for patience := time.Now().Add(20 * time.Second); err == nil && told.Load()-before < int64(o.Streams) &&
+		time.Now().Before(patience); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	r.Streams = int(told.Load() - before)

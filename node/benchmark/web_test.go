@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The measurements are of a server that answers: every stream is told, every request is answered. How fast is not tested.
+// The measurements are of a server that answers: every stream is told, every request is answered. How fast is not
+// tested.
 func TestWebIsMeasured(t *testing.T) {
 	r, err := Web(t.Context(), WebOptions{Steps: 2000, Load: 200 * time.Millisecond, Rate: 200, Streams: 20})
 	if err != nil {

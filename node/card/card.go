@@ -1,6 +1,6 @@
-// Package card writes a model card: the README.md of a model's folder, with the front matter that Hugging Face reads, saying
-// what the model is, on which data and by whom it was trained, and how anybody can check it. It takes all of it from the files
-// of the folder and adds nothing.
+// Package card writes a model card: the README.md of a model's folder, with the front matter that Hugging Face reads,
+// saying what the model is, on which data and by whom it was trained, and how anybody can check it. It takes all of it
+// from the files of the folder and adds nothing.
 package card
 
 import (
@@ -91,7 +91,7 @@ type Contributor struct {
 	Attested int    // checkpoints signed
 }
 
-// Verification is the result of `starling verify`.
+// Verification is the result of `starling job verify`.
 type Verification struct {
 	Rounds    int
 	Units     int
@@ -131,7 +131,8 @@ func Read(fsys fs.FS) (*Card, error) {
 	if c.Model, err = folder.ReadConfig(fsys); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrFolder, err)
 	}
-	c.Name, c.Job, c.Parameters, c.Manifest, c.Shards = j.Name, run.ID, c.Model.Parameters(), run.Blobs.Manifest, run.Blobs.Shards
+	c.Name, c.Job, c.Parameters, c.Manifest, c.Shards = j.Name, run.ID, c.Model.Parameters(), run.Blobs.Manifest,
+		run.Blobs.Shards
 	c.License, c.BaseModel, c.Data, c.Adapter = j.Output.License, j.Model.BaseModel, j.Datasets, j.Model.Adapter != nil
 	if c.Summary.FinalEvalLoss > 0 {
 		c.Perplexity = math.Exp(c.Summary.FinalEvalLoss)
@@ -276,19 +277,23 @@ func (c *Card) front() any {
 		Name    string   `yaml:"name"`
 		Results []result `yaml:"results"`
 	}
+	word, name := license(c.License)
 	front := struct {
 		License   string   `yaml:"license,omitempty"`
+		Name      string   `yaml:"license_name,omitempty"`
 		BaseModel string   `yaml:"base_model,omitempty"`
 		Library   string   `yaml:"library_name"`
 		Pipeline  string   `yaml:"pipeline_tag"`
 		Tags      []string `yaml:"tags"`
 		Index     []index  `yaml:"model-index,omitempty"`
-	}{License: c.License, BaseModel: repository(c.BaseModel), Library: "transformers", Pipeline: "text-generation", Tags: []string{"starling", c.Model.Architecture()}}
+	}{License: word, Name: name, BaseModel: repository(c.BaseModel), Library: "transformers",
+		Pipeline: "text-generation", Tags: []string{"starling", c.Model.Architecture()}}
 	if c.Adapter {
 		front.Tags = append(front.Tags, "lora")
 	}
 	if c.Perplexity > 0 {
-		front.Index = []index{{c.Name, []result{{named{"Text generation", "text-generation"}, named{"held-out text of the job", c.Job},
+		front.Index = []index{{c.Name, []result{{named{"Text generation", "text-generation"},
+			named{"held-out text of the job", c.Job},
 			[]metric{{"loss", c.Summary.FinalEvalLoss}, {"perplexity", c.Perplexity}}}}}}
 	}
 	return front
@@ -297,8 +302,8 @@ func (c *Card) front() any {
 // repositoryName is how the Hub names a model.
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}$`)
 
-// repository is a name of a model on the Hub, or "" for a folder: the Hub refuses a card whose base_model is none. A folder with the
-// two parts of such a name is taken for it, as libraries do.
+// repository is a name of a model on the Hub, or "" for a folder: the Hub refuses a card whose base_model is none. A
+// folder with the two parts of such a name is taken for it, as libraries do.
 func repository(name string) string {
 	if repositoryName.MatchString(name) && !strings.Contains(name, "..") {
 		return name

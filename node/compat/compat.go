@@ -1,9 +1,9 @@
-// Package compat holds what Starling computes against what the libraries compute whose files it reads: the logits of one
-// small folder of every published configuration against plain PyTorch's, and the ids that tokenizers give to a text
+// Package compat holds what Starling computes against what the libraries compute whose files it reads: the logits of
+// one small folder of every published configuration against plain PyTorch's, and the ids that tokenizers give to a text
 // against those of Hugging Face's own.
 //
-// The folders have the config.json of a published model, key by key, with smaller sizes, and random weights; families.py
-// makes them and the logits.
+// The folders have the config.json of a published model, key by key, with smaller sizes, and random weights;
+// families.py makes them and the logits.
 package compat
 
 import (
@@ -32,6 +32,8 @@ type Folder struct {
 	Name         string   `json:"name"`
 	Architecture string   `json:"architecture,omitempty"`
 	Difference   float64  `json:"largest_difference"` // of a logit from PyTorch's
+	Exported     bool     `json:"exports_equal"`      // written as a folder, it reads back as it was
+	Greedy       int      `json:"greedy_tokens"`      // of the greedy text that are PyTorch's, from the beginning on
 	Ignored      []string `json:"ignored,omitempty"`  // keys of config.json
 	Error        string   `json:"error,omitempty"`    // why it does not load or run
 }
@@ -56,6 +58,7 @@ func Folders(threads int) ([]Folder, error) {
 // expected is what PyTorch gives for a folder.
 type expected struct {
 	Tokens []int32     `json:"tokens"`
+	Greedy []int32     `json:"greedy"` // the most likely ones after the first of them
 	Logits [][]float32 `json:"logits"` // of each token
 }
 
@@ -82,7 +85,11 @@ func (f *Folder) measure(threads int) error {
 		return err
 	}
 	f.Difference = largest(got, want.Logits)
-	return nil
+	if f.Greedy, err = follow(m, want, threads); err != nil {
+		return err
+	}
+	f.Exported, err = readsBack(m)
+	return err
 }
 
 // logits runs the model on one sequence.

@@ -1,7 +1,9 @@
 """Fills model folders with small random weights, and writes the logits that plain PyTorch gives for them.
 
     python3 families.py FOLDER...      writes model.safetensors and expected.json beside each config.json
-    python3 families.py --check FOLDER...  computes the logits anew and prints the largest difference of each folder
+    python3 families.py --check FOLDER...  computes the logits anew and prints the largest difference of each folder, and whether
+                                           the greedy text is the stored one
+    python3 families.py --continue FOLDER N ID...  prints the N ids that follow greedily
 
 Every model is written from its paper and the layouts of Hugging Face, with nothing but PyTorch. It shares no code with the
 programs that are held against it.
@@ -295,26 +297,49 @@ def load(path):
     return out
 
 
+def greedy(forward, c, w, ids, n):
+    """The n ids that follow, each the most likely one."""
+    ids = list(ids)
+    for _ in range(n):
+        ids.append(int(forward(c, w, torch.tensor(ids))[-1].argmax()))
+    return ids[-n:]
+
+
+def follow(folder, n, *ids):
+    c = json.load(open(os.path.join(folder, "config.json")))
+    w = Weights(load(os.path.join(folder, "model.safetensors")))
+    print(json.dumps(greedy(MODELS.get(c["model_type"], llama), c, w, map(int, ids), int(n))))
+
+
+GREEDY = 40  # ids, after the first BEGIN
+BEGIN = 8
+
+
 def main():
     check = sys.argv[1] == "--check"
     torch.set_num_threads(1)
+    if sys.argv[1] == "--continue":
+        return follow(*sys.argv[2:])
     for number, folder in enumerate(sys.argv[1 + check:]):
         c = json.load(open(os.path.join(folder, "config.json")))
         forward = MODELS.get(c["model_type"], llama)
         expected = os.path.join(folder, "expected.json")
         if check:
             was = json.load(open(expected))
-            logits = forward(c, Weights(load(os.path.join(folder, "model.safetensors"))), torch.tensor(was["tokens"]))
-            print(json.dumps({"folder": os.path.basename(folder), "difference": (logits - torch.tensor(was["logits"])).abs().max().item()}))
+            w = Weights(load(os.path.join(folder, "model.safetensors")))
+            logits = forward(c, w, torch.tensor(was["tokens"]))
+            print(json.dumps({"folder": os.path.basename(folder), "difference": (logits - torch.tensor(was["logits"])).abs().max().item(),
+                              "greedy": greedy(forward, c, w, was["tokens"][:BEGIN], GREEDY) == was["greedy"]}))
             continue
         dtype = ["F32", "BF16", "F16"][number % 3]
         w = Weights(dtype=DTYPES[dtype], seed=number)
         tokens = torch.randint(0, c["vocab_size"], (TOKENS,), generator=w.random)
         logits = forward(c, w, tokens)
         save(os.path.join(folder, "model.safetensors"), w.tensors, dtype)
+        text = greedy(forward, c, w, tokens[:BEGIN].tolist(), GREEDY)
         with open(expected, "w") as f:
             rows = ",\n".join("[" + ",".join("%.7g" % x for x in row) + "]" for row in logits.tolist())
-            f.write('{"tokens": %s, "logits": [\n%s\n]}\n' % (json.dumps(tokens.tolist()), rows))
+            f.write('{"tokens": %s, "greedy": %s, "logits": [\n%s\n]}\n' % (json.dumps(tokens.tolist()), json.dumps(text), rows))
 
 
 if __name__ == "__main__":

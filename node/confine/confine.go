@@ -1,9 +1,9 @@
-// Package confine starts a child process that can compute and nothing else: it has no network, reads the system's libraries and
-// what it is given, writes to a scratch folder of bounded size, cannot start processes, has so much memory, and dies with its
-// parent. It is for programs of the owner of this machine whose inputs strangers wrote.
+// Package confine starts a child process that can compute and nothing else: it has no network, reads the system's
+// libraries and what it is given, writes to a scratch folder of bounded size, cannot start processes, has so much
+// memory, and dies with its parent. It is for programs of the owner of this machine whose inputs strangers wrote.
 //
-// On Linux that takes namespaces that an ordinary user may make, a seccomp filter and resource limits. Whoever imports the
-// package can be started again as the one who prepares the child: see init.
+// On Linux that takes namespaces that an ordinary user may make, a seccomp filter and resource limits. Whoever imports
+// the package can be started again as the one who prepares the child: see init.
 package confine
 
 import (
@@ -22,8 +22,10 @@ import (
 type Level string
 
 const (
-	Full    Level = "full"    // all of it, or an error that wraps ErrUnavailable
-	Reduced Level = "reduced" // what works without namespaces: the child can read files that its user can; other systems than Linux only clean its environment
+	Full Level = "full" // all of it, or an error that wraps ErrUnavailable
+	// what works without namespaces: the child can read files that its user can; other systems than Linux only clean its
+	// environment
+	Reduced Level = "reduced"
 )
 
 // Levels are all of them.
@@ -41,8 +43,9 @@ type Box struct {
 	Devices []string   // device files that it may use, besides null, zero, full, random and urandom
 	Files   []*os.File // that it inherits as 3, 4 and so on
 	Memory  int64      // bytes that it may allocate
-	Scratch int64      // bytes of the scratch folder, which are memory where Level is Full; of one file there where it is Reduced
-	Output  io.Writer  // standard output and error
+	// bytes of the scratch folder, which are memory where Level is Full; of one file there where it is Reduced
+	Scratch int64
+	Output  io.Writer // standard output and error
 }
 
 // Child is a process in its box.
@@ -62,8 +65,8 @@ const (
 // outputDelay is how long what holds a child's output open is waited for, once the child has ended.
 const outputDelay = 5 * time.Second
 
-// Start starts a child, which is killed when the context ends. An error may come later from Wait, when the box turns out not to
-// be possible.
+// Start starts a child, which is killed when the context ends. An error may come later from Wait, when the box turns
+// out not to be possible.
 func Start(ctx context.Context, b Box) (*Child, error) {
 	dir, err := os.MkdirTemp("", "starling-box-")
 	if err != nil {
@@ -104,8 +107,8 @@ func (c *Child) Kill() {
 	<-c.ended
 }
 
-// Wait returns when the child has ended: nil, an *exec.ExitError, or, of one whose box could not be made, an error that wraps
-// ErrUnavailable.
+// Wait returns when the child has ended: nil, an *exec.ExitError, or, of one whose box could not be made, an error that
+// wraps ErrUnavailable.
 func (c *Child) Wait() error {
 	<-c.ended
 	if exit, ok := errors.AsType[*exec.ExitError](c.err); ok && exit.ExitCode() == failure {

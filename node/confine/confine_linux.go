@@ -112,7 +112,8 @@ func becomeChild(text string) error {
 	if err := filter.install(); err != nil {
 		return err
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&env[0])))
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])),
+		uintptr(unsafe.Pointer(&env[0])))
 	return fmt.Errorf("%w %s: %w", errProgram, o.Command[0], errno)
 }
 
@@ -130,7 +131,8 @@ func (o order) limit() error {
 	return nil
 }
 
-// surrender gives up every capability, for good, and asks for death with the parent: changes of credentials revoke that.
+// surrender gives up every capability, for good, and asks for death with the parent: changes of credentials revoke
+// that.
 func surrender() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -154,7 +156,8 @@ func surrender() error {
 
 // system is what every program needs to read.
 var system = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf",
+	"/etc/ld.so.conf.d",
 	"/etc/localtime", "/sys/devices/system",
 }
 
@@ -172,7 +175,8 @@ func (o order) enclose() error {
 	if err := os.MkdirAll(root+"/tmp", 0o700); err != nil {
 		return err
 	}
-	if err := unix.Mount("scratch", root+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("size=%d,mode=700", o.Scratch)); err != nil {
+	if err := unix.Mount("scratch", root+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV,
+		fmt.Sprintf("size=%d,mode=700", o.Scratch)); err != nil {
 		return fmt.Errorf("scratch folder: %w", err)
 	}
 	for _, p := range append(append([]string{}, system...), o.Read...) {
@@ -188,7 +192,8 @@ func (o order) enclose() error {
 	if err := os.MkdirAll(root+"/proc", 0o755); err != nil {
 		return err
 	}
-	_ = unix.Mount("proc", root+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "") // not in every container; nothing needs it
+	// not in every container; nothing needs it
+	_ = unix.Mount("proc", root+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	return enter(root)
 }
 

@@ -12,7 +12,8 @@ import (
 // command starts the program with a clean environment: nothing else is possible here.
 func command(ctx context.Context, b Box, dir string) (*exec.Cmd, error) {
 	if b.Level != Reduced {
-		return nil, fmt.Errorf("%w: it is built for Linux on amd64 and arm64, this is %s on %s", ErrUnavailable, runtime.GOOS, runtime.GOARCH)
+		return nil, fmt.Errorf("%w: it is built for Linux on amd64 and arm64, this is %s on %s", ErrUnavailable,
+			runtime.GOOS, runtime.GOARCH)
 	}
 	at, err := scratch(dir)
 	if err != nil {

@@ -39,7 +39,8 @@ func trial(t *testing.T, level Level, b Box, script string) (string, error) {
 	return strings.TrimSpace(out.String()), err
 }
 
-// attempts runs pieces of Python in one child, and returns how each ended: done, or the name and the number of an exception.
+// attempts runs pieces of Python in one child, and returns how each ended: done, or the name and the number of an
+// exception.
 func attempts(t *testing.T, level Level, b Box, pieces map[string]string) map[string]string {
 	t.Helper()
 	script := "import os,socket,mmap,ctypes,threading\n"
@@ -71,11 +72,13 @@ func TestRefused(t *testing.T) {
 		"too much memory":            {"b'x' * (1 << 30)", "MemoryError"},
 		"memory that is not counted": {"mmap.mmap(-1, 1 << 20)", refused},
 		"memory behind a file":       {"os.memfd_create('x')", refused},
-		"namespaces":                 {"if ctypes.CDLL(None, use_errno=True).unshare(0x10000000): raise PermissionError(ctypes.get_errno(), '')", refused},
-		"a large file":               {"f = open(os.environ['HOME'] + '/x', 'wb', 0)\nfor _ in range(64): assert f.write(b'x' * (1 << 20)) == 1 << 20", "OSError 27"},
-		"threads":                    {"t = threading.Thread(target=print, args=('in',))\nt.start()\nt.join()", "in\ndone"},
-		"memory that it may have":    {"b'x' * (64 << 20)", "done"},
-		"its scratch folder":         {"open(os.environ['HOME'] + '/y', 'w').write('y')", "done"},
+		"namespaces": {"if ctypes.CDLL(None, use_errno=True).unshare(0x10000000): raise " +
+			"PermissionError(ctypes.get_errno(), '')", refused},
+		"a large file": {"f = open(os.environ['HOME'] + '/x', 'wb', 0)\nfor _ in range(64): assert " +
+			"f.write(b'x' * (1 << 20)) == 1 << 20", "OSError 27"},
+		"threads":                 {"t = threading.Thread(target=print, args=('in',))\nt.start()\nt.join()", "in\ndone"},
+		"memory that it may have": {"b'x' * (64 << 20)", "done"},
+		"its scratch folder":      {"open(os.environ['HOME'] + '/y', 'w').write('y')", "done"},
 	} {
 		pieces[name], want[name] = c[0], c[1]
 	}
@@ -83,7 +86,8 @@ func TestRefused(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			got := attempts(t, level, Box{}, pieces)
 			for name := range pieces {
-				if got[name] != want[name] && !(name == "a large file" && got[name] == "AssertionError") { // a file system may end first
+				// a file system may end first
+				if got[name] != want[name] && !(name == "a large file" && got[name] == "AssertionError") {
 					t.Errorf("%s: %q, want %q", name, got[name], want[name])
 				}
 			}
@@ -135,7 +139,8 @@ func quote(s string) string { return "'" + s + "'" }
 func TestEnds(t *testing.T) {
 	if parent := os.Getenv("STARLING_TEST_PARENT"); parent != "" {
 		held, _ := os.Stdout, os.Stdin
-		b := Box{Level: Level(parent), Command: []string{"/bin/sleep", "1000"}, Memory: 256 << 20, Scratch: 1 << 20, Output: os.Stderr, Files: []*os.File{held}}
+		b := Box{Level: Level(parent), Command: []string{"/bin/sleep", "1000"}, Memory: 256 << 20, Scratch: 1 << 20,
+			Output: os.Stderr, Files: []*os.File{held}}
 		c, err := Start(context.Background(), b)
 		if err != nil {
 			os.Exit(failure)
@@ -174,7 +179,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// orphan starts a parent with a child that holds the writing end of a pipe, kills the parent, and waits for the end of the pipe.
+// orphan starts a parent with a child that holds the writing end of a pipe, kills the parent, and waits for the end of
+// the pipe.
 func orphan(t *testing.T, level Level) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -208,14 +214,16 @@ func TestCannotStart(t *testing.T) {
 	}
 	for _, level := range Levels {
 		var out bytes.Buffer
-		c, err := Start(t.Context(), Box{Level: level, Command: []string{"/no/such/program"}, Memory: 256 << 20, Scratch: 1 << 20, Output: &out})
+		c, err := Start(t.Context(), Box{Level: level, Command: []string{"/no/such/program"}, Memory: 256 << 20,
+			Scratch: 1 << 20, Output: &out})
 		if err == nil {
 			err = c.Wait()
 		}
 		if errors.Is(err, ErrUnavailable) {
 			t.Skipf("SKIPPED: %v: %s", err, out.String())
 		}
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != missing || !strings.Contains(out.String(), "/no/such/program") {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != missing ||
+			!strings.Contains(out.String(), "/no/such/program") {
 			t.Errorf("%s: %v: %s", level, err, out.String())
 		}
 	}

@@ -23,16 +23,19 @@ const (
 // refused are system calls that lead out of the box, to other processes, or to memory that is not counted.
 var refused = append([]uintptr{
 	unix.SYS_SOCKET, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KILL, unix.SYS_TKILL,
-	unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PIDFD_GETFD,
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_OPEN_TREE,
-	unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
+	unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL,
+	unix.SYS_PIDFD_GETFD,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
+	unix.SYS_OPEN_TREE,
+	unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_BPF,
+	unix.SYS_PERF_EVENT_OPEN,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
 	unix.SYS_IO_URING_REGISTER, unix.SYS_USERFAULTFD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
 	unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_MEMFD_CREATE, unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN,
 }, refusedHere...)
 
-// filterOf is the filter of a child. Where it must not, it cannot share anonymous memory, which its limit would not count;
-// drivers of accelerators may do that.
+// filterOf is the filter of a child. Where it must not, it cannot share anonymous memory, which its limit would not
+// count; drivers of accelerators may do that.
 func filterOf(countsMemory bool) filter {
 	f := filter{
 		load(offsetArch), jump(unix.BPF_JEQ, architecture, 1, 0), answer(unix.SECCOMP_RET_KILL_PROCESS),
@@ -41,10 +44,11 @@ func filterOf(countsMemory bool) filter {
 	for _, n := range refused {
 		f = append(f, jump(unix.BPF_JEQ, uint32(n), 0, 1), refuse(unix.EPERM))
 	}
-	f = append(f, jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), refuse(unix.ENOSYS)) // its flags are out of sight: libraries fall back to clone
-	f = f.where(unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD, true)    // threads, no processes
-	f = f.where(unix.SYS_TGKILL, 0, ^uint32(0), uint32(os.Getpid()), true)        // to itself
-	f = f.where(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0, true)                       // of itself
+	// its flags are out of sight: libraries fall back to clone
+	f = append(f, jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), refuse(unix.ENOSYS))
+	f = f.where(unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD, true) // threads, no processes
+	f = f.where(unix.SYS_TGKILL, 0, ^uint32(0), uint32(os.Getpid()), true)     // to itself
+	f = f.where(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0, true)                    // of itself
 	if countsMemory {
 		const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
 		f = f.where(unix.SYS_MMAP, 3, shared, shared, false)
@@ -52,8 +56,8 @@ func filterOf(countsMemory bool) filter {
 	return append(f, answer(unix.SECCOMP_RET_ALLOW))
 }
 
-// where allows a system call (or refuses it) if the bits of mask in an argument have the value given, and refuses it (or allows
-// it) otherwise.
+// where allows a system call (or refuses it) if the bits of mask in an argument have the value given, and refuses it
+// (or allows it) otherwise.
 func (f filter) where(call uint32, argument int, mask, value uint32, allow bool) filter {
 	yes, no := answer(unix.SECCOMP_RET_ALLOW), refuse(unix.EPERM)
 	if !allow {
@@ -81,7 +85,8 @@ func refuse(errno unix.Errno) unix.SockFilter { return answer(unix.SECCOMP_RET_E
 // install puts the filter on this thread and on what it becomes.
 func (f filter) install() error {
 	p := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p))); errno != 0 {
+	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&p))); errno != 0 {
 		return fmt.Errorf("filter of system calls: %w", errno)
 	}
 	return nil

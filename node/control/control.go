@@ -37,8 +37,8 @@ type Process interface {
 	Drain()      // begins to; returns at once
 }
 
-// Serve answers for a process until stop is called. The caller holds the lock of the folder: a socket that is there was left
-// by a process that is gone.
+// Serve answers for a process until stop is called. The caller holds the lock of the folder: a socket that is there was
+// left by a process that is gone.
 func Serve(dir string, p Process) (stop func() error, err error) {
 	path, err := socket(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package dataset reads the data of jobs: for those who train on it, and, before that, for those who want to know what is in
-// it, what is wrong with it, and what it comes to in tokens and steps. It keeps nothing and trains nothing.
+// Package dataset reads the data of jobs: for those who train on it, and, before that, for those who want to know what
+// is in it, what is wrong with it, and what it comes to in tokens and steps. It keeps nothing and trains nothing.
 package dataset
 
 import (
@@ -13,6 +13,8 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/web/openai"
 )
 
 // File is one file of data, and how it is read.
@@ -22,6 +24,8 @@ type File struct {
 	Format string
 	Field  string
 	Key    string // of the job file that names it; "": none does
+
+	base string // folder of the model that conversations are written for; "": as plain text
 }
 
 // ErrFormat is returned for a file whose name does not tell its format.
@@ -58,14 +62,29 @@ func Of(j *job.Job) ([]File, error) {
 	files := make([]File, len(found))
 	for i, f := range found {
 		d := j.Datasets[f.Dataset]
-		files[i] = File{Name: f.Name, Path: f.Path, Format: d.Format, Field: d.Field, Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
+		files[i] = File{Name: f.Name, Path: f.Path, Format: d.Format, Field: d.Field,
+			Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
+		if j.Model.BaseModel != "" {
+			files[i].base = j.BaseModelPath()
+		}
 	}
 	return files, nil
 }
 
 func (f File) source() (data.Source, error) {
 	raw, err := os.ReadFile(f.Path)
-	return data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Data: raw}, err
+	s := data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Data: raw}
+	if f.Field == job.FieldChats && f.Format == data.JSONL {
+		write, wrong := serve.Transcripts(f.base)
+		s.Render = func(raw []byte) (string, error) {
+			talk, err := openai.Conversation(raw)
+			if err = errors.Join(wrong, err); err != nil {
+				return "", err
+			}
+			return write(talk)
+		}
+	}
+	return s, err
 }
 
 // Sources reads the files of a job. The error is a *job.ErrorList.
@@ -89,11 +108,13 @@ func Tokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) 
 	case job.TokenizerFile:
 		text, err := os.ReadFile(j.TokenizerPath())
 		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read "+j.TokenizerPath(), err, "check the path")
+			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read "+j.TokenizerPath(), err,
+				"check the path")
 		}
 		tok, err := tokenizer.Parse(text)
 		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "cannot use "+j.TokenizerPath(), err, "give a tokenizer.json of byte-level BPE")
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "cannot use "+j.TokenizerPath(), err,
+				"give a tokenizer.json with parts that docs/models.md lists")
 		}
 		return tok, nil
 	case job.TrainBPE:
@@ -103,7 +124,8 @@ func Tokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) 
 		}
 		tok, err := tokenizer.TrainBPE(slices.Values(documents), t.VocabSize)
 		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be trained", err, "ask for a smaller vocab_size or give more text")
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be trained", err,
+				"ask for a smaller vocab_size or give more text")
 		}
 		return tok, nil
 	default:
@@ -132,7 +154,8 @@ func Corpus(j *job.Job, sources []data.Source, tok *tokenizer.Tokenizer) (*data.
 }
 
 func unusable(j *job.Job, err error) error {
-	return problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "starling data validate says everything that is wrong with it")
+	return problem(j, "datasets", job.CodeNoData, "the data cannot be used", err,
+		"starling data validate says everything that is wrong with it")
 }
 
 func problem(j *job.Job, path, code, what string, why error, fix string) error {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
 )
 
 // folder has a job and its data.
@@ -20,7 +22,8 @@ func folder(t *testing.T, datasets, tokenizer string) string {
 		"a.jsonl":  "{\"text\":\"one two three\"}\n{\"text\":\"four five six\"}\n",
 		"b.txt":    strings.Repeat("seven eight ", 10),
 		"bad.json": "{\"text\":\"fine\"}\n{\"body\":\"no text\"}\nno json\n",
-		"job.yaml": fmt.Sprintf("apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2, tokenizer: %s}\ndatasets: %s\nsequence_len: 8\nval_set_size: 0.25\n"+
+		"job.yaml": fmt.Sprintf("apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2, tokenizer: "+
+			"%s}\ndatasets: %s\nsequence_len: 8\nval_set_size: 0.25\n"+
 			"training: {max_steps: 12, global_batch_size: 2}\nstrategy: {workers: 2, sync_steps: 4}\n", tokenizer, datasets),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -47,7 +50,8 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 26 and 120 bytes of text; of 146 tokens 36 are held out, and of the 110 others 13 sequences of 8 have a next token.
-	if s.Files != 2 || s.Documents != 3 || s.Text != 146 || s.TrainTokens != 110 || s.ValTokens != 36 || s.Sequences != 13 || s.EpochSteps != 6.5 || s.Epochs != 12/6.5 ||
+	if s.Files != 2 || s.Documents != 3 || s.Text != 146 || s.TrainTokens != 110 || s.ValTokens != 36 ||
+		s.Sequences != 13 || s.EpochSteps != 6.5 || s.Epochs != 12/6.5 ||
 		s.BytesPerToken != 1 || s.Vocab != 256 || s.Shards != 1 || s.ShardBytes != 292 || len(s.Digest) != 64 || s.TooShort {
 		t.Errorf("%+v", s)
 	}
@@ -60,12 +64,15 @@ func TestCount(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	var list *job.ErrorList
-	if _, err := Count(context.Background(), load(t, folder(t, "[{path: bad.json, format: jsonl}]", "byte-level"))); !errors.As(err, &list) || !strings.Contains(err.Error(), "bad.json:2") {
+	if _, err := Count(context.Background(),
+		load(t, folder(t, "[{path: bad.json, format: jsonl}]", "byte-level"))); !errors.As(err, &list) ||
+		!strings.Contains(err.Error(), "bad.json:2") {
 		t.Errorf("data that cannot be used: %v", err)
 	}
 }
 
-// A job that names the tokens has the data of the job that names the text: the same digest stands for it in its specification.
+// A job that names the tokens has the data of the job that names the text: the same digest stands for it in its
+// specification.
 func TestTokenizeGivesTheSameData(t *testing.T) {
 	for _, v := range []Vocabulary{{}, {Size: 270}} {
 		tokenizer := "byte-level"
@@ -82,20 +89,23 @@ func TestTokenizeGivesTheSameData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := load(t, folder(t, fmt.Sprintf("[{path: %q, format: llmc-bin}]", made.Path), fmt.Sprintf("%q", made.Tokenizer)))
+		again := load(t, folder(t, fmt.Sprintf("[{path: %q, format: llmc-bin}]", made.Path),
+			fmt.Sprintf("%q", made.Tokenizer)))
 		want, err := Count(context.Background(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := Count(context.Background(), again)
-		if err != nil || got.Digest != want.Digest || got.TrainTokens+got.ValTokens != made.Tokens || got.Vocab != made.Vocab {
+		if err != nil || got.Digest != want.Digest || got.TrainTokens+got.ValTokens != made.Tokens ||
+			got.Vocab != made.Vocab {
 			t.Errorf("%v\n%+v\n%+v", err, got, want)
 		}
 		if _, err := Tokenize(context.Background(), files, v, dir); !errors.Is(err, ErrExists) {
 			t.Errorf("again: %v", err)
 		}
 		if v.Size > 0 {
-			if _, err := Tokenize(context.Background(), []File{{Path: made.Path, Format: "llmc-bin"}}, Vocabulary{File: made.Tokenizer}, filepath.Join(dir, "copy")); err != nil {
+			if _, err := Tokenize(context.Background(), []File{{Path: made.Path, Format: "llmc-bin"}},
+				Vocabulary{File: made.Tokenizer}, filepath.Join(dir, "copy")); err != nil {
 				t.Errorf("the tokens of tokens: %v", err)
 			}
 		}
@@ -112,10 +122,12 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := Inspect(context.Background(), files, 10)
-	if err != nil || len(all) != 1 || all[0].Documents != 1 || len(all[0].Faults) != 2 || all[0].Faults[0].Line != 2 || all[0].Faults[1].Line != 3 || all[0].Field != "text" || len(all[0].SHA256) != 64 {
+	if err != nil || len(all) != 1 || all[0].Documents != 1 || len(all[0].Faults) != 2 || all[0].Faults[0].Line != 2 ||
+		all[0].Faults[1].Line != 3 || all[0].Field != "text" || len(all[0].SHA256) != 64 {
 		t.Errorf("%v: %+v", err, all)
 	}
-	for name, format := range map[string]string{"x.TXT": "", "x.txt.gz": "text", "d/x.jsonl.zst": "jsonl", "x.parquet": "parquet", "x.bin": "llmc-bin"} {
+	for name, format := range map[string]string{"x.TXT": "", "x.txt.gz": "text", "d/x.jsonl.zst": "jsonl",
+		"x.parquet": "parquet", "x.bin": "llmc-bin"} {
 		files, err := Named([]string{name}, "", "")
 		if format == "" {
 			if err == nil {
@@ -124,5 +136,68 @@ func TestInspect(t *testing.T) {
 		} else if err != nil || files[0].Format != format {
 			t.Errorf("%s: %+v, %v", name, files, err)
 		}
+	}
+}
+
+// Conversations of a job file are text, as the base model's template writes them, or, of a model without one, line by
+// line.
+func TestChats(t *testing.T) {
+	dir := folder(t, "[{path: chat.jsonl, format: jsonl, field: messages}]", "byte-level")
+	line := `{"messages": [{"role": "user", "content": "What does the bird do?"}, {"role": "assistant", "content": "It ` +
+		`sings."}]}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "chat.jsonl"), []byte(strings.Repeat(line, 9)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := load(t, dir)
+	if !j.Chats() {
+		t.Error("it has no conversations")
+	}
+	documents := func(base string) []string {
+		t.Helper()
+		files, err := Of(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[0].base = base
+		s, err := files[0].source()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := data.Documents(s)
+		if err != nil || len(all) != 9 {
+			t.Fatalf("%q, %v", all, err)
+		}
+		return all
+	}
+	if got := documents("")[0]; got != "User: What does the bird do?\n\nAssistant: It sings.\n\n" {
+		t.Errorf("%q", got)
+	}
+	template := `{"chat_template": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"}`
+	if err := os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(template), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := documents(dir)[0]; got != "<user>What does the bird do?<assistant>It sings." {
+		t.Errorf("%q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "chat.jsonl"),
+		[]byte(line+`{"messages": [{"role": "user", "content": "Hi"}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Count(context.Background(), j); err == nil || !strings.Contains(err.Error(), "chat.jsonl:2") ||
+		!strings.Contains(err.Error(), "the assistant") {
+		t.Errorf("a conversation without an answer: %v", err)
+	}
+}
+
+// Faults of lines that follow each other are one group if they are the same.
+func TestFaultsAreGrouped(t *testing.T) {
+	faults := []Fault{{"a", 0, "torn"}, {"a", 1, "x"}, {"a", 2, "x"}, {"a", 3, "x"}, {"a", 4, "y"}, {"a", 6, "y"},
+		{"b", 7, "y"}}
+	var said []string
+	for _, g := range Grouped(faults) {
+		said = append(said, g.File+":"+g.Lines()+":"+g.Why)
+	}
+	if want := []string{"a::torn", "a:1-3:x", "a:4:y", "a:6:y", "b:7:y"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
 	}
 }

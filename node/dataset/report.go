@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"strconv"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
@@ -113,7 +115,8 @@ func Count(ctx context.Context, j *job.Job) (*Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stats{Job: j.Name, Files: len(sources), SequenceLength: j.SequenceLen, StepSequences: j.Training.GlobalBatchSize, Steps: j.Training.MaxSteps}
+	s := &Stats{Job: j.Name, Files: len(sources), SequenceLength: j.SequenceLen,
+		StepSequences: j.Training.GlobalBatchSize, Steps: j.Training.MaxSteps}
 	for _, source := range sources {
 		r := inspect(source, 0)
 		s.Bytes, s.Documents, s.Text = s.Bytes+r.Bytes, s.Documents+r.Documents, s.Text+r.Text
@@ -154,6 +157,37 @@ type Verdict struct {
 	Documents  int     `json:"documents"`
 	Faults     []Fault `json:"faults"`
 	MoreFaults int     `json:"more_faults,omitempty"`
+}
+
+// Group is faults of lines that follow each other, for the same reason.
+type Group struct {
+	Fault     // of the first line
+	Last  int // line
+}
+
+// Lines names the lines, such as 7 or 7-12. The fault of a file as a whole has none.
+func (g Group) Lines() string {
+	switch g.Line {
+	case 0:
+		return ""
+	case g.Last:
+		return strconv.Itoa(g.Line)
+	}
+	return fmt.Sprintf("%d-%d", g.Line, g.Last)
+}
+
+// Grouped puts faults together, in their order.
+func Grouped(faults []Fault) (groups []Group) {
+	for _, f := range faults {
+		if n := len(groups); n > 0 && f.Line > 0 {
+			if g := &groups[n-1]; g.File == f.File && g.Why == f.Why && g.Last+1 == f.Line {
+				g.Last = f.Line
+				continue
+			}
+		}
+		groups = append(groups, Group{f, f.Line})
+	}
+	return groups
 }
 
 // Judge sums reports up.

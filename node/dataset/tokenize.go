@@ -39,7 +39,8 @@ var (
 	ErrData      = errors.New("the data cannot be used")
 )
 
-// Vocabulary says by which tokenizer: that of a file, one trained on the data to a size, or, if neither is given, that of bytes.
+// Vocabulary says by which tokenizer: that of a file, one trained on the data to a size, or, if neither is given, that
+// of bytes.
 type Vocabulary struct {
 	File string
 	Size int
@@ -71,9 +72,9 @@ func (v Vocabulary) tokenizer(sources []data.Source) (*tokenizer.Tokenizer, erro
 	return tokenizer.Bytes(), nil
 }
 
-// Tokenize writes the tokens of files, in the order given, into a folder, which it makes, and beside them their tokenizer if it is
-// trained. A job that names both has the corpus that it would have of the files. Nothing is overwritten. The error wraps ErrExists,
-// ErrTokenizer or ErrData, or is that of the disk.
+// Tokenize writes the tokens of files, in the order given, into a folder, which it makes, and beside them their
+// tokenizer if it is trained. A job that names both has the corpus that it would have of the files. Nothing is
+// overwritten. The error wraps ErrExists, ErrTokenizer or ErrData, or is that of the disk.
 func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tokenized, error) {
 	for _, name := range []string{FileTokens, FileTokenizer} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
@@ -103,7 +104,8 @@ func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tok
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	sum := sha256.Sum256(raw)
-	t := &Tokenized{Path: filepath.Join(dir, FileTokens), Tokenizer: "byte-level", Tokens: c.Train.Len(), Vocab: tok.VocabSize(), Bytes: len(raw),
+	t := &Tokenized{Path: filepath.Join(dir, FileTokens), Tokenizer: "byte-level", Tokens: c.Train.Len(),
+		Vocab: tok.VocabSize(), Bytes: len(raw),
 		SHA256: hex.EncodeToString(sum[:]), Digest: c.Manifest(c.Train.Len()).Digest().String()}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -117,6 +119,7 @@ func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tok
 			return nil, err
 		}
 	}
-	t.Job = fmt.Sprintf("model: {tokenizer: %q}\ndatasets: [{path: %q, format: %s}]\n", filepath.ToSlash(t.Tokenizer), filepath.ToSlash(t.Path), data.LLMC)
+	t.Job = fmt.Sprintf("model: {tokenizer: %q}\ndatasets: [{path: %q, format: %s}]\n", filepath.ToSlash(t.Tokenizer),
+		filepath.ToSlash(t.Path), data.LLMC)
 	return t, os.WriteFile(t.Path, raw, 0o644)
 }

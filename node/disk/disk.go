@@ -20,7 +20,8 @@ type Share struct {
 var units = []struct {
 	name  string
 	bytes int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"TB", 1e12}}
 
 // Set reads a share, such as 50%, 20GiB or 500MB.
 func (s *Share) Set(text string) error {
@@ -64,8 +65,8 @@ func (s *Share) String() string {
 // Type names the kind of value in the help of a flag.
 func (s *Share) Type() string { return "size" }
 
-// Of is how many bytes that are in the file system of a folder, where what is given takes so many already. They count as free,
-// so that the answer is the same after a restart. Where free space is not known a percentage gives everything.
+// Of is how many bytes that are in the file system of a folder, where what is given takes so many already. They count
+// as free, so that the answer is the same after a restart. Where free space is not known a percentage gives everything.
 func (s *Share) Of(dir string, taken int64) int64 {
 	if s.Bytes > 0 {
 		return s.Bytes

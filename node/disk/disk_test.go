@@ -4,7 +4,8 @@ import "testing"
 
 func TestShare(t *testing.T) {
 	for text, want := range map[string]Share{
-		"50%": {Percent: 50}, "100%": {Percent: 100}, "20GiB": {Bytes: 20 << 30}, "1.5MiB": {Bytes: 3 << 19}, "500MB": {Bytes: 500e6}, "1 kB": {Bytes: 1000},
+		"50%": {Percent: 50}, "100%": {Percent: 100}, "20GiB": {Bytes: 20 << 30}, "1.5MiB": {Bytes: 3 << 19},
+		"500MB": {Bytes: 500e6}, "1 kB": {Bytes: 1000},
 	} {
 		var s, again Share
 		if err := s.Set(text); err != nil || s != want {
@@ -14,7 +15,8 @@ func TestShare(t *testing.T) {
 			t.Errorf("%q is written %q and read %+v, %v", text, s.String(), again, err)
 		}
 	}
-	for _, text := range []string{"", "0%", "101%", "-5%", "x%", "20", "GiB", "-1GiB", "0MB", "0.0001kB", "1e300TB", "NaNGB"} {
+	for _, text := range []string{"", "0%", "101%", "-5%", "x%", "20", "GiB", "-1GiB", "0MB", "0.0001kB", "1e300TB",
+		"NaNGB"} {
 		var s Share
 		if err := s.Set(text); err == nil {
 			t.Errorf("%q is taken for %+v", text, s)

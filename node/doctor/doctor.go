@@ -1,8 +1,8 @@
-// Package doctor examines the machine that it runs on: whether Starling can work here, how well, and what to do about what
-// stands in the way. A check looks at one thing and returns a finding.
+// Package doctor examines the machine that it runs on: whether Starling can work here, how well, and what to do about
+// what stands in the way. A check looks at one thing and returns a finding.
 //
-// It changes nothing that lasts, and asks nobody but the validator that it is told to ask, and some participants of its network
-// whether they can dial this machine.
+// It changes nothing that lasts, and asks nobody but the validator that it is told to ask, and some participants of its
+// network whether they can dial this machine.
 package doctor
 
 import (
@@ -52,7 +52,8 @@ type check struct {
 
 var checks = []check{
 	{"version", version}, {"cpu", processor}, {"memory", ram}, {"disk", disk}, {"loopback", loopback},
-	{"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock}, {"listen", listen}, {"nat", nat},
+	{"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock}, {"listen", listen},
+	{"nat", nat},
 }
 
 // Examine makes every check. It ends early only with ctx, whose error it returns.

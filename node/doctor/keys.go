@@ -19,7 +19,8 @@ func keys(_ context.Context, o Options) Finding {
 	h, err := home.Read(o.Home)
 	switch {
 	case errors.Is(err, home.ErrNoKey):
-		return Finding{Level: Warn, Text: o.Home + " holds no key yet", Fix: "make or restore it with starling worker identity --home " + o.Home}
+		return Finding{Level: Warn, Text: o.Home + " holds no key yet",
+			Fix: "make or restore it with starling worker identity --home " + o.Home}
 	case errors.Is(err, keyfile.ErrLocked), errors.Is(err, keyfile.ErrPassphrase):
 		return Finding{Level: Warn, Text: err.Error(), Fix: "give its passphrase with --passphrase-file"}
 	case err != nil:
@@ -36,7 +37,8 @@ func keys(_ context.Context, o Options) Finding {
 			others = 0o022 // to look into the folder gives nothing away
 		}
 		if info.Mode().Perm()&others != 0 {
-			f.Level, f.Text, f.Fix = Warn, fmt.Sprintf("others may use %s (%s)", path, info.Mode().Perm()), "take their rights away: chmod go-rwx "+path
+			f.Level, f.Text, f.Fix = Warn, fmt.Sprintf("others may use %s (%s)", path, info.Mode().Perm()),
+				"take their rights away: chmod go-rwx "+path
 		}
 	}
 	return f
@@ -53,7 +55,8 @@ func lock(_ context.Context, o Options) Finding {
 	unlock, err := home.Lock(o.Home)
 	switch {
 	case errors.Is(err, home.ErrInUse):
-		return Finding{Level: Warn, Text: "a process runs over " + o.Home, Fix: "ask it with starling worker status; end it with starling worker drain before another is started there"}
+		return Finding{Level: Warn, Text: "a process runs over " + o.Home,
+			Fix: "ask it with starling worker status; end it with starling worker drain before another is started there"}
 	case err != nil:
 		return Finding{Level: Fail, Text: err.Error(), Fix: "make the folder writable for its owner"}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 func version(_ context.Context, o Options) Finding {
-	return Finding{Level: OK, Text: fmt.Sprintf("starling %s, numerics %d, %s, %s/%s", o.Version, kernel.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)}
+	return Finding{Level: OK, Text: fmt.Sprintf("starling %s, numerics %d, %s, %s/%s", o.Version, kernel.Version,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 }
 
 func processor(context.Context, Options) Finding {
@@ -83,7 +84,8 @@ func disk(_ context.Context, o Options) Finding {
 	if !ok {
 		return Finding{Level: OK, Text: dir + " can be written to; free space unknown on " + runtime.GOOS}
 	}
-	return least(uint64(n), gibibyte, 10*gibibyte, fmt.Sprintf("%s free in %s", gib(uint64(n)), dir), "free some space, or give another folder with --dir")
+	return least(uint64(n), gibibyte, 10*gibibyte, fmt.Sprintf("%s free in %s", gib(uint64(n)), dir),
+		"free some space, or give another folder with --dir")
 }
 
 // earliest is before this program was written: a clock that shows less was never set.

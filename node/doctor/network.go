@@ -36,10 +36,12 @@ func chain(ctx context.Context, o Options) Finding {
 	}
 	h, err := head(ctx, o)
 	if stopped, ok := errors.AsType[*client.Stopped](err); ok {
-		return Finding{Level: Fail, Text: o.Network + " is stopped: " + stopped.Error(), Fix: stopped.Fix + ", or name another validator with --network"}
+		return Finding{Level: Fail, Text: o.Network + " is stopped: " + stopped.Error(),
+			Fix: stopped.Fix + ", or name another validator with --network"}
 	}
 	if err != nil {
-		return Finding{Level: Fail, Text: err.Error(), Fix: "start the validator, open its HTTP port in its firewall, or name another with --network"}
+		return Finding{Level: Fail, Text: err.Error(), Fix: "start the validator, open its HTTP port in its firewall, or " +
+			"name another with --network"}
 	}
 	return chainAt(h, o)
 }
@@ -48,7 +50,8 @@ func chainAt(h client.Head, o Options) Finding {
 	f := Finding{Level: OK, Text: fmt.Sprintf("%s answers: %s at height %d, %s", o.Network, h.ChainID, h.Height, h.App)}
 	switch {
 	case h.App != app.Version:
-		f.Level, f.Fix = Fail, fmt.Sprintf("use the binary that the network uses: it judges by %s, this one computes %s", h.App, app.Version)
+		f.Level, f.Fix = Fail, fmt.Sprintf("use the binary that the network uses: it judges by %s, this one computes %s",
+			h.App, app.Version)
 	case o.ChainID != "" && h.ChainID != o.ChainID:
 		f.Level, f.Fix = Fail, fmt.Sprintf("name a validator of %s with --network: this one is of another chain", o.ChainID)
 	case h.Height < 1:
@@ -85,7 +88,8 @@ func clockBeside(now, block time.Time) Finding {
 		f.Fix = "set the clock, best by NTP: a validator with such a clock holds the others up"
 	case ahead > maxAge:
 		f.Level, f.Text = Warn, fmt.Sprintf("the latest block is %s old by this clock", ahead.Round(time.Second))
-		f.Fix = "set the clock, best by NTP, if it is wrong; if it is right the chain stands still: see starling status"
+		f.Fix = "set the clock, best by NTP, if it is wrong; if it is right the chain stands still: see starling network " +
+			"status"
 	default:
 		f.Text += fmt.Sprintf(", %s after the latest block", max(ahead, 0).Round(100*time.Millisecond))
 	}
@@ -101,7 +105,8 @@ func listen(ctx context.Context, o Options) Finding {
 	defer cancel()
 	there, err := host(o.Listen...)
 	if err != nil {
-		return Finding{Level: Fail, Text: err.Error(), Fix: "free the port (another process may have it), or name an address of this machine with --listen"}
+		return Finding{Level: Fail, Text: err.Error(), Fix: "free the port (another process may have it), or name an " +
+			"address of this machine with --listen"}
 	}
 	defer there.Close()
 	here, err := host()
@@ -111,11 +116,13 @@ func listen(ctx context.Context, o Options) Finding {
 	defer here.Close()
 	addrs := there.Addrs()
 	if len(addrs) == 0 {
-		return Finding{Level: Fail, Text: fmt.Sprintf("%v stands for no address of this machine", o.Listen), Fix: "name an address of this machine with --listen"}
+		return Finding{Level: Fail, Text: fmt.Sprintf("%v stands for no address of this machine", o.Listen),
+			Fix: "name an address of this machine with --listen"}
 	}
 	for _, a := range addrs {
 		if err := here.Connect(ctx, a); err != nil {
-			return Finding{Level: Fail, Text: fmt.Sprintf("%s is listened on and cannot be reached: %v", a, err), Fix: "open the port in the firewall of this machine"}
+			return Finding{Level: Fail, Text: fmt.Sprintf("%s is listened on and cannot be reached: %v", a, err),
+				Fix: "open the port in the firewall of this machine"}
 		}
 	}
 	return Finding{Level: OK, Text: fmt.Sprintf("%v can be bound, and reached from this machine", o.Listen)}

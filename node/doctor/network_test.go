@@ -34,7 +34,8 @@ func TestChain(t *testing.T) {
 	o.ChainID = "b"
 	says(t, "wrong chain", chainAt(good, o), Fail, "a at")
 	says(t, "no block", chainAt(client.Head{ChainID: "b", App: app.Version}, o), Fail, "height 0")
-	says(t, "behind", chainAt(client.Head{ChainID: "b", Height: 3, CatchingUp: true, App: app.Version}, o), Warn, "height 3")
+	says(t, "behind", chainAt(client.Head{ChainID: "b", Height: 3, CatchingUp: true, App: app.Version}, o), Warn,
+		"height 3")
 	says(t, "other numerics", chainAt(client.Head{ChainID: "b", Height: 3, App: "numerics 0"}, o), Fail, "numerics 0")
 	says(t, "nobody there", chain(t.Context(), Options{Network: "http://127.0.0.1:1"}), Fail, "127.0.0.1:1")
 	says(t, "none named", chain(t.Context(), Options{}), OK, "not looked at")
@@ -50,26 +51,30 @@ func TestClockBesideBlocks(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	says(t, "free", listen(t.Context(), Options{Listen: []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}}), OK, "bound")
+	says(t, "free", listen(t.Context(),
+		Options{Listen: []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}}), OK, "bound")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
-	says(t, "taken", listen(t.Context(), Options{Listen: []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)}}), Fail, fmt.Sprint(port))
+	says(t, "taken", listen(t.Context(), Options{Listen: []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)}}), Fail,
+		fmt.Sprint(port))
 	says(t, "not ours", listen(t.Context(), Options{Listen: []string{"/ip4/192.0.2.1/tcp/4001"}}), Fail, "192.0.2.1")
 	says(t, "none", listen(t.Context(), Options{}), OK, "not looked at")
 }
 
 func TestNAT(t *testing.T) {
 	for text, want := range map[string]Level{
-		"203.0.113.9": OK, "10.0.0.8": Warn, "192.168.1.2": Warn, "172.20.0.1": Warn, "100.64.1.1": Warn, "127.0.0.1": Warn, "169.254.3.3": Warn,
+		"203.0.113.9": OK, "10.0.0.8": Warn, "192.168.1.2": Warn, "172.20.0.1": Warn, "100.64.1.1": Warn, "127.0.0.1": Warn,
+		"169.254.3.3": Warn,
 		"2001:db8::1": OK, "fd00::1": Warn, "fe80::1": Warn, "::1": Warn,
 	} {
 		says(t, text, natOf([]netip.Addr{netip.MustParseAddr(text)}), want, "")
 	}
-	says(t, "one is public", natOf([]netip.Addr{netip.MustParseAddr("10.0.0.8"), netip.MustParseAddr("203.0.113.9")}), OK, "public")
+	says(t, "one is public", natOf([]netip.Addr{netip.MustParseAddr("10.0.0.8"), netip.MustParseAddr("203.0.113.9")}), OK,
+		"public")
 	says(t, "none", natOf(nil), Fail, "no address")
 	says(t, "no multiaddr", nat(t.Context(), Options{Listen: []string{"10.0.0.8:4001"}}), Fail, "10.0.0.8")
 	if addrs, err := expand([]string{"/ip4/0.0.0.0/tcp/4001"}); err != nil || len(addrs) == 0 {
@@ -102,7 +107,8 @@ func TestDialedBack(t *testing.T) {
 		t.Error("who takes no part in a network dialled back")
 	}
 	f, ok = reachOf([]peer.DialedBack{{At: "/ip4/203.0.113.9/tcp/4001"}, {At: "/ip4/203.0.113.9/tcp/4001"}})
-	if says(t, "not reached", f, Warn, "[/ip4/203.0.113.9/tcp/4001]"); !ok || !strings.Contains(f.Fix, "--behind-nat") || !strings.Contains(f.Fix, "--relay") {
+	if says(t, "not reached", f, Warn, "[/ip4/203.0.113.9/tcp/4001]"); !ok || !strings.Contains(f.Fix, "--behind-nat") ||
+		!strings.Contains(f.Fix, "--relay") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -26,14 +26,18 @@ func numerics(context.Context, Options) Finding {
 			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s: %v", path, err), Fix: "reinstall starling"}
 		}
 		if digest.String() != numericsDigest {
-			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s compute %s, version %d of the numerics is %s", path, digest, kernel.Version, numericsDigest),
-				Fix: "do not work with this machine: its processor or this build is broken; STARLING_KERNELS=portable may still be right"}
+			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s compute %s, version %d of the numerics is %s", path,
+				digest, kernel.Version, numericsDigest),
+				Fix: "do not work with this machine: its processor or this build is broken; STARLING_KERNELS=portable may still " +
+					"be right"}
 		}
 	}
-	return Finding{Level: OK, Text: fmt.Sprintf("the kernels %v compute the bits of version %d", kernel.Paths(), kernel.Version)}
+	return Finding{Level: OK, Text: fmt.Sprintf("the kernels %v compute the bits of version %d", kernel.Paths(),
+		kernel.Version)}
 }
 
-// trial computes a program of products, functions, sums and an optimizer step on random numbers, and digests the results.
+// trial computes a program of products, functions, sums and an optimizer step on random numbers, and digests the
+// results.
 func trial() (canon.Digest, error) {
 	t := trialProgram{b: program.NewBuilder()}
 	x, y := t.random(1, 70, 600), t.random(2, 600, 50)

@@ -108,7 +108,8 @@ func reachOf(answers []peer.DialedBack) (f Finding, ok bool) {
 	slices.Sort(tried)
 	return Finding{
 		Level: Warn, Text: fmt.Sprintf("other participants cannot dial this machine at %v", slices.Compact(tried)),
-		Fix: "open the port in the firewall, or forward it on the router; or start the worker with --behind-nat, and a participant that can be dialled with --relay",
+		Fix: "open the port in the firewall, or forward it on the router; or start the worker with --behind-nat, and a " +
+			"participant that can be dialled with --relay",
 	}, len(tried) > 0
 }
 
@@ -129,12 +130,16 @@ func natOf(addrs []netip.Addr) Finding {
 	}
 	switch {
 	case private > 0:
-		return Finding{Level: Warn, Text: fmt.Sprintf("%v are addresses of a private network: who is outside of it cannot dial this machine", addrs),
-			Fix: "forward a port of the router, or start the worker with --behind-nat and a participant that can be dialled with --relay; leave it if all others are of the same network"}
+		return Finding{Level: Warn, Text: fmt.Sprintf("%v are addresses of a private network: who is outside of it cannot "+
+			"dial this machine", addrs),
+			Fix: "forward a port of the router, or start the worker with --behind-nat and a participant that can be dialled " +
+				"with --relay; leave it if all others are of the same network"}
 	case loops > 0:
-		return Finding{Level: Warn, Text: "only the loopback is listened on: other machines cannot dial this one", Fix: "name an address that others reach with --listen"}
+		return Finding{Level: Warn, Text: "only the loopback is listened on: other machines cannot dial this one",
+			Fix: "name an address that others reach with --listen"}
 	}
-	return Finding{Level: Fail, Text: "no address to listen on", Fix: "name one with --listen, such as /ip4/10.0.0.8/tcp/4001"}
+	return Finding{Level: Fail, Text: "no address to listen on",
+		Fix: "name one with --listen, such as /ip4/10.0.0.8/tcp/4001"}
 }
 
 // expand lists the addresses that multiaddrs stand for on this machine.

@@ -67,8 +67,8 @@ func Read(dir string) (Home, error) {
 	return h, nil
 }
 
-// Restore makes the folder of the party whose phrase is given. A key that is there stays: the error is then ErrKeyExists. With
-// digest the words are those of a folder whose account is not that of wallets.
+// Restore makes the folder of the party whose phrase is given. A key that is there stays: the error is then
+// ErrKeyExists. With digest the words are those of a folder whose account is not that of wallets.
 func Restore(dir, phrase string, digest bool) (Home, error) {
 	seed, err := ParsePhrase(phrase)
 	h := Home{Dir: dir, secret: wire.Secret{Bytes: seed, Digest: digest}}
@@ -78,11 +78,12 @@ func Restore(dir, phrase string, digest bool) (Home, error) {
 	return h, h.keep()
 }
 
-// Phrase is the secret as words, which Restore reads. Wallets open the party's account with them, unless Digest says otherwise.
+// Phrase is the secret as words, which Restore reads. Wallets open the party's account with them, unless Digest says
+// otherwise.
 func (h Home) Phrase() string { return h.secret.Words() }
 
-// Digest says that the account is that of a digest, as folders of older versions have it: wallets open another account with the
-// words.
+// Digest says that the account is that of a digest, as folders of older versions have it: wallets open another account
+// with the words.
 func (h Home) Digest() bool { return h.secret.Digest }
 
 // keep writes the secret, at once and durably, unless there is one.

@@ -47,7 +47,8 @@ func TestKeyIsMadeOnce(t *testing.T) {
 
 // The phrases of secrets with leading and trailing zeros are those that a library loses bytes of.
 func TestPhraseRestores(t *testing.T) {
-	for name, seed := range map[string][32]byte{"zero": {}, "first": {0: 1}, "last": {31: 1}, "second": {1: 0xff, 31: 0xff}} {
+	for name, seed := range map[string][32]byte{"zero": {}, "first": {0: 1}, "last": {31: 1},
+		"second": {1: 0xff, 31: 0xff}} {
 		h := Home{Dir: filepath.Join(t.TempDir(), "a"), secret: wire.Secret{Bytes: seed, Digest: seed[1] > 0}}
 		words := h.Phrase()
 		if n := len(strings.Fields(words)); n != 24 {
@@ -71,7 +72,8 @@ func TestPhraseIsThatOfTheStandard(t *testing.T) {
 	}
 }
 
-// The words open the same account as in wallets: the address is what CosmJS 0.39 makes of them with the prefix starling.
+// The words open the same account as in wallets: the address is what CosmJS 0.39 makes of them with the prefix
+// starling.
 func TestWordsOpenTheAccountInWallets(t *testing.T) {
 	words, address := strings.Repeat("abandon ", 23)+"art", "starling1r5v5srda7xfth3hn2s26txvrcrntldjut84vkt"
 	h, err := Restore(filepath.Join(t.TempDir(), "new"), words, false)

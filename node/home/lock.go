@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// Lock keeps other processes out of a folder until unlock, or the end of the process. The error is ErrInUse if one is in.
+// Lock keeps other processes out of a folder until unlock, or the end of the process. The error is ErrInUse if one is
+// in.
 func Lock(dir string) (unlock func() error, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package journal writes down what a role was told and what it asked for, event by event, and plays it back. Roles are step
-// functions without clock, dice or I/O: the same events give the same actions, and a difference is a bug or another program.
+// Package journal writes down what a role was told and what it asked for, event by event, and plays it back. Roles are
+// step functions without clock, dice or I/O: the same events give the same actions, and a difference is a bug or
+// another program.
 //
 // A journal is for whoever looks into what a process did. Nothing is decided by it, and work goes on without it.
 package journal
@@ -26,26 +27,29 @@ const Format = 1
 
 // Header is the first line of a file.
 type Header struct {
-	Format    int       `json:"format"`
-	Time      time.Time `json:"time"`
-	Role      string    `json:"role"` // worker, verifier or consumer
-	ID        string    `json:"id"`   // account of the party
-	Job       string    `json:"job"`
-	Version   string    `json:"version"`        // of the binary
-	Plants    bool      `json:"plants"`         // the worker plants faults, by a secret that is not written down
-	Watches   bool      `json:"watches"`        // the verifier looks at units that were not drawn for it, in an order that follows from its key
-	Next      uint32    `json:"next,omitempty"` // first round that a consumer has not collected
-	Continues bool      `json:"continues"`
+	Format  int       `json:"format"`
+	Time    time.Time `json:"time"`
+	Role    string    `json:"role"` // worker, verifier or consumer
+	ID      string    `json:"id"`   // account of the party
+	Job     string    `json:"job"`
+	Version string    `json:"version"` // of the binary
+	Plants  bool      `json:"plants"`  // the worker plants faults, by a secret that is not written down
+	// the verifier looks at units that were not drawn for it, in an order that follows from its key
+	Watches   bool   `json:"watches"`
+	Next      uint32 `json:"next,omitempty"` // first round that a consumer has not collected
+	Continues bool   `json:"continues"`
 }
 
 // record is every other line: one event, and what the role asked for in answer to it.
 type record struct {
-	Time    time.Time       `json:"time"`
-	Height  int64           `json:"height"` // of the latest block
-	Event   string          `json:"event"`  // name of its type
-	Phase   string          `json:"phase,omitempty"`
-	Round   uint32          `json:"round,omitempty"`
-	Block   []byte          `json:"block,omitempty"` // Block: state and disputes in canonical bytes, deflated with those of the block before as dictionary; none: nothing changed
+	Time   time.Time `json:"time"`
+	Height int64     `json:"height"` // of the latest block
+	Event  string    `json:"event"`  // name of its type
+	Phase  string    `json:"phase,omitempty"`
+	Round  uint32    `json:"round,omitempty"`
+	// Block: state and disputes in canonical bytes, deflated with those of the block before as dictionary; none: nothing
+	// changed
+	Block   []byte          `json:"block,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"` // of other events, or of the action that ended
 	Action  string          `json:"action,omitempty"`
 	Error   string          `json:"error,omitempty"`

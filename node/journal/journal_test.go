@@ -26,12 +26,14 @@ var (
 
 func fresh(h Header) (func(role.Event) []role.Action, error) { return worker.New(h.ID).Step, nil }
 
-// play lets two workers go through a run without audits, in which every seventh action fails once, and keeps the journal of
-// the first.
+// play lets two workers go through a run without audits, in which every seventh action fails once, and keeps the
+// journal of the first.
 func play(t *testing.T, o Options, rounds uint32) {
 	t.Helper()
-	terms := run.Terms{Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
-		Rounds: rounds, Units: 3, Segments: 2, UnitFlops: 1, Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 2}, Window: 2}
+	terms := run.Terms{Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec",
+		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
+		Rounds:  rounds, Units: 3, Segments: 2, UnitFlops: 1,
+		Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 2}, Window: 2}
 	s, err := run.New(terms, []run.Member{{ID: "one", Role: run.Worker}, {ID: "two", Role: run.Worker}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -82,12 +84,15 @@ func perform(t *testing.T, s run.State, height int64, id string, a role.Action) 
 	case role.Load:
 		return s, role.Loaded{Action: a}
 	case role.Train:
-		segments := []canon.Digest{a.Base.Root, canon.Sum("middle", []byte{byte(a.Work.Unit)}), canon.Sum("end", []byte{byte(a.Work.Unit)})}
-		return s, role.Trained{Action: a, Commit: run.Commitment{Segments: segments, Update: canon.Sum("update"), UpdateCID: "cid", Bytes: 1}}
+		segments := []canon.Digest{a.Base.Root, canon.Sum("middle", []byte{byte(a.Work.Unit)}),
+			canon.Sum("end", []byte{byte(a.Work.Unit)})}
+		return s, role.Trained{Action: a, Commit: run.Commitment{Segments: segments, Update: canon.Sum("update"),
+			UpdateCID: "cid", Bytes: 1}}
 	case role.Advance:
-		return s, role.Advanced{Action: a, Next: run.Checkpoint{Round: a.Base.Round + 1, Root: canon.Sum("next", a.Base.Root[:]), CID: "next"}}
+		return s, role.Advanced{Action: a,
+			Next: run.Checkpoint{Round: a.Base.Round + 1, Root: canon.Sum("next", a.Base.Root[:]), CID: "next"}}
 	case role.Commit:
-		s, _, err = s.Commit(env, id, a.Work.Unit, a.Work.Round, a.Work.Attempt, a.Commit)
+		s, _, err = s.Commit(env, id, a.Work, a.Commit)
 	case role.Attest:
 		s, _, err = s.Attest(env, a.Next.Round-1, run.Vote{Member: id, Next: a.Next})
 	case role.Reveal:
@@ -133,7 +138,8 @@ func TestReplayGivesTheSameActions(t *testing.T) {
 		t.Fatalf("%v", paths)
 	}
 	r := replay(t, paths[0], fresh)
-	if r.Different != 0 || r.Unjudged != 0 || r.Torn || r.Actions < 20 || r.Events < 40 || r.From != 2 || r.To < 10 || r.Header.ID != "one" {
+	if r.Different != 0 || r.Unjudged != 0 || r.Torn || r.Actions < 20 || r.Events < 40 || r.From != 2 || r.To < 10 ||
+		r.Header.ID != "one" {
 		t.Errorf("%+v", r)
 	}
 	// A role that forgets an action, or asks for another content of it, is found out.
@@ -155,7 +161,8 @@ func TestReplayGivesTheSameActions(t *testing.T) {
 			step, _ := fresh(h)
 			return func(e role.Event) []role.Action { return spoil(step(e)) }, nil
 		})
-		if r.Different == 0 || len(r.Differences) != min(r.Different, maxDifferences) || slices.Equal(r.Differences[0].Asked, r.Differences[0].Logged) {
+		if r.Different == 0 || len(r.Differences) != min(r.Different, maxDifferences) ||
+			slices.Equal(r.Differences[0].Asked, r.Differences[0].Logged) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

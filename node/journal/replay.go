@@ -21,10 +21,12 @@ var ErrFormat = errors.New("journal: not a journal of this program")
 var vocabulary = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, v := range []any{
-		role.Block{}, role.Loaded{}, role.Advanced{}, role.Trained{}, role.Checked{}, role.Reduced{}, role.Measured{}, role.Drain{}, role.Finished{}, role.Failed{},
-		role.Load{}, role.Train{}, role.Commit{}, role.Reveal{}, role.Check{}, role.Pass{}, role.Unseal{}, role.Unmask{}, role.Confess{}, role.Suspect{},
+		role.Block{}, role.Loaded{}, role.Advanced{}, role.Trained{}, role.Misled{}, role.Checked{}, role.Reduced{},
+		role.Measured{}, role.Drain{}, role.Finished{}, role.Failed{},
+		role.Load{}, role.Train{}, role.Commit{}, role.Reveal{}, role.Check{}, role.Pass{}, role.Unseal{}, role.Unmask{},
+		role.Confess{}, role.Suspect{},
 		role.Challenge{}, role.Refute{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{},
-		role.Reduce{}, role.SealSlice{}, role.ShowSlice{}, role.Probe{}, role.Measure{}, role.Report{},
+		role.Reduce{}, role.SealSlice{}, role.ShowSlice{}, role.Probe{}, role.Measure{}, role.Report{}, role.ShowReport{},
 		role.Prove{}, role.Leave{}, role.Return{}, role.Stop{}, role.Depart{},
 		consumer.Collect{}, consumer.Rewind{}, consumer.Conclude{},
 	} {
@@ -79,9 +81,10 @@ const (
 	maxDifferences = 10       // shown
 )
 
-// Replay feeds a journal to a role and compares what it asks for with what was asked for then. New makes the role as it was
-// when the journal began. A role whose journal begins in the middle of a run, because the file before it is elsewhere, asks
-// again for what it had: it is judged from when the round at the beginning and the one after it are final.
+// Replay feeds a journal to a role and compares what it asks for with what was asked for then. New makes the role as it
+// was when the journal began. A role whose journal begins in the middle of a run, because the file before it is
+// elsewhere, asks again for what it had: it is judged from when the round at the beginning and the one after it are
+// final.
 func Replay(r io.Reader, begin func(Header) (func(role.Event) []role.Action, error)) (*Report, error) {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxLine)

@@ -1,5 +1,5 @@
-// Package memory says how much memory a process may take on this machine: what the system has left, and what the control group of
-// a container allows.
+// Package memory says how much memory a process may take on this machine: what the system has left, and what the
+// control group of a container allows.
 package memory
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Available are the bytes that a process may still take, and Total those that the machine or its control group has; not ok where
-// that is not known.
+// Available are the bytes that a process may still take, and Total those that the machine or its control group has; not
+// ok where that is not known.
 func Available() (available, total uint64, ok bool) { return read(os.DirFS("/")) }
 
 // groups are the files of a control group: of version 2, and of version 1.

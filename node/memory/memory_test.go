@@ -12,11 +12,16 @@ func TestRead(t *testing.T) {
 		available, total uint64
 		ok               bool
 	}{
-		"a machine":        {map[string]string{"proc/meminfo": meminfo}, 5000 << 10, 8000 << 10, true},
-		"a container":      {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "4096000\n", "sys/fs/cgroup/memory.current": "96000\n"}, 4000000, 4096000, true},
-		"a full one":       {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1000\n", "sys/fs/cgroup/memory.current": "1024\n"}, 0, 1000, true},
-		"without a limit":  {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "max\n", "sys/fs/cgroup/memory.current": "96000\n"}, 5000 << 10, 8000 << 10, true},
-		"the old groups":   {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": "2048\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "48\n"}, 2000, 2048, true},
+		"a machine": {map[string]string{"proc/meminfo": meminfo}, 5000 << 10, 8000 << 10, true},
+		"a container": {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "4096000\n",
+			"sys/fs/cgroup/memory.current": "96000\n"}, 4000000, 4096000, true},
+		"a full one": {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1000\n",
+			"sys/fs/cgroup/memory.current": "1024\n"}, 0, 1000, true},
+		"without a limit": {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "max\n",
+			"sys/fs/cgroup/memory.current": "96000\n"}, 5000 << 10, 8000 << 10, true},
+		"the old groups": {map[string]string{"proc/meminfo": meminfo,
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2048\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "48\n"}, 2000,
+			2048, true},
 		"another system":   {nil, 0, 0, false},
 		"an old kernel":    {map[string]string{"proc/meminfo": "MemTotal: 8000 kB\n"}, 0, 0, false},
 		"a line cut short": {map[string]string{"proc/meminfo": "MemTotal: 8000 kB\nMemAvailable"}, 0, 0, false},

@@ -31,16 +31,21 @@ type Set struct {
 // New returns the metrics of a process with a role, such as "worker".
 func New(version, role string) *Set {
 	s := &Set{
-		registry:  prometheus.NewRegistry(),
-		height:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_chain_height", Help: "Height of the latest block that the process has seen."}),
-		blockTime: prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_chain_block_timestamp_seconds", Help: "Time of that block, as the validators agreed on it, in seconds since 1970."}),
+		registry: prometheus.NewRegistry(),
+		height: prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_chain_height",
+			Help: "Height of the latest block that the process has seen."}),
+		blockTime: prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_chain_block_timestamp_seconds",
+			Help: "Time of that block, as the validators agreed on it, in seconds since 1970."}),
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "starling_actions_total",
-			Help: "Actions of the role that ended, by what they do and how they ended: done, overtaken by others, failed, or stopped with the process."}, []string{"action", "outcome"}),
+			Help: "Actions of the role that ended, by what they do and how they ended: done, overtaken by others, failed, or " +
+				"stopped with the process."}, []string{"action", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "starling_action_duration_seconds",
 			Help: "Time that an action took.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 9)}, []string{"action"}),
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_build_info", Help: "Always 1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"version": version, "numerics": strconv.Itoa(kernel.Version), "kernels": kernel.Active().String(), "go": runtime.Version(), "role": role}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_build_info",
+		Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "numerics": strconv.Itoa(kernel.Version),
+			"kernels": kernel.Active().String(), "go": runtime.Version(), "role": role}})
 	build.Set(1)
 	s.registry.MustRegister(build, s.height, s.blockTime, s.actions, s.seconds)
 	return s
@@ -70,8 +75,10 @@ func (s *Set) Counter(name, help string, read func() float64) {
 
 // Traffic adds counters of the bytes that go over blob streams.
 func (s *Set) Traffic(read func() (sent, received uint64)) {
-	s.Counter("starling_blob_sent_bytes_total", "Bytes sent over blob streams, framing included.", func() float64 { n, _ := read(); return float64(n) })
-	s.Counter("starling_blob_received_bytes_total", "Bytes received over blob streams, framing included.", func() float64 { _, n := read(); return float64(n) })
+	s.Counter("starling_blob_sent_bytes_total", "Bytes sent over blob streams, framing included.",
+		func() float64 { n, _ := read(); return float64(n) })
+	s.Counter("starling_blob_received_bytes_total", "Bytes received over blob streams, framing included.",
+		func() float64 { _, n := read(); return float64(n) })
 }
 
 // Handler answers with all metrics of the process: ours, those of Go and the process, and those that libraries such as

@@ -20,18 +20,23 @@ func TestMetricsSayWhatHappened(t *testing.T) {
 	s.Traffic(func() (uint64, uint64) { return 11, 13 })
 	s.Gauge("starling_runs", "Runs.", func() float64 { return 2 })
 	s.Peers(func() []peer.Link {
-		return []peer.Link{{Peer: "near", Addr: "/ip4/10.0.0.8", RoundTrip: time.Second / 2, Pace: 3, Download: 5, Sent: 7, Received: 9}, {Peer: "far", Relayed: true}}
+		return []peer.Link{{Peer: "near", Addr: "/ip4/10.0.0.8", RoundTrip: time.Second / 2, Pace: 3, Download: 5, Sent: 7,
+			Received: 9}, {Peer: "far", Relayed: true}}
 	})
 	near, far := peer.ID("near").String(), peer.ID("far").String()
 	answer := httptest.NewRecorder()
 	s.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	text := answer.Body.String()
 	for _, want := range []string{
-		"starling_chain_height 42\n", "starling_chain_block_timestamp_seconds 1000.5\n", `starling_actions_total{action="train",outcome="done"} 1`,
+		"starling_chain_height 42\n", "starling_chain_block_timestamp_seconds 1000.5\n",
+		`starling_actions_total{action="train",outcome="done"} 1`,
 		`starling_actions_total{action="train",outcome="failed"} 1`, `starling_action_duration_seconds_sum{action="train"} 4`,
-		"starling_blob_sent_bytes_total 11\n", "starling_blob_received_bytes_total 13\n", "starling_runs 2\n", `role="worker"`, `version="v1"`, "go_goroutines",
-		`starling_peer_connected{peer="` + near + `",relayed="false"} 1`, `starling_peer_connected{peer="` + far + `",relayed="true"} 0`,
-		`starling_peer_round_trip_seconds{peer="` + near + `"} 0.5`, `starling_peer_download_bytes_per_second{peer="` + near + `"} 5`,
+		"starling_blob_sent_bytes_total 11\n", "starling_blob_received_bytes_total 13\n", "starling_runs 2\n",
+		`role="worker"`, `version="v1"`, "go_goroutines",
+		`starling_peer_connected{peer="` + near + `",relayed="false"} 1`,
+		`starling_peer_connected{peer="` + far + `",relayed="true"} 0`,
+		`starling_peer_round_trip_seconds{peer="` + near + `"} 0.5`,
+		`starling_peer_download_bytes_per_second{peer="` + near + `"} 5`,
 		`starling_peer_received_bytes_total{peer="` + near + `"} 9`, `starling_peer_sent_bytes_total{peer="` + far + `"} 0`,
 	} {
 		if !strings.Contains(text, want) {

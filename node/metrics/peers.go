@@ -20,8 +20,9 @@ func (s *Set) Peers(read func() []peer.Link) {
 		return prometheus.NewDesc("starling_peer_"+name, help, append([]string{"peer"}, labels...), nil)
 	}
 	s.registry.MustRegister(peers{
-		read:      read,
-		connected: desc("connected", "Whether there is a connection to the peer, and whether it goes through a relay.", "relayed"),
+		read: read,
+		connected: desc("connected", "Whether there is a connection to the peer, and whether it goes through a relay.",
+			"relayed"),
 		roundTrip: desc("round_trip_seconds", "Round trip of the last control message."),
 		pace:      desc("pace_bytes_per_second", "Rate at which bulk is sent to the peer at most."),
 		download:  desc("download_bytes_per_second", "Rate at which the peer delivers while it is asked for bulk."),

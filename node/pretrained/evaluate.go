@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/program"
@@ -25,9 +26,9 @@ type Evaluation struct {
 	Window      int     `json:"window"`                  // tokens that the model sees at most
 }
 
-// Evaluate measures how well the model predicts a text, cut into windows of the given number of tokens, 0 for as many as the
-// context holds: each token but the first of the text is predicted once, from those before it in its window. The loss of a
-// window is that of training and its evaluation, to the bit.
+// Evaluate measures how well the model predicts a text, cut into windows of the given number of tokens, 0 for as many
+// as the context holds: each token but the first of the text is predicted once, from those before it in its window. The
+// loss of a window is that of training and its evaluation, to the bit.
 func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) (*Evaluation, error) {
 	if window == 0 {
 		window = m.Config.Context()
@@ -44,7 +45,11 @@ func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) 
 	}
 	out := &Evaluation{Tokens: len(ids) - 1, Bytes: len(text), Window: window}
 	if plain := m.Tokenizer.Encode(text); len(plain) == len(ids) { // the first token is of the text
-		out.Bytes -= len(m.Tokenizer.Decode(plain[:1]))
+		first := m.Tokenizer.Decode(plain[:1])
+		if !strings.HasPrefix(text, " ") {
+			first = strings.TrimPrefix(first, " ") // that the tokenizer put before the text
+		}
+		out.Bytes -= len(first)
 	}
 	in := map[string]*tensor.Tensor{}
 	for name, t := range m.Tensors {

@@ -1,12 +1,15 @@
-// Package pretrained loads a model from a folder in Hugging Face form, with its tokenizer, and measures how well it predicts a
-// text. What is done with the model besides is its callers'.
+// Package pretrained loads a model from a folder in Hugging Face form, with its tokenizer, and measures how well it
+// predicts a text. What is done with the model besides is its callers'.
 package pretrained
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model"
@@ -25,6 +28,7 @@ type Model struct {
 	Config    model.Config
 	Tensors   map[string]*tensor.Tensor // by their Hugging Face names
 	Tokenizer *tokenizer.Tokenizer
+	Ends      []int32  // the tokens that end a text, none if the model and its tokenizer have none
 	Ignored   []string // keys of config.json that mean nothing to the model, as folder.Model has them
 }
 
@@ -43,18 +47,64 @@ func Load(dir string) (*Model, error) {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	if tok.VocabSize() > m.Config.VocabSize() {
-		return nil, fmt.Errorf("%w: %s has %d ids, config.json only %d", ErrModel, tokenizerFile, tok.VocabSize(), m.Config.VocabSize())
+		return nil, fmt.Errorf("%w: %s has %d ids, config.json only %d", ErrModel, tokenizerFile, tok.VocabSize(),
+			m.Config.VocabSize())
 	}
-	return &Model{Config: m.Config, Tensors: m.Tensors, Tokenizer: tok, Ignored: m.Ignored}, nil
+	out := &Model{Config: m.Config, Tensors: m.Tensors, Tokenizer: tok, Ignored: m.Ignored}
+	if out.Ends, err = readEnds(dir, m.Config.VocabSize()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	if len(out.Ends) == 0 {
+		out.Ends = Ends(m.Config, tok)
+	}
+	return out, nil
 }
 
-// End is the token that ends a text: the model's, or else the tokenizer's; -1 if neither has one.
-func End(c model.Config, tok *tokenizer.Tokenizer) int32 {
+// maxEnds bounds the tokens that end a text, which a stranger lists.
+const maxEnds = 64
+
+// readEnds reads the tokens that end a text: those of generation_config.json, as other libraries do, or else of
+// config.json.
+func readEnds(dir string, vocab int) (ends []int32, err error) {
+	for _, name := range []string{"generation_config.json", "config.json"} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var keys struct {
+			EOS json.RawMessage `json:"eos_token_id"`
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &keys)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		var one *int32
+		if json.Unmarshal(keys.EOS, &one) == nil && one != nil {
+			ends = []int32{*one}
+		} else if len(keys.EOS) > 0 && json.Unmarshal(keys.EOS, &ends) != nil {
+			return nil, fmt.Errorf("%s: eos_token_id is neither an id nor a list of ids", name)
+		}
+		wrong := func(id int32) bool { return id < 0 || int(id) >= vocab }
+		if len(ends) > maxEnds || slices.ContainsFunc(ends, wrong) {
+			return nil, fmt.Errorf("%s: eos_token_id %.80s is no list of at most %d ids of a vocabulary of %d", name, keys.EOS,
+				maxEnds, vocab)
+		}
+		if len(ends) > 0 {
+			return ends, nil
+		}
+	}
+	return nil, nil
+}
+
+// Ends is the token that ends a text: the model's, or else the tokenizer's; none if neither has one.
+func Ends(c model.Config, tok *tokenizer.Tokenizer) []int32 {
 	if id, ok := c.End(); ok {
-		return int32(id)
+		return []int32{int32(id)}
 	}
 	if id, ok := tok.EndOfText(); ok {
-		return int32(id)
+		return []int32{int32(id)}
 	}
-	return -1
+	return nil
 }

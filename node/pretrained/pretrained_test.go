@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 
 func small(t *testing.T) *Model {
 	t.Helper()
-	c, err := model.Parse(model.GPT2, map[string]any{"vocab_size": 256, "n_positions": 12, "n_embd": 8, "n_layer": 1, "n_head": 2, "initializer_range": 0.5})
+	c, err := model.Parse(model.GPT2, map[string]any{"vocab_size": 256, "n_positions": 12, "n_embd": 8, "n_layer": 1,
+		"n_head": 2, "initializer_range": 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,8 @@ func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
 			want += math.Log(sum) - float64(logits[ids[i+1]])
 		}
 		bytes := len(text) - 1
-		if n := float64(len(ids) - 1); got.Tokens != len(ids)-1 || got.Bytes != bytes || got.Window != length || math.Abs(got.Loss-want/n) > 1e-4 ||
+		if n := float64(len(ids) - 1); got.Tokens != len(ids)-1 || got.Bytes != bytes || got.Window != length ||
+			math.Abs(got.Loss-want/n) > 1e-4 ||
 			math.Abs(got.Perplexity-math.Exp(got.Loss)) > 1e-9 || math.Abs(got.BitsPerByte-want/math.Ln2/float64(bytes)) > 1e-4 {
 			t.Errorf("window %d: %+v; the loss is %v", window, got, want/n)
 		}
@@ -90,16 +93,46 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 	check("config.json")
 }
 
-func TestEnd(t *testing.T) {
+func TestEnds(t *testing.T) {
 	m := small(t)
-	if id := End(m.Config, m.Tokenizer); id != -1 {
-		t.Errorf("nothing ends a text, and %d does", id)
+	if ids := Ends(m.Config, m.Tokenizer); len(ids) > 0 {
+		t.Errorf("nothing ends a text, and %d does", ids)
 	}
 	tok, err := tokenizer.TrainBPE(func(yield func(string) bool) { yield("some text") }, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, ok := tok.EndOfText(); ok && End(m.Config, tok) != int32(id) {
+	if id, ok := tok.EndOfText(); ok && !slices.Equal(Ends(m.Config, tok), []int32{int32(id)}) {
 		t.Error("the tokenizer's end does not count")
+	}
+}
+
+// A model may end a text with several tokens, and the settings of generation count before config.json.
+func TestReadEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		config, generation string
+		want               []int32
+		fails              bool
+	}{
+		"one":        {config: `{"eos_token_id": 3}`, want: []int32{3}},
+		"all":        {config: `{"eos_token_id": [3, 4]}`, want: []int32{3, 4}},
+		"generation": {config: `{"eos_token_id": 3}`, generation: `{"eos_token_id": [5, 6]}`, want: []int32{5, 6}},
+		"silent":     {config: `{"eos_token_id": [3]}`, generation: `{"eos_token_id": null}`, want: []int32{3}},
+		"none":       {config: `{}`},
+		"unknown id": {config: `{"eos_token_id": [3, 9]}`, fails: true},
+		"a text":     {config: `{"eos_token_id": "</s>"}`, fails: true},
+	} {
+		dir := t.TempDir()
+		for file, text := range map[string]string{"config.json": c.config, "generation_config.json": c.generation} {
+			if text == "" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := readEnds(dir, 8); !slices.Equal(got, c.want) || (err != nil) != c.fails {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
 	}
 }

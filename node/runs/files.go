@@ -14,13 +14,15 @@ import (
 	"github.com/starling-network/starling/web"
 )
 
-// Files of a run that others may have, by kind. A run has more, such as the keys of its network: what is not named here is
-// nobody's.
+// Files of a run that others may have, by kind. A run has more, such as the keys of its network: what is not named here
+// is nobody's.
 var (
-	modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+	modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json",
+		"tokenizer_config.json",
 		"chat_template.jinja", "special_tokens_map.json",
 		"adapter/adapter_model.safetensors", "adapter/adapter_config.json", "README.md"}
-	recordFiles = []string{fileJob, fileSummary, fileSimulation, fileMetrics, fileLineage, fileReceipts, fileDisputes, fileSamples, fileLinks, fileLog, "report.html", "trainer_state.json"}
+	recordFiles = []string{fileJob, fileSummary, fileSimulation, fileMetrics, fileLineage, fileReceipts, fileDisputes,
+		fileSamples, fileLinks, fileLog, "report.html", "trainer_state.json"}
 )
 
 const (
@@ -96,6 +98,22 @@ func (l *Library) Open(_ context.Context, id, name string) (io.ReadSeekCloser, a
 		return nil, api.File{}, errors.Join(gone, f.Close())
 	}
 	return f, file(name, kind, info), nil
+}
+
+// RemoveModel removes the weights of a run from its folder, with what belongs to them and the checkpoints, and leaves
+// its records.
+func RemoveModel(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range modelFiles { // the weights first: without them it is no model
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return root.RemoveAll(dirBlobs)
 }
 
 // rootOf opens the folder of a run.

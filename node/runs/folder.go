@@ -61,8 +61,8 @@ type runFile struct {
 	Finished  bool     `json:"finished"`
 }
 
-// Submitted says, in the folder of a job that was submitted to a server, what was asked for, and how it ended where the files
-// of a run do not tell.
+// Submitted says, in the folder of a job that was submitted to a server, what was asked for, and how it ended where the
+// files of a run do not tell.
 type Submitted struct {
 	Key    string      `json:"key,omitempty"` // SHA-256 of the Idempotency-Key
 	Spec   string      `json:"spec"`          // SHA-256 of what it stands for
@@ -71,8 +71,14 @@ type Submitted struct {
 	Reason *api.Reason `json:"reason,omitempty"`
 }
 
-// Again says how a job that stopped comes to its end.
-func (s *Submitted) Again() string {
+// LabelTuning is where the job file of a tuning says what was asked for.
+const LabelTuning = "fine_tuning"
+
+// Again says how a run that stopped is resumed; j is its job, nil if its file cannot be read.
+func (s *Submitted) Again(run string, j *job.Job) string {
+	if j != nil && j.Labels[LabelTuning] != "" {
+		return fmt.Sprintf("POST /v1/fine_tuning/jobs/%s/resume: it goes on from the last attested checkpoint", run)
+	}
 	if s.Key == "" {
 		return "submit it again: it begins anew, and with an Idempotency-Key could have gone on"
 	}
@@ -103,6 +109,8 @@ type summary struct {
 	Utilisation   float64         `json:"utilisation"`
 	Halted        string          `json:"halted"`
 	Parties       []api.Party     `json:"parties"`
+	Overrides     []string        `json:"overrides"` // of a simulation: changes to the job file
+	Sweep         []string        `json:"sweep"`     // those of them that tell it from others of a sweep
 }
 
 func (f *folder) beside(live Live) {
@@ -122,14 +130,16 @@ func (f *folder) history(ctx context.Context) (*web.History, error) {
 	}
 	changed := f.look()
 	f.looked = time.Now()
-	h := &web.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told, Disputes: f.disputes.records, Samples: f.samples.records, Links: f.links.records}
+	h := &web.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told,
+		Disputes: f.disputes.records, Samples: f.samples.records, Links: f.links.records}
 	if f.live != nil {
 		if b, err := f.live.Books(ctx); err == nil {
 			h.Receipts, h.Disputes, h.Links = b.Receipts, b.Disputes, b.Links
 		}
 	}
 	h.Job = f.job(h)
-	if old := f.last; old != nil && !changed && len(old.Receipts) == len(h.Receipts) && len(old.Disputes) == len(h.Disputes) && slices.Equal(old.Links, h.Links) && sameState(old.Job, h.Job) {
+	if old := f.last; old != nil && !changed && len(old.Receipts) == len(h.Receipts) &&
+		len(old.Disputes) == len(h.Disputes) && slices.Equal(old.Links, h.Links) && sameState(old.Job, h.Job) {
 		return old, nil
 	}
 	f.version++
@@ -145,18 +155,21 @@ func sameState(a, b api.Job) bool {
 		}
 		return r.Code
 	}
-	return a.State == b.State && a.Phase == b.Phase && a.PaidUzen == b.PaidUzen && a.Workers == b.Workers && a.Step == b.Step && code(a.Reason) == code(b.Reason)
+	return a.State == b.State && a.Phase == b.Phase && a.PaidUzen == b.PaidUzen && a.Workers == b.Workers &&
+		a.Step == b.Step && code(a.Reason) == code(b.Reason)
 }
 
-// look reads what is new in the files. What cannot be read now may be the next time. It goes the other way round than who
-// trains: the lock, the totals, then the records. So what it takes for the end of a run is one, and nothing is missing there.
+// look reads what is new in the files. What cannot be read now may be the next time. It goes the other way round than
+// who trains: the lock, the totals, then the records. So what it takes for the end of a run is one, and nothing is
+// missing there.
 func (f *folder) look() (changed bool) {
 	f.held, f.known = lockHeld(filepath.Join(f.path, ".lock"))
 	changed = f.about.look(f.path)
 	at := func(name string) string { return filepath.Join(f.path, name) }
 	if f.metrics.path == "" {
 		f.metrics = followed[api.Metric]{path: at(fileMetrics), decode: decodeMetric}
-		f.lineage.path, f.receipts.path, f.disputes.path, f.samples.path, f.links.path = at(fileLineage), at(fileReceipts), at(fileDisputes), at(fileSamples), at(fileLinks)
+		f.lineage.path, f.receipts.path, f.disputes.path, f.samples.path, f.links.path = at(fileLineage), at(fileReceipts),
+			at(fileDisputes), at(fileSamples), at(fileLinks)
 	}
 	news := func(look func() (bool, error)) bool {
 		yes, _ := look()
@@ -200,6 +213,9 @@ func (a *about) look(dir string) (changed bool) {
 		if readJSON(filepath.Join(dir, name), &s) == nil {
 			a.summary, a.virtual = &s, name == fileSimulation
 			a.started = modified(filepath.Join(dir, name))
+			if a.virtual {
+				overrides = s.Overrides
+			}
 		}
 	}
 	path := filepath.Join(dir, fileJob)
@@ -241,7 +257,8 @@ func readJSON(path string, v any) error {
 // job puts together what is known of a run.
 func (f *folder) job(h *web.History) api.Job {
 	a := &f.about
-	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Folder: f.shown, Kind: "run", Started: a.started, Updated: f.updated(), Disputes: len(h.Disputes)}
+	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Folder: f.shown, Kind: "run", Started: a.started,
+		Updated: f.updated(), Disputes: len(h.Disputes)}
 	plan(&j, a.job)
 	measure(&j, h)
 	if s := a.summary; s != nil {
@@ -250,7 +267,7 @@ func (f *folder) job(h *web.History) api.Job {
 	var p Progress
 	if f.live != nil {
 		p = f.live.Progress()
-		j.Phase, j.SecondsLeft, j.PaidUzen = p.Phase, p.SecondsLeft, max(j.PaidUzen, p.PaidUzen)
+		j.Phase, j.SecondsLeft, j.PaidUzen = p.Phase, p.SecondsLeft, max(j.PaidUzen, p.PaidUzen-min(p.PaidUzen, j.FeeUzen))
 		if p.Workers > 0 {
 			j.Workers = p.Workers
 		}

@@ -30,8 +30,8 @@ type followed[T any] struct {
 	info    fs.FileInfo
 }
 
-// look reads what is new, and reports whether there is something. A file that was replaced or cut is read from its beginning
-// into a new list: who holds the old one keeps it as it was.
+// look reads what is new, and reports whether there is something. A file that was replaced or cut is read from its
+// beginning into a new list: who holds the old one keeps it as it was.
 func (f *followed[T]) look() (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,8 +116,8 @@ func (f *followed[T]) parse(lines []byte) []T {
 	return records
 }
 
-// decodeMetric reads a record of metrics.jsonl, of which long runs have a hundred thousand. A line in the form in which they
-// are written takes a tenth of the time of encoding/json; any other is left to that.
+// decodeMetric reads a record of metrics.jsonl, of which long runs have a hundred thousand. A line in the form in which
+// they are written takes a tenth of the time of encoding/json; any other is left to that.
 func decodeMetric(line []byte) (m api.Metric, err error) {
 	if m, ok := flatMetric(line); ok {
 		return m, nil

@@ -36,16 +36,53 @@ func Facts(file *job.Job) []api.Fact {
 	if file.Model.BaseModel != "" {
 		model = "from " + file.Model.BaseModel
 	}
+	if a := file.Model.Adapter; a != nil && a.LoRA != nil {
+		model += fmt.Sprintf(", LoRA of rank %d, alpha %g", a.LoRA.R, float64(a.LoRA.Alpha))
+		if len(a.LoRA.TargetModules) > 0 {
+			model += " on " + strings.Join(a.LoRA.TargetModules, ", ")
+		}
+	}
 	return []api.Fact{
 		{Name: "Model", Value: model},
 		{Name: "Data", Value: strings.Join(data, ", ")},
 		{Name: "Batch", Value: fmt.Sprintf("%d sequences of %d tokens a step", t.GlobalBatchSize, file.SequenceLen)},
-		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps", file.Rounds(), s.SyncSteps)},
-		{Name: "Inner optimizer", Value: fmt.Sprintf("%s, %s rate up to %g", t.Optimizer.Name, t.LRScheduler, t.LearningRate)},
-		{Name: "Outer optimizer", Value: fmt.Sprintf("%s at %g, momentum %g", s.OuterOptimizer.Name, s.OuterOptimizer.LR, s.OuterOptimizer.Momentum)},
+		{Name: "Method", Value: s.Method},
+		{Name: "Rounds", Value: fmt.Sprintf("%d, each of %d inner steps", file.Rounds(), s.SyncSteps)},
+		{Name: "Moments", Value: lasting(s.MomentRounds)},
+		{Name: "Compression", Value: compression(s.Compression)},
+		{Name: "Inner optimizer", Value: fmt.Sprintf("%s, %s rate up to %.4g", t.Optimizer.Name, t.LRScheduler,
+			t.LearningRate)},
+		{Name: "Outer optimizer", Value: fmt.Sprintf("%s at %g, momentum %g", s.OuterOptimizer.Name, s.OuterOptimizer.LR,
+			s.OuterOptimizer.Momentum)},
 		{Name: "Aggregation", Value: strings.ReplaceAll(string(s.Aggregation.Rule), "_", " ")},
-		{Name: "Audits", Value: fmt.Sprintf("at least %g %% of the units, all of a new worker's", 100*s.Verification.Fraction)},
+		{Name: "Audits", Value: fmt.Sprintf("at least %g %% of the units, all of a new worker's",
+			100*s.Verification.Fraction)},
+		{Name: "Numerics", Value: t.Numerics},
+		{Name: "Seed", Value: fmt.Sprint(file.Seed)},
 	}
+}
+
+// lasting says through how many rounds moments last.
+func lasting(rounds int) string {
+	if rounds <= 1 {
+		return "of one unit"
+	}
+	return fmt.Sprintf("last through %d rounds", rounds)
+}
+
+// compression says what of an update is sent.
+func compression(c job.Compression) string {
+	text := c.Quantize
+	if k, _, sparse := c.TopK(); sparse {
+		text = fmt.Sprintf("%d of 4096 in %s", k, c.Quantize)
+	}
+	if c.Transform != "none" {
+		text += ", " + c.Transform
+	}
+	if c.ErrorFeedback {
+		text += fmt.Sprintf(", with error feedback through %d rounds", c.FeedbackRounds)
+	}
+	return text
 }
 
 // measure fills in what the records tell.
@@ -64,7 +101,7 @@ func measure(j *api.Job, h *web.History) {
 		j.Seconds += m.Seconds
 		j.BytesUp += m.BytesUp
 		j.BytesDown += m.BytesDown
-		j.PaidUzen = m.PaidUzen // with the fee, until the receipts are there
+		j.PaidUzen = m.PaidUzen // with the fee, where there are no receipts
 		if m.Round > 0 {
 			loss := m.Loss
 			j.Loss, j.TokensPerSecond, j.Workers = &loss, m.TokensPerSecond, m.Workers
@@ -76,10 +113,11 @@ func measure(j *api.Job, h *web.History) {
 	if left := j.Steps - j.Step; left > 0 && j.Step > 0 {
 		j.SecondsLeft = j.Seconds / float64(j.Step) * float64(left)
 	}
+	if paid, fee := web.Spent(h.Receipts); paid+fee > 0 {
+		j.PaidUzen, j.FeeUzen = paid, fee
+	}
 	for _, m := range web.Members(h) {
-		j.Audits.Drawn += m.Audits.Drawn
-		j.Audits.Passed += m.Audits.Passed
-		j.Audits.Failed += m.Audits.Failed
+		web.AddAudits(&j.Audits, m.Audits)
 		j.SlashedUzen += m.SlashedUzen
 	}
 }
@@ -94,10 +132,17 @@ func conclude(j *api.Job, s *summary, virtual bool) {
 		if s.Name != "" && s.Name != j.ID {
 			j.Name = s.Name + " " + j.ID
 		}
+		if len(s.Sweep) > 0 {
+			j.Name += " (" + strings.Join(s.Sweep, ", ") + ")"
+		}
 		j.Steps, j.Rounds, j.Utilisation, j.Parties = s.Steps, s.Rounds, s.Utilisation, s.Parties
 	}
-	j.Job, j.Workers, j.Audits = s.Job, s.Workers, s.Audits
-	j.PaidUzen, j.FeeUzen, j.RefundedUzen, j.BudgetUzen, j.SlashedUzen = s.PaidUzen, s.FeeUzen, s.RefundedUzen, s.BudgetUzen, s.SlashedUzen
+	j.Job, j.Workers = s.Job, s.Workers
+	if j.Audits.Drawn == 0 { // else its receipts say more than the totals of an older version
+		j.Audits = s.Audits
+	}
+	j.PaidUzen, j.FeeUzen, j.RefundedUzen, j.BudgetUzen, j.SlashedUzen = s.PaidUzen, s.FeeUzen, s.RefundedUzen,
+		s.BudgetUzen, s.SlashedUzen
 	j.Step, j.Round, j.Tokens, j.Seconds, j.SecondsLeft = s.Steps, s.Rounds, s.Tokens, s.Seconds, 0
 	j.BytesUp, j.BytesDown, j.StateRoot = s.BytesUp, s.BytesDown, s.StateRoot
 	if s.Seconds > 0 {
@@ -105,30 +150,34 @@ func conclude(j *api.Job, s *summary, virtual bool) {
 	}
 }
 
-// quiet is how long the files of a run may be silent before it counts as stopped where the system does not tell who holds
-// its lock.
+// quiet is how long the files of a run may be silent before it counts as stopped where the system does not tell who
+// holds its lock.
 const quiet = 2 * time.Minute
 
 // state says where a run is, and why.
 func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 	a := &f.about
-	resume := fmt.Sprintf("starling train %s --dir %s --resume", cmp.Or(a.run.JobFile, filepath.Join(f.path, fileJob)), f.path)
+	resume := f.resume()
 	if a.asked != nil {
-		resume = a.asked.Again()
+		resume = a.asked.Again(f.id, a.job)
 	}
 	switch {
 	case a.virtual && a.summary.Halted != "":
-		return "halted", &api.Reason{Code: a.summary.Halted, Text: "the simulated run ended before its last round: " + strings.ReplaceAll(a.summary.Halted, "_", " ")}
+		return "halted", &api.Reason{Code: a.summary.Halted,
+			Text: "the simulated run ended before its last round: " + strings.ReplaceAll(a.summary.Halted, "_", " ")}
 	case a.summary != nil && a.summary.Diverged != "":
-		return "done", &api.Reason{Code: "diverged", Text: "the training diverged: " + a.summary.Diverged, Next: "lower training.learning_rate, or warm up longer"}
+		return "done", &api.Reason{Code: "diverged", Text: "the training diverged: " + a.summary.Diverged,
+			Next: "lower training.learning_rate, or warm up longer"}
 	case a.virtual || a.run.Finished:
 		return "done", nil
 	case f.live != nil:
-		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("round %d of %d is %s", min(j.Round+1, j.Rounds), j.Rounds, phaseText(j.Phase))}
+		return "running", &api.Reason{Code: "training",
+			Text: fmt.Sprintf("round %d of %d is %s", min(j.Round+1, j.Rounds), j.Rounds, phaseText(j.Phase))}
 	}
 	switch {
 	case f.held || !f.known && time.Since(f.updated()) < quiet:
-		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
+		return "running", &api.Reason{Code: "training",
+			Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
 	case a.summary != nil: // and it is not marked as finished, though nobody is about to do that
 		return "halted", halted(h)
 	case a.asked != nil && a.asked.State != "":
@@ -136,7 +185,29 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 	case a.run.ID == "":
 		return "stopped", &api.Reason{Code: "stopped", Text: "the server ended before the job began", Next: resume}
 	}
-	return "stopped", &api.Reason{Code: "stopped", Text: fmt.Sprintf("no process trains it; %d of %d rounds are attested", j.Round, j.Rounds), Next: resume}
+	return "stopped", &api.Reason{Code: "stopped",
+		Text: fmt.Sprintf("no process trains it; %d of %d rounds are attested", j.Round, j.Rounds), Next: resume}
+}
+
+// resume is the command that goes on with a run, with the changes that its job was made with, from where the server was
+// started.
+func (f *folder) resume() string {
+	parts := []string{"starling train", word(cmp.Or(f.about.run.JobFile, filepath.Join(f.shown, fileJob)))}
+	for _, set := range f.about.run.Overrides {
+		parts = append(parts, "--set", word(set))
+	}
+	return strings.Join(append(parts, "--dir", word(f.shown), "--resume"), " ")
+}
+
+// word is a text as one word of a shell.
+func word(text string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("./:@%+=,_-", c)
+	}
+	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func phaseText(phase string) string {
@@ -150,10 +221,12 @@ func phaseText(phase string) string {
 func halted(h *web.History) *api.Reason {
 	for _, r := range h.Receipts {
 		if r.Kind == "refund" {
-			return &api.Reason{Code: r.Reason, Text: r.Why, Next: "go on from the last checkpoint with starling train --resume, once the reason is gone"}
+			return &api.Reason{Code: r.Reason, Text: r.Why,
+				Next: "go on from the last checkpoint with starling train --resume, once the reason is gone"}
 		}
 	}
-	return &api.Reason{Code: "run_halted", Text: "the run ended before its last round", Next: "see starling.log in its folder"}
+	return &api.Reason{Code: "run_halted", Text: "the run ended before its last round",
+		Next: "see starling.log in its folder"}
 }
 
 // updated is when a file of the run was last written.

@@ -25,8 +25,10 @@ func Explain(all []reward.Receipt, disputes []api.Dispute) []api.Receipt {
 	out := make([]api.Receipt, len(all))
 	for i, r := range all {
 		out[i] = api.Receipt{
-			Seq: r.Seq, Height: r.Height, Round: int(r.Round) + 1, Unit: r.Unit, Who: r.Who, Kind: string(r.Kind), Flops: r.Flops, Price: r.Price, Amount: r.Amount, Fee: r.Fee,
-			Reason: r.Reason, Fix: r.Fix, Explanation: reward.Explain(r), Why: reward.Reason(r), Arithmetic: reward.Arithmetic(r, all),
+			Seq: r.Seq, Height: r.Height, Round: int(r.Round) + 1, Unit: r.Unit, Who: r.Who, Kind: string(r.Kind),
+			Flops: r.Flops, Price: r.Price, Amount: r.Amount, Fee: r.Fee,
+			Reason: r.Reason, Fix: r.Fix, Explanation: reward.Explain(r), Why: reward.Reason(r),
+			Arithmetic: reward.Arithmetic(r, all), Payer: r.Payer,
 		}
 		if r.Role != 0 {
 			out[i].Role = r.Role.String()

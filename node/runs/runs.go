@@ -1,9 +1,9 @@
-// Package runs reads the folders that runs and simulations leave, finished or being written, for whoever shows them: it is
-// the source of web.Runs over a disk.
+// Package runs reads the folders that runs and simulations leave, finished or being written, for whoever shows them: it
+// is the source of web.Runs over a disk.
 //
 // A folder is read once and then followed: what is appended is read from where the last look ended, and a file that was
-// replaced is read anew. It writes nothing, locks nothing, and a process that trains does not notice it. It knows no network:
-// what only the process of a run knows comes through Live.
+// replaced is read anew. It writes nothing, locks nothing, and a process that trains does not notice it. It knows no
+// network: what only the process of a run knows comes through Live.
 package runs
 
 import (
@@ -91,8 +91,8 @@ const (
 	lookAge = 100 * time.Millisecond
 )
 
-// Open returns the runs of a folder: of one that is a run, itself; of any other, those below it. It may have none yet, unless
-// it does not exist.
+// Open returns the runs of a folder: of one that is a run, itself; of any other, those below it. It may have none yet,
+// unless it does not exist.
 func Open(path string) (*Library, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
@@ -102,7 +102,8 @@ func Open(path string) (*Library, error) {
 	if err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s", ErrNoRuns, path)
 	}
-	return &Library{root: root, given: filepath.Clean(path), single: isRun(root), folders: map[string]*folder{}, live: map[string]Live{}}, nil
+	return &Library{root: root, given: filepath.Clean(path), single: isRun(root), folders: map[string]*folder{},
+		live: map[string]Live{}}, nil
 }
 
 // One returns the library of a single run, whose folder may not be there yet.
@@ -111,7 +112,8 @@ func One(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Library{root: root, given: filepath.Clean(path), single: true, folders: map[string]*folder{}, live: map[string]Live{}}, nil
+	return &Library{root: root, given: filepath.Clean(path), single: true, folders: map[string]*folder{},
+		live: map[string]Live{}}, nil
 }
 
 // Single reports whether the folder is a run itself, and not one of runs.
@@ -160,7 +162,8 @@ func (l *Library) scan() {
 				return nil
 			}
 			rel, _ := filepath.Rel(l.root, path)
-			if strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxDepth || len(found) >= maxRuns {
+			if strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxDepth ||
+				len(found) >= maxRuns {
 				return filepath.SkipDir
 			}
 			if isRun(path) {
@@ -212,6 +215,15 @@ func (l *Library) one(id string) (*folder, error) {
 	return f, nil
 }
 
+// Again has the files of a run read at the next look at it, however new the last one is.
+func (l *Library) Again(id string) {
+	if f, err := l.one(id); err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.looked = time.Time{}
+	}
+}
+
 // List implements web.Runs.
 func (l *Library) List(ctx context.Context) ([]api.Job, error) {
 	var jobs []api.Job
@@ -244,8 +256,8 @@ func (l *Library) Log(_ context.Context, id string, from int64, limit int) (api.
 	return Tail(filepath.Join(f.path, fileLog), from, limit)
 }
 
-// Tail reads whole lines of a file from an offset, of at most so many bytes; a negative one counts from its end. The first line is
-// left out where it was cut. A file that is missing has no lines.
+// Tail reads whole lines of a file from an offset, of at most so many bytes; a negative one counts from its end. The
+// first line is left out where it was cut. A file that is missing has no lines.
 func Tail(path string, from int64, limit int) (api.Log, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -52,7 +52,8 @@ func TestFoldersAreWhereCommandsFindThem(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	write(t, filepath.Join(dir, "out", "one"), map[string]string{fileRun: `{"id":"job-1"}`, fileJob: jobFile})
-	for _, c := range [][2]string{{"out", "out/one"}, {"./out/one", "out/one"}, {filepath.Join(dir, "out"), filepath.Join(dir, "out", "one")}} {
+	for _, c := range [][2]string{{"out", "out/one"}, {"./out/one", "out/one"},
+		{filepath.Join(dir, "out"), filepath.Join(dir, "out", "one")}} {
 		l, err := Open(c[0])
 		if err != nil {
 			t.Fatal(err)
@@ -81,9 +82,11 @@ func metricLines(round int) string {
 		return `{"kind":"round","round":0,"step":0,"loss":0,"eval_loss":5.5,"tokens":0,"workers":3}` + "\n"
 	}
 	for i := range 4 {
-		fmt.Fprintf(&b, `{"kind":"step","round":%d,"step":%d,"loss":%g,"learning_rate":1e-05,"tokens":%d,"workers":3}`+"\n", round, 4*(round-1)+i+1, 5-float64(round)/2, 96*(4*(round-1)+i+1))
+		fmt.Fprintf(&b, `{"kind":"step","round":%d,"step":%d,"loss":%g,"learning_rate":1e-05,"tokens":%d,"workers":3}`+"\n",
+			round, 4*(round-1)+i+1, 5-float64(round)/2, 96*(4*(round-1)+i+1))
 	}
-	fmt.Fprintf(&b, `{"kind":"round","round":%d,"step":%d,"loss":%g,"eval_loss":%g,"learning_rate":0.01,"tokens":%d,"tokens_per_second":1500.25,"bytes_up":506,"bytes_down":66151,"workers":3,"seconds":0.5,"paid_uzen":%d}`+"\n",
+	fmt.Fprintf(&b,
+		`{"kind":"round","round":%d,"step":%d,"loss":%g,"eval_loss":%g,"learning_rate":0.01,"tokens":%d,"tokens_per_second":1500.25,"bytes_up":506,"bytes_down":66151,"workers":3,"seconds":0.5,"paid_uzen":%d}`+"\n",
 		round, 4*round, 5-float64(round)/2, 5-float64(round)/2, 384*round, 30*round)
 	return b.String()
 }
@@ -111,14 +114,17 @@ func TestRunIsFollowed(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "tiny")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	write(t, dir, map[string]string{fileRun: `{"format": 1, "id": "job-1"}`, fileJob: jobFile, fileMetrics: metricLines(0) + metricLines(1), fileLineage: lineageLine(1, "1")})
+	write(t, dir, map[string]string{fileRun: `{"format": 1, "id": "job-1"}`, fileJob: jobFile,
+		fileMetrics: metricLines(0) + metricLines(1), fileLineage: lineageLine(1, "1")})
 	l, err := Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := history(t, l, "tiny")
 	j := h.Job
-	if len(h.Metrics) != 6 || j.Step != 4 || j.Steps != 16 || j.Rounds != 4 || j.BudgetUzen != 5_000_000 || j.State != "stopped" || !strings.Contains(j.Reason.Next, "--resume") || *j.EvalLoss != 4.5 || *j.FirstEvalLoss != 5.5 {
+	if len(h.Metrics) != 6 || j.Step != 4 || j.Steps != 16 || j.Rounds != 4 || j.BudgetUzen != 5_000_000 ||
+		j.State != "stopped" || !strings.Contains(j.Reason.Next, "--resume") || *j.EvalLoss != 4.5 ||
+		*j.FirstEvalLoss != 5.5 {
 		t.Fatalf("%+v %+v", j, j.Reason)
 	}
 	if same := history(t, l, "tiny"); same != h {
@@ -139,7 +145,8 @@ func TestRunIsFollowed(t *testing.T) {
 	if err := os.Rename(replaced, at(fileLineage)); err != nil {
 		t.Fatal(err)
 	}
-	if got := history(t, l, "tiny").Lineage; len(got) != 2 || got[1].StateRoot[0] != '3' || next.Lineage[1].StateRoot[0] != '2' {
+	if got := history(t, l, "tiny").Lineage; len(got) != 2 || got[1].StateRoot[0] != '3' ||
+		next.Lineage[1].StateRoot[0] != '2' {
 		t.Errorf("a lineage that was replaced: %v; who held the old one has %v", got, next.Lineage)
 	}
 	f, err := os.OpenFile(at(".lock"), os.O_CREATE|os.O_RDWR, 0o644)
@@ -154,7 +161,8 @@ func TestRunIsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := history(t, l, "tiny"); h.Job.State != "running" || h.Job.Phase != "training" || len(h.Receipts) != 1 || len(h.Links) != 1 {
+	if h := history(t, l, "tiny"); h.Job.State != "running" || h.Job.Phase != "training" || len(h.Receipts) != 1 ||
+		len(h.Links) != 1 {
 		t.Errorf("%+v", h.Job)
 	}
 	detach()
@@ -162,12 +170,16 @@ func TestRunIsFollowed(t *testing.T) {
 {"job":"job-1","seq":1,"height":13,"unit":0,"who":"cas","role":0,"kind":"refund","flops":0,"price":0,"amount":40,"fee":0,"reason":"run_done","round":5}
 `
 	write(t, dir, map[string]string{
-		fileReceipts: receipts, fileDisputes: `{"worker":"bob","challenger":"vic","round":2,"unit":1,"verdict":"worker_lied","height":12,"log":[{"height":3,"by":"verifier","what":"challenges"}]}` + "\n",
-		fileSummary: `{"job":"job-1","name":"tiny","rounds":4,"workers":3,"steps":16,"tokens":512,"seconds":4,"budget_uzen":5000000,"paid_uzen":7,"audits":{"drawn":3,"passed":2,"failed":1}}`,
-		fileRun:     `{"format": 1, "id": "job-1", "finished": true}`, "model.safetensors": "0123456789", "config.json": "{}",
+		fileReceipts: receipts,
+		fileDisputes: `{"worker":"bob","challenger":"vic","round":2,"unit":1,"verdict":"worker_lied","height":12,"log":[{"height":3,"by":"verifier","what":"challenges"}]}` + "\n",
+		fileSummary:  `{"job":"job-1","name":"tiny","rounds":4,"workers":3,"steps":16,"tokens":512,"seconds":4,"budget_uzen":5000000,"paid_uzen":7,"audits":{"drawn":3,"passed":2,"failed":1}}`,
+		fileRun:      `{"format": 1, "id": "job-1", "finished": true}`, "model.safetensors": "0123456789",
+		"config.json": "{}",
 	})
 	h = history(t, l, "tiny")
-	if h.Job.State != "done" || h.Job.TokensPerSecond != 128 || h.Job.Audits.Failed != 1 || len(h.Receipts) != 2 || h.Receipts[0].Dispute == nil || *h.Receipts[0].Dispute != 0 || h.Receipts[0].Round != 2 || h.Receipts[0].Role != "worker" {
+	if h.Job.State != "done" || h.Job.TokensPerSecond != 128 || h.Job.Audits.Failed != 1 || len(h.Receipts) != 2 ||
+		h.Receipts[0].Dispute == nil || *h.Receipts[0].Dispute != 0 || h.Receipts[0].Round != 2 ||
+		h.Receipts[0].Role != "worker" {
 		t.Errorf("%+v\n%+v", h.Job, h.Receipts)
 	}
 	testFiles(t, l, dir)
@@ -176,16 +188,19 @@ func TestRunIsFollowed(t *testing.T) {
 // testFiles looks at what others may have of a run, and at what they may not.
 func testFiles(t *testing.T, l *Library, dir string) {
 	t.Helper()
-	for path, text := range map[string]string{"blobs/bafkabc": "blob", "blobs/bafkabc.leaves": "x", "network/worker-0/key": "secret", ".lock": ""} {
+	for path, text := range map[string]string{"blobs/bafkabc": "blob", "blobs/bafkabc.leaves": "x",
+		"network/worker-0/key": "secret", ".lock": ""} {
 		write(t, filepath.Dir(filepath.Join(dir, path)), map[string]string{filepath.Base(path): text})
 	}
 	write(t, filepath.Dir(dir), map[string]string{"secret": "secret"})
-	if err := errors.Join(os.Symlink("../secret", filepath.Join(dir, fileLog)), os.Symlink("../network/worker-0/key", filepath.Join(dir, "blobs", "bafklink")),
+	if err := errors.Join(os.Symlink("../secret", filepath.Join(dir, fileLog)),
+		os.Symlink("../network/worker-0/key", filepath.Join(dir, "blobs", "bafklink")),
 		os.Symlink("network/worker-0/key", filepath.Join(dir, "report.html"))); err != nil {
 		t.Fatal(err)
 	}
 	files, err := l.Files(t.Context(), "tiny")
-	if err != nil || len(files) < 7 || files[0].Name != "model.safetensors" || files[0].Bytes != 10 || files[0].Kind != "model" || files[1].Kind != "model" || files[2].Kind != "record" {
+	if err != nil || len(files) < 7 || files[0].Name != "model.safetensors" || files[0].Bytes != 10 ||
+		files[0].Kind != "model" || files[1].Kind != "model" || files[2].Kind != "record" {
 		t.Errorf("%v %v", files, err)
 	}
 	listed := map[string]bool{}
@@ -196,12 +211,15 @@ func testFiles(t *testing.T, l *Library, dir string) {
 			t.Error(f.Name, err)
 			continue
 		}
-		if text, err := io.ReadAll(r); err != nil || int64(len(text)) != about.Bytes || about != f || strings.Contains(string(text), "secret") {
+		if text, err := io.ReadAll(r); err != nil || int64(len(text)) != about.Bytes || about != f ||
+			strings.Contains(string(text), "secret") {
 			t.Errorf("%s: %q %v", f.Name, text, err)
 		}
 		_ = r.Close()
 	}
-	for _, name := range []string{fileLog, "report.html", "blobs/bafklink", "blobs/bafkabc.leaves", "network/worker-0/key", ".lock", "../secret", "blobs/../network/worker-0/key", "/etc/passwd", "blobs", "", "run.json"} {
+	for _, name := range []string{fileLog, "report.html", "blobs/bafklink", "blobs/bafkabc.leaves",
+		"network/worker-0/key", ".lock", "../secret", "blobs/../network/worker-0/key", "/etc/passwd", "blobs", "",
+		"run.json"} {
 		if _, _, err := l.Open(t.Context(), "tiny", name); !errors.Is(err, web.ErrNotFound) || listed[name] {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -221,10 +239,12 @@ func (alive) Books(context.Context) (Books, error) {
 func TestLibraryFindsRuns(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "a"), map[string]string{fileRun: `{"format":1}`})
-	write(t, filepath.Join(root, "sweep", "000"), map[string]string{fileSimulation: `{"name":"s","rounds":2,"halted":"no_workers","parties":[{"name":"worker-0"}]}`})
+	write(t, filepath.Join(root, "sweep", "000"),
+		map[string]string{fileSimulation: `{"name":"s","rounds":2,"halted":"no_workers","parties":[{"name":"worker-0"}]}`})
 	write(t, filepath.Join(root, ".hidden"), map[string]string{fileRun: `{}`})
 	write(t, filepath.Join(root, "1", "2", "3", "4"), map[string]string{fileRun: `{}`})
-	write(t, filepath.Join(root, "broken"), map[string]string{fileRun: `{`, fileMetrics: "{\nnull\n\n[1]\n" + metricLines(0), fileSummary: `[`})
+	write(t, filepath.Join(root, "broken"),
+		map[string]string{fileRun: `{`, fileMetrics: "{\nnull\n\n[1]\n" + metricLines(0), fileSummary: `[`})
 	l, err := Open(root)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +257,8 @@ func TestLibraryFindsRuns(t *testing.T) {
 	for _, j := range jobs {
 		got[j.ID] = j.Kind + " " + j.State
 	}
-	if diff := cmp.Diff(map[string]string{"a": "run stopped", "sweep:000": "simulation halted", "broken": "run stopped"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "run stopped", "sweep:000": "simulation halted", "broken": "run stopped"},
+		got); diff != "" {
 		t.Error(diff)
 	}
 	for _, id := range []string{"..", "../a", "sweep/000", "", "a/../a", ".hidden"} {
@@ -266,8 +287,10 @@ func TestLog(t *testing.T) {
 		lines []string
 		to    int64
 	}{
-		{0, 1000, []string{"first", "second", "third"}, 19}, {-12, 1000, []string{"third"}, 19}, {-1 << 62, 1000, []string{"first", "second", "third"}, 19}, {6, 8, []string{"second"}, 13},
-		{19, 1000, []string{}, 19}, {1 << 40, 1000, []string{}, 22}, {0, 3, []string{"fir"}, 3}, {math.MinInt64, 6, []string{"first"}, 6},
+		{0, 1000, []string{"first", "second", "third"}, 19}, {-12, 1000, []string{"third"}, 19},
+		{-1 << 62, 1000, []string{"first", "second", "third"}, 19}, {6, 8, []string{"second"}, 13},
+		{19, 1000, []string{}, 19}, {1 << 40, 1000, []string{}, 22}, {0, 3, []string{"fir"}, 3},
+		{math.MinInt64, 6, []string{"first"}, 6},
 	} {
 		got, err := Tail(path, c.from, c.limit)
 		if err != nil || !cmp.Equal(got.Lines, c.lines) || got.To != c.to || got.Size != 22 {
@@ -283,7 +306,10 @@ func FuzzMetric(f *testing.F) {
 			f.Add([]byte(strings.TrimSpace(l)))
 		}
 	}
-	for _, s := range []string{`{"kind":"step","loss":01}`, `{"loss":1.}`, `{"loss":.5}`, `{"loss":1e}`, `{"step":4294967296}`, `{"loss":"1"}`, `{"kind":"a,b"}`, `{}`, `{"loss":1,}`, `{"loss":0x1p3}`, `{"loss":1_0}`, `{"loss":Inf}`, `{"step":-1}`, `{"step":+1}`, `{"kind":"round","time":"2026-11-22T10:00:00.123Z"}`, `{"time":"noon"}`, `{"time":1}`} {
+	for _, s := range []string{`{"kind":"step","loss":01}`, `{"loss":1.}`, `{"loss":.5}`, `{"loss":1e}`,
+		`{"step":4294967296}`, `{"loss":"1"}`, `{"kind":"a,b"}`, `{}`, `{"loss":1,}`, `{"loss":0x1p3}`, `{"loss":1_0}`,
+		`{"loss":Inf}`, `{"step":-1}`, `{"step":+1}`, `{"kind":"round","time":"2026-11-22T10:00:00.123Z"}`,
+		`{"time":"noon"}`, `{"time":1}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -330,7 +356,8 @@ func TestFollowLong(t *testing.T) {
 		parts.take([]byte(line))
 	}
 	if diff := cmp.Diff(parts.records, whole.records); diff != "" || whole.offset != parts.offset {
-		t.Errorf("%d records and %d, offsets %d and %d: %s", len(parts.records), len(whole.records), parts.offset, whole.offset, diff)
+		t.Errorf("%d records and %d, offsets %d and %d: %s", len(parts.records), len(whole.records), parts.offset,
+			whole.offset, diff)
 	}
 	if len(whole.records) < 5000 {
 		t.Errorf("%d records", len(whole.records))
@@ -351,7 +378,8 @@ func BenchmarkDecodeMetric(b *testing.B) {
 func TestSubmittedJobIsShown(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "tiny")
-	write(t, dir, map[string]string{FileSubmitted: `{"key": "cd", "spec": "ab", "set": ["training.max_steps=8"]}`, fileJob: jobFile})
+	write(t, dir, map[string]string{FileSubmitted: `{"key": "cd", "spec": "ab", "set": ["training.max_steps=8"]}`,
+		fileJob: jobFile})
 	l, err := Open(root)
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +400,8 @@ func TestSubmittedJobIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown("queued", "busy")
-	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab", "state": "failed", "reason": {"code": "DISK_FULL", "text": "no room"}}`})
+	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab", "state": "failed", "reason": {"code": "DISK_FULL", ` +
+		`"text": "no room"}}`})
 	shown("queued", "busy") // it goes on, whatever was before
 	detach()
 	shown("failed", "DISK_FULL")

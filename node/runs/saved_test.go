@@ -14,9 +14,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/web/browser"
 )
 
-// read reads the files that a figure was saved as: the points that are drawn are in the one, and the picture in the others.
+// saved is a figure that was saved.
+type saved browser.Saved
+
+// read reads the files that a figure was saved as: the points that are drawn are in the one, and the picture in the
+// others.
 func (s saved) read(t *testing.T, dir string) {
 	t.Helper()
 	name := strings.ReplaceAll(strings.ToLower(s.Title), " ", "-")
@@ -35,7 +41,8 @@ func (s saved) read(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if c, err := png.DecodeConfig(f); err != nil || c.Width != 2*width || c.Height != 2*height { // for screens of twice as many dots
+	// for screens of twice as many dots
+	if c, err := png.DecodeConfig(f); err != nil || c.Width != 2*width || c.Height != 2*height {
 		t.Errorf("%s: %+v, %v, of a drawing of %d by %d", s.Names[2], c, err, width, height)
 	}
 	if n := shades(t, f.Name()); n < 3 {
@@ -43,7 +50,8 @@ func (s saved) read(t *testing.T, dir string) {
 	}
 }
 
-// readCSV wants a row for each point that is drawn, with its series and two numbers, or, of a front, with those that it marks.
+// readCSV wants a row for each point that is drawn, with its series and two numbers, or, of a front, with those that it
+// marks.
 func (s saved) readCSV(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -54,7 +62,8 @@ func (s saved) readCSV(t *testing.T, path string) {
 	if err != nil {
 		t.Fatalf("%s: %v", s.Title, err)
 	}
-	heads := [][]string{{"series", "inner step", "value"}, {"series", "step", "value"}, {"variant", "seconds", "eval_loss", "unbeaten"}, {"variant", "bytes", "eval_loss", "unbeaten"}}
+	heads := [][]string{{"series", "inner step", "value"}, {"series", "step", "value"},
+		{"variant", "seconds", "eval_loss", "unbeaten"}, {"variant", "bytes", "eval_loss", "unbeaten"}}
 	if !slices.ContainsFunc(heads, func(h []string) bool { return slices.Equal(h, rows[0]) }) {
 		t.Errorf("%s: the head is %q", s.Title, rows[0])
 	}

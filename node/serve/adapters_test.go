@@ -22,7 +22,8 @@ type together struct {
 }
 
 // Generate implements openai.Model.
-func (g together) Generate(ctx context.Context, r openai.Request, emit func(openai.Piece) error) (openai.Result, error) {
+func (g together) Generate(ctx context.Context, r openai.Request,
+	emit func(openai.Piece) error) (openai.Result, error) {
 	first := sync.OnceFunc(func() { g.begun.Done(); g.begun.Wait() })
 	return g.Engine.Generate(ctx, r, func(p openai.Piece) error { first(); return emit(p) })
 }
@@ -30,7 +31,8 @@ func (g together) Generate(ctx context.Context, r openai.Request, emit func(open
 // completed asks a server for a text, at once or piece by piece.
 func completed(t *testing.T, server string, model string, i int, stream bool) string {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"model": model, "prompt": fmt.Sprint("prompt ", i), "max_tokens": 12 + i, "temperature": 0.9, "seed": i, "stream": stream})
+	body, err := json.Marshal(map[string]any{"model": model, "prompt": fmt.Sprint("prompt ", i), "max_tokens": 12 + i,
+		"temperature": 0.9, "seed": i, "stream": stream})
 	if err != nil {
 		t.Error(err)
 	}
@@ -88,7 +90,8 @@ func TestAdaptersOverHTTP(t *testing.T) {
 		return s.URL
 	}
 	models := []string{"base", "first", "second"}
-	alone := []string{serve(Options{}, nil), serve(Options{Adapters: adapters[:1]}, nil), serve(Options{Adapters: adapters[1:]}, nil)}
+	alone := []string{serve(Options{}, nil), serve(Options{Adapters: adapters[:1]}, nil),
+		serve(Options{Adapters: adapters[1:]}, nil)}
 	var begun, asked sync.WaitGroup
 	begun.Add(texts)
 	all := serve(Options{Adapters: adapters, Texts: texts}, &begun)

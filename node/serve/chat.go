@@ -21,9 +21,12 @@ type template interface {
 	transcript(conversation []openai.Message) (string, error)
 }
 
-// Transcripts returns how the model in a folder has whole conversations written that it is trained on, so that it is asked
-// later in the form that it learnt. The error wraps ErrFolder.
+// Transcripts returns how the model in a folder has whole conversations written that it is trained on, so that it is
+// asked later in the form that it learnt; "" is a model that is made from nothing. The error wraps ErrFolder.
 func Transcripts(dir string) (func(conversation []openai.Message) (string, error), error) {
+	if dir == "" {
+		return plainChat{}.transcript, nil
+	}
 	c, err := readChat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
@@ -42,11 +45,12 @@ const (
 
 // PlainTemplate is plainChat as other programs render it: Jinja.
 const PlainTemplate = "{% for message in messages %}{% if message['role'] == 'user' %}{{ 'User: ' }}" +
-	"{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' }}{% endif %}{{ message['content'] | trim }}{{ '\n\n' }}{% endfor %}" +
+	"{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' }}{% endif %}{{ message['content'] | trim }}{{ '\n\n' " +
+	"}}{% endfor %}" +
 	"{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
 
-// plainChat is for models that say nothing about conversations: a line "User: " or "Assistant: " before each turn and an empty
-// line after it; what the system says stands first, as it is. A turn ends before the next line of the user.
+// plainChat is for models that say nothing about conversations: a line "User: " or "Assistant: " before each turn and
+// an empty line after it; what the system says stands first, as it is. A turn ends before the next line of the user.
 type plainChat struct{}
 
 func (p plainChat) render(conversation []openai.Message) (string, []string, error) {
@@ -97,11 +101,13 @@ func turns(conversation []openai.Message) (list []chat.Message) {
 type unknownChat struct{ why error }
 
 func (c unknownChat) render([]openai.Message) (string, []string, error) {
-	return "", nil, fmt.Errorf("%w: the model has a chat_template that is not rendered here (%w): use /v1/completions with the prompt that it makes", openai.ErrRequest, c.why)
+	return "", nil, fmt.Errorf("%w: the model has a chat_template that is not rendered here (%w): use /v1/completions "+
+		"with the prompt that it makes", openai.ErrRequest, c.why)
 }
 
 func (c unknownChat) transcript([]openai.Message) (string, error) {
-	return "", fmt.Errorf("%w: the model has a chat_template that is not rendered here (%w): give examples of a prompt and its completion", openai.ErrRequest, c.why)
+	return "", fmt.Errorf("%w: the model has a chat_template that is not rendered here (%w): give examples of a prompt "+
+		"and its completion", openai.ErrRequest, c.why)
 }
 
 // tokenText is a token of a tokenizer_config.json: its text, or an object with it.
@@ -174,8 +180,8 @@ func TemplateOf(dir string) (string, error) {
 	return source, nil
 }
 
-// ChatFiles returns the files, by name, in which a model that was made of the one in a folder keeps how it wants conversations;
-// none if the folder does not say.
+// ChatFiles returns the files, by name, in which a model that was made of the one in a folder keeps how it wants
+// conversations; none if the folder does not say.
 func ChatFiles(dir string) (map[string][]byte, error) {
 	k, err := readKeys(dir)
 	var source string

@@ -94,7 +94,9 @@ func checkClient(t *testing.T, e *Engine, raw []byte, prompt string) {
 	}
 	// Bytes that are no character come as the replacement in JSON.
 	valid := func(s string) string { return strings.ToValidUTF8(s, "�") }
-	if valid(c.Choices[0].Text) != validEach(want) || heard.Streamed != c.Choices[0].Text || c.Usage.Prompt != result.PromptTokens || c.Usage.Completion != result.Tokens || len(c.Choices[0].LogProbs.Logs) != result.Tokens {
+	if valid(c.Choices[0].Text) != validEach(want) || heard.Streamed != c.Choices[0].Text ||
+		c.Usage.Prompt != result.PromptTokens || c.Usage.Completion != result.Tokens ||
+		len(c.Choices[0].LogProbs.Logs) != result.Tokens {
 		t.Errorf("heard %q and %q, %+v; the engine says %q, %+v", c.Choices[0].Text, heard.Streamed, c.Usage, want, result)
 	}
 	var streamed string
@@ -104,7 +106,8 @@ func checkClient(t *testing.T, e *Engine, raw []byte, prompt string) {
 		}
 	}
 	first := heard.Chat.Choices[0].Message
-	if len(heard.Chat.Choices) != 2 || first.Role != "assistant" || streamed != first.Content || heard.Final != first.Content || heard.Pieces[len(heard.Pieces)-1].Usage == nil {
+	if len(heard.Chat.Choices) != 2 || first.Role != "assistant" || streamed != first.Content ||
+		heard.Final != first.Content || heard.Pieces[len(heard.Pieces)-1].Usage == nil {
 		t.Errorf("chat %+v, streamed %q, at last %q", heard.Chat, streamed, heard.Final)
 	}
 	if heard.Tuned == first.Content || heard.Chat.Choices[1].Message.Content == first.Content {

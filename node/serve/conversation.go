@@ -15,8 +15,8 @@ type Conversation struct {
 	messages []openai.Message // the turns
 }
 
-// NewConversation begins one. how says which model answers, and how its tokens are drawn; system, if it is not "", is what it is
-// told first.
+// NewConversation begins one. how says which model answers, and how its tokens are drawn; system, if it is not "", is
+// what it is told first.
 func NewConversation(e *Engine, how openai.Request, system string) *Conversation {
 	c := &Conversation{engine: e, how: how}
 	if system != "" {
@@ -25,14 +25,16 @@ func NewConversation(e *Engine, how openai.Request, system string) *Conversation
 	return c
 }
 
-// Say returns the model's answer to a turn, and tells it as it comes. The first turns are forgotten when the conversation outgrows
-// the model's context; a turn that does so alone fails.
-func (c *Conversation) Say(ctx context.Context, text string, emit func(piece string) error) (string, openai.Result, error) {
+// Say returns the model's answer to a turn, and tells it as it comes. The first turns are forgotten when the
+// conversation outgrows the model's context; a turn that does so alone fails.
+func (c *Conversation) Say(ctx context.Context, text string,
+	emit func(piece string) error) (string, openai.Result, error) {
 	c.messages = append(c.messages, openai.Message{Role: "user", Content: text})
 	for {
 		r := c.how
 		var err error
-		if r.Prompt, r.Stops, err = c.engine.Prompt(r.Model, append(c.system[:len(c.system):len(c.system)], c.messages...)); err != nil {
+		if r.Prompt, r.Stops, err = c.engine.Prompt(r.Model,
+			append(c.system[:len(c.system):len(c.system)], c.messages...)); err != nil {
 			return "", openai.Result{}, err
 		}
 		prompt := len(c.engine.tok.EncodeText(r.Prompt)) // tokens

@@ -1,5 +1,6 @@
-// Package serve keeps a model in memory and continues the texts that many ask for at the same time: an Engine is the goroutine
-// that steps a generate.Scheduler, with a tokenizer before it and a text.Writer behind it. It is an openai.Model.
+// Package serve keeps a model in memory and continues the texts that many ask for at the same time: an Engine is the
+// goroutine that steps a generate.Scheduler, with a tokenizer before it and a text.Writer behind it. It is an
+// openai.Model.
 //
 // It reads model folders and knows no HTTP, no network and no chain.
 package serve
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
@@ -48,8 +50,8 @@ type Engine struct {
 	infos   []openai.Info // of the model, then of its adapters
 	chats   []template
 	context int
-	end     int32
-	waiting int // that may wait
+	ends    []int32 // the tokens that end a text
+	waiting int     // that may wait
 
 	mu        sync.Mutex
 	wake      *sync.Cond
@@ -64,8 +66,8 @@ type Engine struct {
 // Ignored lists the keys of config.json that mean nothing to the model.
 func (e *Engine) Ignored() []string { return e.ignored }
 
-// Open loads the model in a folder in Hugging Face form, and its adapters, and begins to wait for requests. The error wraps
-// ErrFolder.
+// Open loads the model in a folder in Hugging Face form, and its adapters, and begins to wait for requests. The error
+// wraps ErrFolder.
 func Open(dir string, o Options) (*Engine, error) {
 	m, err := pretrained.Load(dir)
 	if err != nil {
@@ -78,7 +80,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		}
 		o.Name = filepath.Base(absolute)
 	}
-	e := &Engine{tok: m.Tokenizer, context: m.Config.Context(), end: pretrained.End(m.Config, m.Tokenizer), waiting: positive(o.Waiting, 64),
+	e := &Engine{tok: m.Tokenizer, context: m.Config.Context(), ends: m.Ends, waiting: positive(o.Waiting, 64),
 		ignored: m.Ignored,
 		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
 	e.wake = sync.NewCond(&e.mu)
@@ -218,7 +220,8 @@ func (e *Engine) number(name string) (int, error) {
 	return 0, fmt.Errorf("%w as %q", openai.ErrModel, name)
 }
 
-// Generate continues a prompt. The same model, prompt and options give the same text, whatever else is written meanwhile.
+// Generate continues a prompt. The same model, prompt and options give the same text, whatever else is written
+// meanwhile.
 func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(openai.Piece) error) (openai.Result, error) {
 	var out openai.Result
 	g, err := e.request(r)
@@ -292,7 +295,7 @@ func (e *Engine) logs(t generate.Token) openai.Token {
 
 // request is what a scheduler needs to know.
 func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
-	g = generate.Request{Prompt: r.Tokens, End: e.end, Vocab: e.tok.VocabSize(), Likely: max(r.Likely, 0),
+	g = generate.Request{Prompt: r.Tokens, Ends: e.ends, Vocab: e.tok.VocabSize(), Likely: max(r.Likely, 0),
 		Sampling: generate.Sampling{Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed}}
 	if g.Adapter, err = e.number(r.Model); err != nil {
 		return g, err
@@ -303,7 +306,7 @@ func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
 		}
 	}
 	if len(g.Prompt) == 0 {
-		g.Prompt = []int32{max(e.end, 0)}
+		g.Prompt = []int32{append(slices.Clone(e.ends), 0)[0]}
 	}
 	// The last token that fits is drawn after a full context.
 	room := e.context - len(g.Prompt) + 1
@@ -346,6 +349,9 @@ func (e *Engine) cancel(t *generate.Text) {
 	e.scheduler.Cancel(t)
 	delete(e.readers, t)
 }
+
+// Health is why no text can be written any more, or nil.
+func (e *Engine) Health() error { return e.reason() }
 
 func (e *Engine) reason() error {
 	e.mu.Lock()

@@ -23,8 +23,9 @@ import (
 const contextTokens = 48
 
 func config(t testing.TB) model.Config {
-	c, err := model.Parse(model.Llama, map[string]any{"vocab_size": 256, "max_position_embeddings": contextTokens, "hidden_size": 16,
-		"intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "initializer_range": 0.5})
+	c, err := model.Parse(model.Llama,
+		map[string]any{"vocab_size": 256, "max_position_embeddings": contextTokens, "hidden_size": 16,
+			"intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "initializer_range": 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func adapterOf(t testing.TB, c model.Config, seed uint64) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, dir, map[string][]byte{"adapter_config.json": json, "adapter_model.safetensors": encode(t, a.Adapters(), tensors)})
+	writeFiles(t, dir, map[string][]byte{"adapter_config.json": json,
+		"adapter_model.safetensors": encode(t, a.Adapters(), tensors)})
 	return dir
 }
 
@@ -110,7 +112,8 @@ func TestManyAtOnce(t *testing.T) {
 	e := open(t, Options{Texts: 4})
 	var requests []openai.Request
 	for i := range 10 {
-		requests = append(requests, openai.Request{Model: []string{"base", "tuned"}[i%2], Prompt: fmt.Sprint("prompt ", i), Max: 5 + i, Temperature: 0.9, TopP: 0.95, Seed: uint64(i), Likely: -1})
+		requests = append(requests, openai.Request{Model: []string{"base", "tuned"}[i%2], Prompt: fmt.Sprint("prompt ", i),
+			Max: 5 + i, Temperature: 0.9, TopP: 0.95, Seed: uint64(i), Likely: -1})
 	}
 	texts := make([]string, len(requests))
 	var wg sync.WaitGroup
@@ -185,12 +188,14 @@ func TestQueueIsBounded(t *testing.T) {
 func TestCancelAndClose(t *testing.T) {
 	e := open(t, Options{Texts: 1})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := e.Generate(ctx, openai.Request{Model: "base", Prompt: "a"}, func(openai.Piece) error { cancel(); return nil })
+	_, err := e.Generate(ctx, openai.Request{Model: "base", Prompt: "a"},
+		func(openai.Piece) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	gone := errors.New("gone")
-	if _, err := e.Generate(t.Context(), openai.Request{Model: "base", Prompt: "a"}, func(openai.Piece) error { return gone }); !errors.Is(err, gone) {
+	if _, err := e.Generate(t.Context(), openai.Request{Model: "base", Prompt: "a"},
+		func(openai.Piece) error { return gone }); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 	e.mu.Lock()
@@ -206,8 +211,11 @@ func TestCancelAndClose(t *testing.T) {
 
 func TestPrompt(t *testing.T) {
 	e := open(t, Options{})
-	prompt, stops, err := e.Prompt("tuned", []openai.Message{{Role: "system", Content: "Be brief."}, {Role: "user", Content: " Hi "}, {Role: "assistant", Content: "Hello."}, {Role: "user", Content: "Bye"}})
-	if want := "Be brief.\n\nUser: Hi\n\nAssistant: Hello.\n\nUser: Bye\n\nAssistant:"; err != nil || prompt != want || len(stops) != 1 {
+	prompt, stops, err := e.Prompt("tuned",
+		[]openai.Message{{Role: "system", Content: "Be brief."}, {Role: "user", Content: " Hi "},
+			{Role: "assistant", Content: "Hello."}, {Role: "user", Content: "Bye"}})
+	if want := "Be brief.\n\nUser: Hi\n\nAssistant: Hello.\n\nUser: Bye\n\nAssistant:"; err != nil || prompt != want ||
+		len(stops) != 1 {
 		t.Errorf("%q, %q, %v", prompt, stops, err)
 	}
 }

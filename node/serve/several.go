@@ -9,14 +9,14 @@ import (
 
 // Library knows models by name.
 type Library interface {
-	// Models lists them; the first is the default.
+	// Models lists them.
 	Models() []openai.Info
 	// Folder of one, in Hugging Face form; the error wraps openai.ErrModel.
 	Folder(name string) (string, error)
 }
 
-// Several is an openai.Model of many, of which one is in memory at a time: that which was last asked. While it writes texts,
-// requests for another get openai.ErrBusy.
+// Several is an openai.Model of many, of which one is in memory at a time: that which was last asked. While it writes
+// texts, requests for another get openai.ErrBusy.
 type Several struct {
 	library Library
 	options Options
@@ -35,10 +35,15 @@ func (s *Several) Models() []openai.Info {
 	list := s.library.Models()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	there := false
 	for i, info := range list {
 		if s.engine != nil && info.Name == s.name {
 			list[i].State = s.engine.infos[0].State
+			there = true
 		}
+	}
+	if !there && s.users == 0 {
+		s.close() // it was removed, and needs no memory any more
 	}
 	return list
 }
@@ -99,7 +104,8 @@ func (s *Several) Prompt(name string, conversation []openai.Message) (string, []
 }
 
 // Generate continues a prompt by a model.
-func (s *Several) Generate(ctx context.Context, r openai.Request, emit func(openai.Piece) error) (openai.Result, error) {
+func (s *Several) Generate(ctx context.Context, r openai.Request,
+	emit func(openai.Piece) error) (openai.Result, error) {
 	e, err := s.use(r.Model)
 	if err != nil {
 		return openai.Result{}, err

@@ -50,12 +50,14 @@ func start(ctx context.Context, o Options) (_ *child, v Version, err error) {
 		}
 		return nil, Version{}, wrong(codeDied, "the child cannot be started", err.Error())
 	}
-	r, err := c.ask(request{Type: "hello", Version: protocol, Device: o.Device, Threads: max(1, o.Threads), Module: o.Module}, "ready")
+	r, err := c.ask(request{Type: "hello", Version: protocol, Device: o.Device, Threads: max(1, o.Threads),
+		Module: o.Module}, "ready")
 	if err != nil {
 		return nil, Version{}, err
 	}
 	if r.Version != protocol {
-		return nil, Version{}, wrong(codeProtocol, "the child speaks another version", fmt.Sprintf("%d, this program speaks %d", r.Version, protocol))
+		return nil, Version{}, wrong(codeProtocol, "the child speaks another version",
+			fmt.Sprintf("%d, this program speaks %d", r.Version, protocol))
 	}
 	return c, Version{clip(r.Torch, 100), clip(r.Device, 100)}, nil
 }
@@ -81,8 +83,10 @@ func (c *child) launch(ctx context.Context, o Options, python interpreter) (err 
 		return err
 	}
 	box := confine.Box{
-		Level: o.Box, Command: []string{python.program, "-s", "-B", "-m", "starling.executor"}, Env: environment(append([]string{c.dir}, python.imports...), o),
-		Read: append(python.folders, c.dir), Files: []*os.File{theirs[0], theirs[1], c.memory}, Memory: int64(o.MiB << 20), Scratch: scratchBytes, Output: c.output,
+		Level: o.Box, Command: []string{python.program, "-s", "-B", "-m", "starling.executor"},
+		Env:  environment(append([]string{c.dir}, python.imports...), o),
+		Read: append(python.folders, c.dir), Files: []*os.File{theirs[0], theirs[1], c.memory}, Memory: int64(o.MiB << 20),
+		Scratch: scratchBytes, Output: c.output,
 	}
 	if o.Module != "" {
 		box.Read = append(box.Read, o.Module)
@@ -100,7 +104,8 @@ func (c *child) launch(ctx context.Context, o Options, python interpreter) (err 
 // environment is all that the child knows of its owner's.
 func environment(imports []string, o Options) []string {
 	env := []string{
-		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONPATH=" + strings.Join(imports, ":"), fmt.Sprintf("OMP_NUM_THREADS=%d", max(1, o.Threads)),
+		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONPATH=" + strings.Join(imports, ":"),
+		fmt.Sprintf("OMP_NUM_THREADS=%d", max(1, o.Threads)),
 		"CUBLAS_WORKSPACE_CONFIG=:4096:8", // so that products on GPUs are the same again
 	}
 	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"} {
@@ -125,7 +130,8 @@ func (c *child) ask(r request, want string) (reply, error) {
 	case err == nil && got.Type == want:
 		return got, nil
 	case err == nil:
-		return reply{}, c.wrong(codeProtocol, fmt.Sprintf("the child answers %q", clip(got.Type, 40)), fmt.Errorf("to %q it is to answer %q", r.Type, want))
+		return reply{}, c.wrong(codeProtocol, fmt.Sprintf("the child answers %q", clip(got.Type, 40)),
+			fmt.Errorf("to %q it is to answer %q", r.Type, want))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return reply{}, c.wrong(codeTimeout, fmt.Sprintf("no answer to %q in %v", r.Type, c.timeout), nil)
 	case errors.Is(err, errReply):

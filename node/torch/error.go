@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Codes of errors. They are stable: programs may compare them. A child says the ones that begin with EXECUTOR_ here without
-// that beginning; what it says is checked against this list.
+// Codes of errors. They are stable: programs may compare them. A child says the ones that begin with EXECUTOR_ here
+// without that beginning; what it says is checked against this list.
 const (
 	codeIsolation = "EXECUTOR_ISOLATION"            // the box cannot be had
 	codePython    = "EXECUTOR_NO_PYTHON"            // the owner's Python cannot be run
@@ -25,18 +25,21 @@ const (
 
 // fixes say what to do about each.
 var fixes = map[string]string{
-	codeIsolation: "allow unprivileged user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), or accept less with --executor-isolation reduced",
-	codePython:    "name a Python with torch: --executor-python /usr/bin/python3",
-	codeTorch:     "install torch (apt install python3-torch, or pip install torch), or name the Python that has it with --executor-python",
-	codeDevice:    "use --executor-device cpu, or one that torch has",
-	codeModule:    "correct the module that --executor-module names; docs/executor.md says what it has to have",
-	codeOperator:  "give a module of your own with --executor-module, or train with executor: builtin",
-	codeType:      "give a module of your own with --executor-module, or train with executor: builtin",
-	codeStep:      "correct the step; without --executor-module the operators of the job run one by one",
-	codeMemory:    "allow more with --executor-memory, or train smaller batches",
-	codeTimeout:   "allow more with --executor-timeout, or use a faster device",
-	codeDied:      "look at what the child printed; the log of the worker has it",
-	codeProtocol:  "let the step write nothing to the files 3, 4 and 5 that it inherits",
+	codeIsolation: "allow unprivileged user namespaces (sysctl user.max_user_namespaces, " +
+		"kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), or accept less with " +
+		"--executor-isolation reduced",
+	codePython: "name a Python with torch: --executor-python /usr/bin/python3",
+	codeTorch: "install torch (apt install python3-torch, or pip install torch), or name the Python that has it " +
+		"with --executor-python",
+	codeDevice:   "use --executor-device cpu, or one that torch has",
+	codeModule:   "correct the module that --executor-module names; docs/executor.md says what it has to have",
+	codeOperator: "give a module of your own with --executor-module, or train with executor: builtin",
+	codeType:     "give a module of your own with --executor-module, or train with executor: builtin",
+	codeStep:     "correct the step; without --executor-module the operators of the job run one by one",
+	codeMemory:   "allow more with --executor-memory, or train smaller batches",
+	codeTimeout:  "allow more with --executor-timeout, or use a faster device",
+	codeDied:     "look at what the child printed; the log of the worker has it",
+	codeProtocol: "let the step write nothing to the files 3, 4 and 5 that it inherits",
 }
 
 // Error is why the executor cannot do what it is asked.
@@ -65,8 +68,10 @@ func (e *Error) Explain() (code, place, what, why, fix string) {
 // said are the codes that a child may say, with what happened.
 var said = map[string]string{
 	codeTorch: "there is no torch", codeDevice: "torch cannot use the device", codeModule: "the module cannot be used",
-	codeOperator: "the job's step has an operator that the executor has not", codeType: "the job's step has a type that torch has not",
-	codeStep: "a step failed", codeMemory: "a step takes more memory than the child may have", codeProtocol: "the child refused a request",
+	codeOperator: "the job's step has an operator that the executor has not",
+	codeType:     "the job's step has a type that torch has not",
+	codeStep:     "a step failed", codeMemory: "a step takes more memory than the child may have",
+	codeProtocol: "the child refused a request",
 }
 
 // reported is the error that a child reports.

@@ -1,8 +1,8 @@
-// Package torch takes the steps of work units in PyTorch: in a child process of Python that the worker's owner has, in a box of
-// package confine, over pipes and a piece of memory that both share. docs/executor.md describes the protocol.
+// Package torch takes the steps of work units in PyTorch: in a child process of Python that the worker's owner has, in
+// a box of package confine, over pipes and a piece of memory that both share. docs/executor.md describes the protocol.
 //
-// Its results are near those of the built-in engine and not equal to them, so it is for runs with a tolerance. It decides
-// nothing: an executor that fails says why, with a code, and whoever asked goes on without it.
+// Its results are near those of the built-in engine and not equal to them, so it is for runs with a tolerance. It
+// decides nothing: an executor that fails says why, with a code, and whoever asked goes on without it.
 package torch
 
 import (
@@ -80,8 +80,9 @@ func Check(ctx context.Context, o Options) (Version, error) {
 	return v, nil
 }
 
-// Executor takes steps of one job. It implements train.Executor. It starts its child with the first unit, and again with the
-// next one after a failure; after maxFailures in a row it does not try any more. Its errors are of type *Error.
+// Executor takes steps of one job. It implements train.Executor. It starts its child with the first unit, and again
+// with the next one after a failure; after maxFailures in a row it does not try any more. Its errors are of type
+// *Error.
 type Executor struct {
 	ctx     context.Context
 	options Options
@@ -237,7 +238,8 @@ func source(dir string) error {
 	if err := os.CopyFS(dir, sdk.Executor); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "starling", "__init__.py"), nil, 0o600) // so that no other package of this name is taken
+	// so that no other package of this name is taken
+	return os.WriteFile(filepath.Join(dir, "starling", "__init__.py"), nil, 0o600)
 }
 
 // accelerators are the device files of GPUs.

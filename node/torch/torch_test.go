@@ -53,14 +53,16 @@ func unless(t testing.TB, err error) {
 }
 
 // newTask makes a job on made-up text.
-func newTask(t testing.TB, architecture string, config map[string]any, batch, length, steps int) (*train.Task, *train.Checkpoint) {
+func newTask(t testing.TB, architecture string, config map[string]any, batch, length,
+	steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
 	return newTaskWith(t, adamw, architecture, config, batch, length, steps)
 }
 
 var adamw = model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 
-func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[string]any, batch, length, steps int) (*train.Task, *train.Checkpoint) {
+func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[string]any, batch, length,
+	steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
 	c, err := model.Parse(architecture, config)
 	if err != nil {
@@ -74,7 +76,8 @@ func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[st
 	for i := range 4000 {
 		fmt.Fprintf(&text, "number %d follows %d and %d is no prime; ", i+1, i, i*(i+7))
 	}
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "numbers", Data: []byte(text.String())}}, tokenizer.Bytes(), 0.1)
+	corpus, err := data.Build([]data.Source{{Format: "text", Name: "numbers", Data: []byte(text.String())}},
+		tokenizer.Bytes(), 0.1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +90,11 @@ func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[st
 		t.Fatal(err)
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "numbers", Seed: 7, Program: step.Digest(), Data: corpus.Manifest(1 << 20).Digest(), Genesis: genesis.Root(),
-		Rounds: 2, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 2, Batch: uint32(batch), Length: uint32(length),
-		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-3, Warmup: 5, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Version: 1, Numerics: kernel.Version, Name: "numbers", Seed: 7, Program: step.Digest(),
+		Data: corpus.Manifest(1 << 20).Digest(), Genesis: genesis.Root(),
+		Rounds: 2, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 2, Batch: uint32(batch),
+		Length: uint32(length),
+		Rate:   train.Rate{Kind: train.Cosine, Peak: 1e-3, Warmup: 5, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "none", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
 	}
 	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, genesis
@@ -97,19 +102,23 @@ func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[st
 
 var (
 	tinyGPT2  = map[string]any{"n_layer": 2, "n_embd": 32, "n_head": 2, "n_positions": 32, "vocab_size": 256}
-	tinyLlama = map[string]any{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 32, "vocab_size": 256}
-	gpt210M   = map[string]any{"n_layer": 6, "n_embd": 384, "n_head": 6, "n_positions": 256, "vocab_size": 256}
-	long      = flag.Bool("parity", false, "hold 100 steps of gpt2-10m against the built-in engine; takes some ten minutes of two idle processors")
-	batch     = flag.Int("batch", 8, "sequences of a step of -parity")
-	length    = flag.Int("length", 256, "tokens of each")
-	rate      = flag.Float64("rate", 3e-4, "of the steps, at its peak; where it is so high that training is unstable, differences grow with every step")
+	tinyLlama = map[string]any{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+		"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 32, "vocab_size": 256}
+	gpt210M = map[string]any{"n_layer": 6, "n_embd": 384, "n_head": 6, "n_positions": 256, "vocab_size": 256}
+	long    = flag.Bool("parity", false, "hold 100 steps of gpt2-10m against the built-in engine; takes some ten "+
+		"minutes of two idle processors")
+	batch  = flag.Int("batch", 8, "sequences of a step of -parity")
+	length = flag.Int("length", 256, "tokens of each")
+	rate   = flag.Float64("rate", 3e-4, "of the steps, at its peak; where it is so high that training is unstable, "+
+		"differences grow with every step")
 )
 
 // lossParity is how far a loss may be from that of the built-in engine, in nats.
 const lossParity = 1e-3
 
 // parity trains a unit with both, and returns the largest difference of their losses and how alike their updates are.
-func parity(t testing.TB, o Options, task *train.Task, base *train.Checkpoint) (worst float64, like screen.Likeness, r *train.Result) {
+func parity(t testing.TB, o Options, task *train.Task,
+	base *train.Checkpoint) (worst float64, like screen.Likeness, r *train.Result) {
 	t.Helper()
 	x := New(t.Context(), o, task)
 	defer x.Close()
@@ -124,14 +133,16 @@ func parity(t testing.TB, o Options, task *train.Task, base *train.Checkpoint) (
 	for i := range want.Losses {
 		worst = max(worst, math.Abs(float64(got.Losses[i])-float64(want.Losses[i])))
 	}
-	if len(got.Losses) != len(want.Losses) || len(got.Segments) != len(want.Segments) || got.Segments[0] != want.Segments[0] {
-		t.Errorf("%d losses and %d segments, want %d and %d", len(got.Losses), len(got.Segments), len(want.Losses), len(want.Segments))
+	if len(got.Losses) != len(want.Losses) || len(got.Segments) != len(want.Segments) ||
+		got.Segments[0] != want.Segments[0] {
+		t.Errorf("%d losses and %d segments, want %d and %d", len(got.Losses), len(got.Segments), len(want.Losses),
+			len(want.Segments))
 	}
 	return worst, screen.Compare(got.Delta, want.Delta), got
 }
 
-// The losses of both model families are those of the built-in engine to 1e-3, and so are their updates, with the operators of the
-// program and with a step of the owner's in plain torch.
+// The losses of both model families are those of the built-in engine to 1e-3, and so are their updates, with the
+// operators of the program and with a step of the owner's in plain torch.
 func TestParity(t *testing.T) {
 	o := options(t)
 	for _, c := range []struct {
@@ -172,14 +183,15 @@ func TestParityOfGPT2(t *testing.T) {
 	task, base := newTask(t, model.GPT2, gpt210M, *batch, *length, 100)
 	task.Spec.Rate.Peak = *rate
 	worst, like, r := parity(t, o, task, base)
-	t.Logf("%d x %d tokens a step, loss %.4f to %.4f: losses differ by at most %.3g, updates by a distance of %.3g, cosine %.7f", *batch, *length, r.Losses[0], r.Losses[99], worst, like.Distance, like.Cosine)
+	t.Logf("%d x %d tokens a step, loss %.4f to %.4f: losses differ by at most %.3g, updates by a distance of %.3g, "+
+		"cosine %.7f", *batch, *length, r.Losses[0], r.Losses[99], worst, like.Distance, like.Cosine)
 	if worst > lossParity {
 		t.Errorf("losses differ by %v, at most %v is wanted", worst, lossParity)
 	}
 }
 
-// bare are options of a child whose torch has no arithmetic: enough for what is about the child. It starts at once, and needs no
-// torch to be there.
+// bare are options of a child whose torch has no arithmetic: enough for what is about the child. It starts at once, and
+// needs no torch to be there.
 func bare(t testing.TB, module string) Options {
 	t.Helper()
 	stub, err := filepath.Abs("testdata/stub")
@@ -209,20 +221,23 @@ func TestAChildThatMisbehaves(t *testing.T) {
 	}
 	const step = "import os\ndef step(task, state, batch):\n    "
 	for _, c := range []struct{ name, text, code, says string }{
-		{"opens a socket", "import socket\n" + step + "socket.create_connection(('127.0.0.1', 80))", codeStep, "Operation not permitted"},
+		{"opens a socket", "import socket\n" + step + "socket.create_connection(('127.0.0.1', 80))", codeStep,
+			"Operation not permitted"},
 		{"allocates too much", step + "return bytearray(1 << 32), state", codeMemory, "MemoryError"},
 		{"runs forever", step + "while True: pass", codeTimeout, "no answer"},
 		{"says half an answer", step + "os.write(4, b'\\x10\\0\\0\\0{'); os.read(3, 1)", codeTimeout, "no answer"},
 		{"writes rubbish", step + "os.write(4, b'rubbish' * 100)", codeProtocol, "no answer"},
 		{"writes another answer", step + "os.write(4, b'\\x10\\0\\0\\0{\"type\":\"begun\"}')", codeProtocol, "begun"},
-		{"makes an error up", step + "os.write(4, b'\\x1d\\0\\0\\0{\"type\":\"error\",\"code\":\"ODD\"}')", codeProtocol, "an error that there is not"},
+		{"makes an error up", step + "os.write(4, b'\\x1d\\0\\0\\0{\"type\":\"error\",\"code\":\"ODD\"}')", codeProtocol,
+			"an error that there is not"},
 		{"dies", step + "print('last words', flush=True); os._exit(3)", codeDied, "last words"},
 		{"raises", step + "raise ValueError('no idea')", codeStep, "no idea"},
 		{"forgets a tensor", step + "return 1.0, {}", codeModule, "no float32 tensor"},
 		{"has no step", "x = 1", codeModule, "no function step"},
 		{"is no Python", "def step(", codeModule, "SyntaxError"},
 		{"reads a key", step + "open(" + fmt.Sprintf("%q", key) + ").read()", codeStep, "No such file"},
-		{"reads the environment", step + "raise ValueError(sorted(os.environ))", codeStep, "'LANG', 'OMP_NUM_THREADS', 'PATH', 'PYTHONPATH', 'TMPDIR']"},
+		{"reads the environment", step + "raise ValueError(sorted(os.environ))", codeStep,
+			"'LANG', 'OMP_NUM_THREADS', 'PATH', 'PYTHONPATH', 'TMPDIR']"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := New(t.Context(), bare(t, c.text), task)

@@ -102,7 +102,8 @@ func programOf(p *program.Program) *operatorList {
 	l := &operatorList{}
 	for _, op := range p.Ops {
 		l.Ops = append(l.Ops, operator{
-			op.Kind.String(), append([]int32{}, op.In...), op.Out.DType.String(), append([]int{}, op.Out.Dims...), append([]int64{}, op.Ints...), op.Data, op.Name,
+			op.Kind.String(), append([]int32{}, op.In...), op.Out.DType.String(), append([]int{}, op.Out.Dims...),
+			append([]int64{}, op.Ints...), op.Data, op.Name,
 		})
 	}
 	for _, o := range p.Outputs {
@@ -133,8 +134,8 @@ func (r reply) loss() float32 {
 // errReply is wrapped by every reason why bytes of a child are no reply.
 var errReply = errors.New("not a reply")
 
-// readReply reads a frame: four bytes of length, little-endian, then a JSON object. Strangers' jobs and the owner's module have
-// a say in what the child writes: nothing of it is taken that is not of this form.
+// readReply reads a frame: four bytes of length, little-endian, then a JSON object. Strangers' jobs and the owner's
+// module have a say in what the child writes: nothing of it is taken that is not of this form.
 func readReply(r io.Reader) (reply, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {

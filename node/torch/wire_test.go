@@ -18,8 +18,9 @@ func frame(body string) []byte {
 func TestReadReply(t *testing.T) {
 	for body, fails := range map[string]bool{
 		`{"type":"stepped","loss":2.5}`: false, `{"type":"stepped","loss":null}`: false, `{"type":"begun"}`: false,
-		`{"type":"begun"} {}`: true, `{"type":"begun","more":1}`: true, `{}`: true, `[]`: true, ``: true, `{"type":1}`: true, `{"type":"stepped","loss":1e400}`: true,
-		`{"type":"stepped","loss":NaN}`: true,
+		`{"type":"begun"} {}`: true, `{"type":"begun","more":1}`: true, `{}`: true, `[]`: true, ``: true, `{"type":1}`: true,
+		`{"type":"stepped","loss":1e400}`: true,
+		`{"type":"stepped","loss":NaN}`:   true,
 	} {
 		if _, err := readReply(bytes.NewReader(frame(body))); (err != nil) != fails || fails && !errors.Is(err, errReply) {
 			t.Errorf("%s: %v", body, err)
@@ -46,7 +47,8 @@ func TestClip(t *testing.T) {
 
 // No bytes of a child do more than give a reply or an error.
 func FuzzReadReply(f *testing.F) {
-	for _, body := range []string{`{"type":"stepped","loss":2.5}`, `{"type":"error","code":"STEP","message":"x"}`, `{`, ``} {
+	for _, body := range []string{`{"type":"stepped","loss":2.5}`, `{"type":"error","code":"STEP","message":"x"}`, `{`,
+		``} {
 		f.Add(frame(body))
 	}
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
@@ -61,13 +63,15 @@ func FuzzReadReply(f *testing.F) {
 		if x := float64(r.loss()); r.Loss == nil && !math.IsNaN(x) {
 			t.Errorf("a loss of %v from none", x)
 		}
-		if e := reported(r.Code, r.Message); !strings.HasPrefix(e.Code, "EXECUTOR_") || e.Fix == "" || len([]rune(e.Why)) > maxWhy {
+		if e := reported(r.Code, r.Message); !strings.HasPrefix(e.Code, "EXECUTOR_") || e.Fix == "" ||
+			len([]rune(e.Why)) > maxWhy {
 			t.Errorf("%+v", e)
 		}
 	})
 }
 
-// TestChildDoesNotGetTheLoadersPath checks that what its owner has the loader read is not what the child's loader reads.
+// TestChildDoesNotGetTheLoadersPath checks that what its owner has the loader read is not what the child's loader
+// reads.
 func TestChildDoesNotGetTheLoadersPath(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", "/somewhere")
 	t.Setenv("LD_PRELOAD", "/somewhere/else.so")

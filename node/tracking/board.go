@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// Board writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is behind by more
-// than a queue is left out and counted. The methods of a nil Board do nothing.
+// Board writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is behind by
+// more than a queue is left out and counted. The methods of a nil Board do nothing.
 type Board struct {
 	queue   chan entry
 	done    chan struct{}
@@ -30,8 +30,8 @@ const (
 	boardPatience = 2 * time.Second
 )
 
-// OpenBoard begins to write a file in a folder for what comes from the given step on. failed is called once at most: with the
-// error that ended the writing, if there was one, and the number of metrics that were left out.
+// OpenBoard begins to write a file in a folder for what comes from the given step on. failed is called once at most:
+// with the error that ended the writing, if there was one, and the number of metrics that were left out.
 func OpenBoard(dir string, step uint32, failed func(err error, dropped int)) *Board {
 	b := &Board{queue: make(chan entry, boardQueue), done: make(chan struct{}), failed: failed}
 	at := time.Now()

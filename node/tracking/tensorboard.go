@@ -13,12 +13,12 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// Events writes an event file of TensorBoard: records of a length, the checksum of the length, an Event in protocol buffers and
-// the checksum of that (tensorflow/core/lib/io/record_writer.h, tensorflow/core/util/event.proto).
+// Events writes an event file of TensorBoard: records of a length, the checksum of the length, an Event in protocol
+// buffers and the checksum of that (tensorflow/core/lib/io/record_writer.h, tensorflow/core/util/event.proto).
 type Events struct{ w io.Writer }
 
-// NewEvents begins a file. What an earlier file of the folder says about the given step and later ones counts no more, as
-// after a run that was resumed.
+// NewEvents begins a file. What an earlier file of the folder says about the given step and later ones counts no more,
+// as after a run that was resumed.
 func NewEvents(w io.Writer, step uint32, at time.Time) (*Events, error) {
 	e := &Events{w}
 	if err := e.record(event(0, at, text(3, "brain.Event:2"))); err != nil {
@@ -89,5 +89,6 @@ func CreateEvents(dir string, at time.Time) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.starling.%d", at.Unix(), at.Nanosecond())), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	return os.OpenFile(filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.starling.%d", at.Unix(), at.Nanosecond())),
+		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 }

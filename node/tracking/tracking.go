@@ -7,11 +7,8 @@ package tracking
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/starling-network/starling/client/api"
 )
@@ -71,8 +68,8 @@ func scalars(m api.Metric) (all []scalar) {
 	return all
 }
 
-// TrainerState writes what the Trainer of Hugging Face's transformers leaves behind: log_history has the loss and the norm of the gradient of every step,
-// and every measured eval loss.
+// TrainerState writes what the Trainer of Hugging Face's transformers leaves behind: log_history has the loss and the
+// norm of the gradient of every step, and every measured eval loss.
 func TrainerState(w io.Writer, metrics []api.Metric) error {
 	type entry map[string]any
 	state := struct {
@@ -106,27 +103,3 @@ func TrainerState(w io.Writer, metrics []api.Metric) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(state)
 }
-
-// Prometheus writes the latest numbers of a run in the text format of Prometheus, version 0.0.4, with the job as label.
-func Prometheus(w io.Writer, jobID string, metrics []api.Metric) error {
-	latest := map[string]float64{}
-	var order []string
-	for _, m := range metrics {
-		for _, s := range append(scalars(m), scalar{"train/step", float64(m.Step)}) {
-			if _, known := latest[s.tag]; !known {
-				order = append(order, s.tag)
-			}
-			latest[s.tag] = s.value
-		}
-	}
-	var b strings.Builder
-	for _, tag := range order {
-		name := "starling_" + strings.ReplaceAll(tag, "/", "_")
-		fmt.Fprintf(&b, "# TYPE %s gauge\n%s{job=\"%s\"} %s\n", name, name, label.Replace(jobID), strconv.FormatFloat(latest[tag], 'g', -1, 64))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// label writes what a label may hold.
-var label = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -22,7 +22,9 @@ func metrics() []api.Metric {
 		{Kind: "round", EvalLoss: &first, Workers: 3},
 		{Kind: "step", Round: 1, Step: 1, Loss: 5.25, LearningRate: 0.001, Tokens: 96, Workers: 3},
 		{Kind: "step", Round: 1, Step: 2, Loss: 4.5, LearningRate: 0.002, Tokens: 192, Workers: 3, GradNorm: &norm},
-		{Kind: "round", Round: 1, Step: 2, Loss: 4.875, EvalLoss: &last, LearningRate: 0.002, Tokens: 192, TokensPerSecond: 64, BytesUp: 10, BytesDown: 20, Workers: 3, Seconds: 3, PaidUzen: 2500000, GradNorm: &norm, Agreement: &agreement},
+		{Kind: "round", Round: 1, Step: 2, Loss: 4.875, EvalLoss: &last, LearningRate: 0.002, Tokens: 192,
+			TokensPerSecond: 64, BytesUp: 10, BytesDown: 20, Workers: 3, Seconds: 3, PaidUzen: 2500000, GradNorm: &norm,
+			Agreement: &agreement},
 	}
 }
 
@@ -129,10 +131,12 @@ func TestEventsAreReadBack(t *testing.T) {
 	if len(got) != 6 || got[0].version != "brain.Event:2" || !got[1].restarts || got[0].at != 1700000000.5 {
 		t.Fatalf("%+v", got)
 	}
-	if s := got[4]; s.step != 2 || s.values["train/loss"] != 4.5 || s.values["train/learning_rate"] != 0.002 || s.values["train/grad_norm"] != 0.75 || len(s.values) != 3 || len(got[3].values) != 2 {
+	if s := got[4]; s.step != 2 || s.values["train/loss"] != 4.5 || s.values["train/learning_rate"] != 0.002 ||
+		s.values["train/grad_norm"] != 0.75 || len(s.values) != 3 || len(got[3].values) != 2 {
 		t.Errorf("a step: %+v", s)
 	}
-	if r := got[5]; r.step != 2 || r.values["eval/loss"] != 3.25 || r.values["run/paid_zen"] != 2.5 || r.values["run/tokens_per_second"] != 64 || r.values["run/agreement"] != 0.5 {
+	if r := got[5]; r.step != 2 || r.values["eval/loss"] != 3.25 || r.values["run/paid_zen"] != 2.5 ||
+		r.values["run/tokens_per_second"] != 64 || r.values["run/agreement"] != 0.5 {
 		t.Errorf("a round: %+v", r)
 	}
 }
@@ -181,7 +185,9 @@ func TestTrainerState(t *testing.T) {
 		Step    int              `json:"global_step"`
 		History []map[string]any `json:"log_history"`
 	}
-	if err := json.Unmarshal(b.Bytes(), &state); err != nil || state.Best != 3.25 || state.Step != 2 || len(state.History) != 4 || state.History[3]["eval_loss"] != 3.25 || state.History[1]["grad_norm"] != nil || state.History[2]["grad_norm"] != 0.75 {
+	if err := json.Unmarshal(b.Bytes(), &state); err != nil || state.Best != 3.25 || state.Step != 2 ||
+		len(state.History) != 4 || state.History[3]["eval_loss"] != 3.25 || state.History[1]["grad_norm"] != nil ||
+		state.History[2]["grad_norm"] != 0.75 {
 		t.Errorf("%+v, %v", state, err)
 	}
 }
@@ -191,8 +197,10 @@ func TestPrometheus(t *testing.T) {
 	if err := Prometheus(&b, `a"b`, metrics()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# TYPE starling_eval_loss gauge\nstarling_eval_loss{job=\"a\\\"b\"} 3.25\n", "starling_train_step{job=\"a\\\"b\"} 2\n", "starling_run_paid_zen{job=\"a\\\"b\"} 2.5\n",
-		"starling_train_grad_norm{job=\"a\\\"b\"} 0.75\n", "starling_run_agreement{job=\"a\\\"b\"} 0.5\n"} {
+	for _, want := range []string{"# HELP starling_job_eval_loss Latest loss on held-out data, in nats a token.\n# " +
+		"TYPE starling_job_eval_loss gauge\nstarling_job_eval_loss{job=\"a\\\"b\"} 3.25\n",
+		"starling_job_steps{job=\"a\\\"b\"} 2\n", "starling_job_paid_uzen{job=\"a\\\"b\"} 2.5e+06\n",
+		"starling_job_agreement{job=\"a\\\"b\"} 0.5\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

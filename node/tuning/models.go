@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/web"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -26,6 +29,20 @@ func (t *Tuner) Models() []openai.Info {
 	}
 	slices.SortStableFunc(list, func(a, b openai.Info) int { return b.Created.Compare(a.Created) })
 	return list
+}
+
+// Remove removes the weights of a model that a run of the server tuned, or fails with web.ErrNotFound.
+func (t *Tuner) Remove(model string) error {
+	run := model[strings.LastIndexByte(model, ':')+1:]
+	asked, err := t.Request(run)
+	if err != nil || asked.Tuned(run) != model {
+		return web.ErrNotFound
+	}
+	dir := filepath.Join(t.runs, run)
+	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
+		return web.ErrNotFound // it is removed, or not there yet
+	}
+	return runs.RemoveModel(dir)
 }
 
 // Folder is the folder of a model, or an error that wraps openai.ErrModel.

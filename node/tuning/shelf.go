@@ -1,5 +1,5 @@
-// Package tuning keeps files of examples, and writes the job files that tune a model with them, for those who ask by OpenAI's
-// interface for it: web.Files and web.Tuner.
+// Package tuning keeps files of examples, and writes the job files that tune a model with them, for those who ask by
+// OpenAI's interface for it: web.Files and web.Tuner.
 //
 // A job of it is like any other: all that was asked for is in its file. It trains nothing and knows no HTTP.
 package tuning
@@ -25,8 +25,8 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// Shelf keeps files of examples in a folder of their own below a folder of data. Its name begins with a point: no pattern of a
-// job file finds what is in it.
+// Shelf keeps files of examples in a folder of their own below a folder of data. Its name begins with a point: no
+// pattern of a job file finds what is in it.
 type Shelf struct {
 	data string
 	mu   sync.Mutex // held by who changes it
@@ -49,8 +49,8 @@ const (
 
 var idForm = regexp.MustCompile(`^file-[0-9a-f]{24}$`)
 
-// NewShelf is the shelf below a folder of data. It makes no folder before there is something to keep, and removes what a server
-// left that ended while it received a file.
+// NewShelf is the shelf below a folder of data. It makes no folder before there is something to keep, and removes what
+// a server left that ended while it received a file.
 func NewShelf(data string) *Shelf {
 	s := &Shelf{data: data}
 	left, _ := filepath.Glob(s.path(staging)) // the pattern is one
@@ -100,8 +100,8 @@ func (s *Shelf) file(id string) (f api.FileObject, err error) {
 	return f, err
 }
 
-// Keep adds a file. Its identifier is a digest of its bytes: the same file twice is one, under its first name. The error is that
-// of r, a *web.Failure, or wraps openai.ErrExamples.
+// Keep adds a file. Its identifier is a digest of its bytes: the same file twice is one, under its first name. The
+// error is that of r, a *web.Failure, or wraps openai.ErrExamples.
 func (s *Shelf) Keep(name string, r io.Reader) (f api.FileObject, err error) {
 	if err := os.MkdirAll(s.path(), 0o700); err != nil {
 		return f, err
@@ -111,14 +111,16 @@ func (s *Shelf) Keep(name string, r io.Reader) (f api.FileObject, err error) {
 		return f, err
 	}
 	defer os.RemoveAll(staged)
-	f = api.FileObject{Object: "file", Filename: strings.ToValidUTF8(name[:min(len(name), maxName)], ""), Purpose: "fine-tune", Status: "processed"}
+	f = api.FileObject{Object: "file", Filename: strings.ToValidUTF8(name[:min(len(name), maxName)], ""),
+		Purpose: "fine-tune", Status: "processed"}
 	digest := sha256.New()
 	examples, err := os.OpenFile(filepath.Join(staged, fileExamples), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return f, err
 	}
 	count := &counter{}
-	_, err = openai.Examples(io.TeeReader(r, io.MultiWriter(examples, digest, count)), func(openai.Example) error { return nil })
+	_, err = openai.Examples(io.TeeReader(r, io.MultiWriter(examples, digest, count)),
+		func(openai.Example) error { return nil })
 	if err = errors.Join(err, examples.Sync(), examples.Close()); err != nil {
 		return f, err
 	}
@@ -159,7 +161,9 @@ func (s *Shelf) room(more int64) error {
 		more += f.Bytes
 	}
 	if len(files) >= maxFiles || more > maxBytes {
-		return &web.Failure{Status: 507, Code: "FILES_FULL", Detail: fmt.Sprintf("the server keeps at most %d files of %d GiB together", maxFiles, maxBytes>>30), Fix: "delete one"}
+		return &web.Failure{Status: 507, Code: "FILES_FULL",
+			Detail: fmt.Sprintf("the server keeps at most %d files of %d GiB together", maxFiles, maxBytes>>30),
+			Fix:    "delete one"}
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ func TestFiles(t *testing.T) {
 	s := web.New(web.Config{Runs: noRuns{}, Files: shelf})
 	var f, again api.FileObject
 	ask(t, s, upload(t, "fine-tune", "talk.jsonl", talk), http.StatusOK, &f)
-	if f.Object != "file" || f.Filename != "talk.jsonl" || f.Bytes != int64(len(talk)) || f.Purpose != "fine-tune" || f.Status != "processed" || f.CreatedAt == 0 {
+	if f.Object != "file" || f.Filename != "talk.jsonl" || f.Bytes != int64(len(talk)) || f.Purpose != "fine-tune" ||
+		f.Status != "processed" || f.CreatedAt == 0 {
 		t.Errorf("%+v", f)
 	}
 	if ask(t, s, upload(t, "fine-tune", "other.jsonl", talk), http.StatusOK, &again); again != f {
@@ -136,7 +137,8 @@ func TestFilesRefuse(t *testing.T) {
 		if e.Error.Param != nil {
 			param = *e.Error.Param
 		}
-		if e.Error.Code == nil || *e.Error.Code != c.code || param != c.param || e.Error.Type != "invalid_request_error" || e.Error.Message == "" {
+		if e.Error.Code == nil || *e.Error.Code != c.code || param != c.param || e.Error.Type != "invalid_request_error" ||
+			e.Error.Message == "" {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}

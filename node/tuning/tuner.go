@@ -13,11 +13,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web"
 	"github.com/starling-network/starling/web/openai"
@@ -29,13 +31,12 @@ type Tuner struct {
 	runs string // folder of the runs of the server
 }
 
-// NewTuner writes jobs about the files of a shelf, and about the models of a folder of runs and of the shelf's folder of data.
+// NewTuner writes jobs about the files of a shelf, and about the models of a folder of runs and of the shelf's folder
+// of data.
 func NewTuner(s *Shelf, runs string) *Tuner { return &Tuner{s, runs} }
 
-// label is where a job file says what was asked for.
-const label = "fine_tuning"
-
-// What a job is unless it is asked for otherwise. Two workers train it, as many as can check each other, for they share a machine.
+// What a job is unless it is asked for otherwise. Two workers train it, as many as can check each other, for they share
+// a machine.
 const (
 	defaultEpochs = 3
 	defaultBatch  = 8
@@ -46,14 +47,21 @@ const (
 	maxSteps      = 1_000_000
 )
 
+// Limits of metadata, which are OpenAI's.
+const (
+	maxMetadata      = 16
+	maxMetadataKey   = 64
+	maxMetadataValue = 512
+)
+
 var suffixForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func wrong(param, detail, fix string) error {
 	return &web.Failure{Status: http.StatusBadRequest, Code: "INVALID_VALUE", Detail: detail, Fix: fix, Param: param}
 }
 
-// Job returns the job that a request asks for, and reads all examples for it: their number of tokens is that of its steps. The
-// error is a *web.Failure if the request is to blame.
+// Job returns the job that a request asks for, and reads all examples for it: their number of tokens is that of its
+// steps. The error is a *web.Failure if the request is to blame.
 func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
 	if err := settle(&r); err != nil {
 		return api.Spec{}, err
@@ -64,7 +72,9 @@ func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
 	}
 	b, err := readBase(dir)
 	if err != nil {
-		return api.Spec{}, &web.Failure{Status: http.StatusBadRequest, Code: "MODEL_UNUSABLE", Detail: "the model cannot be tuned: " + strings.ReplaceAll(err.Error(), dir, r.Model), Fix: "name another", Param: "model"}
+		return api.Spec{}, &web.Failure{Status: http.StatusBadRequest, Code: "MODEL_UNUSABLE",
+			Detail: "the model cannot be tuned: " + strings.ReplaceAll(err.Error(), dir, r.Model), Fix: "name another",
+			Param: "model"}
 	}
 	train, err := t.text(b, "training_file", r.TrainingFile)
 	if err != nil {
@@ -96,19 +106,37 @@ func settle(r *api.FineTuningRequest) error {
 		value           *api.Auto
 		otherwise, most api.Auto
 		whole           bool
-	}{{"n_epochs", &h.Epochs, defaultEpochs, 50, true}, {"batch_size", &h.Batch, defaultBatch, 256, true}, {"learning_rate_multiplier", &h.Rate, 1, 1000, false}} {
+	}{{"n_epochs", &h.Epochs, defaultEpochs, 50, true}, {"batch_size", &h.Batch, defaultBatch, 256, true},
+		{"learning_rate_multiplier", &h.Rate, 1, 1000, false}} {
 		if *p.value == 0 {
 			*p.value = p.otherwise
 		}
 		if v := float64(*p.value); v > float64(p.most) || p.whole && v != math.Trunc(v) {
-			return wrong("hyperparameters."+p.name, fmt.Sprintf("%s is %v", p.name, v), fmt.Sprintf("give a number up to %v, or auto", p.most))
+			return wrong("hyperparameters."+p.name, fmt.Sprintf("%s is %v", p.name, v),
+				fmt.Sprintf("give a number up to %v, or auto", p.most))
 		}
 	}
 	if n := int(h.Batch); n > 1 && n%2 != 0 {
-		return wrong("hyperparameters.batch_size", fmt.Sprintf("batch_size is %d, and two workers share it", n), "give an even number, or 1")
+		return wrong("hyperparameters.batch_size", fmt.Sprintf("batch_size is %d, and two workers share it", n),
+			"give an even number, or 1")
 	}
 	if r.Suffix != "" && !suffixForm.MatchString(r.Suffix) {
-		return wrong("suffix", "the suffix cannot be part of a name", "use 1 to 64 letters, digits, points, hyphens and underscores")
+		return wrong("suffix", "the suffix cannot be part of a name",
+			"use 1 to 64 letters, digits, points, hyphens and underscores")
+	}
+	if n := len(r.Integrations); n > 0 {
+		return wrong("integrations", fmt.Sprintf("there are %d integrations, such as %.40q", n, r.Integrations[0].Type),
+			"leave them out: a job's metrics are at its events, its result file and /metrics")
+	}
+	if len(r.Metadata) > maxMetadata {
+		return wrong("metadata", fmt.Sprintf("metadata has %d keys", len(r.Metadata)),
+			fmt.Sprintf("give at most %d", maxMetadata))
+	}
+	for key, value := range r.Metadata {
+		if utf8.RuneCountInString(key) > maxMetadataKey || utf8.RuneCountInString(value) > maxMetadataValue {
+			return wrong("metadata", "metadata has a key or a value that is too long",
+				fmt.Sprintf("give keys of %d and values of %d characters at most", maxMetadataKey, maxMetadataValue))
+		}
 	}
 	if r.Seed == nil {
 		seed := uint64(defaultSeed)
@@ -117,7 +145,8 @@ func settle(r *api.FineTuningRequest) error {
 	return nil
 }
 
-// model is the folder of a model: of a run that is over, by its identifier or the name of what it tuned, or below the data.
+// model is the folder of a model: of a run that is over, by its identifier or the name of what it tuned, or below the
+// data.
 func (t *Tuner) model(name string) (string, error) {
 	run := name
 	if strings.HasPrefix(name, "ft:") {
@@ -133,8 +162,9 @@ func (t *Tuner) model(name string) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", &web.Failure{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND", Detail: fmt.Sprintf("there is no model %.80q", name),
-		Fix: "name one of GET /v1/models, or a model folder below the server's folder of data by its path", Param: "model"}
+	return "", &web.Failure{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND",
+		Detail: fmt.Sprintf("there is no model %.80q", name),
+		Fix:    "name one of GET /v1/models, or a model folder below the server's folder of data by its path", Param: "model"}
 }
 
 // base is what examples are written for.
@@ -172,7 +202,8 @@ type text struct {
 func (t *Tuner) text(b base, param, id string) (out text, err error) {
 	in, _, err := t.Open(id)
 	if errors.Is(err, web.ErrNotFound) {
-		return out, &web.Failure{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: fmt.Sprintf("there is no file %.60q", id), Fix: "upload it with POST /v1/files", Param: param}
+		return out, &web.Failure{Status: http.StatusNotFound, Code: "NOT_FOUND",
+			Detail: fmt.Sprintf("there is no file %.60q", id), Fix: "upload it with POST /v1/files", Param: param}
 	}
 	if err != nil {
 		return out, err
@@ -193,7 +224,8 @@ func (t *Tuner) text(b base, param, id string) (out text, err error) {
 		if len(e.Messages) > 0 {
 			out.chats = true
 			if document, err = b.transcript(e.Messages); err != nil {
-				return wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", line, id, err), "change the example, or name another model")
+				return wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", line, id, err),
+					"change the example, or name another model")
 			}
 		}
 		if document == "" {
@@ -226,13 +258,15 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, h
 		return s, wrong("training_file", "there is too little text to train on", "give more examples")
 	}
 	if held.tokens >= train.tokens {
-		return s, wrong("validation_file", fmt.Sprintf("it has %d tokens, the training file %d", held.tokens, train.tokens), "give a smaller one")
+		return s, wrong("validation_file", fmt.Sprintf("it has %d tokens, the training file %d", held.tokens, train.tokens),
+			"give a smaller one")
 	}
 	batch := int(r.Hyperparameters.Batch)
 	epochs := float64(r.Hyperparameters.Epochs)
 	steps := max(1, math.Ceil(epochs*float64(train.tokens)/float64(batch*length)))
 	if steps > maxSteps {
-		return s, wrong("hyperparameters.n_epochs", fmt.Sprintf("it would be %.0f steps", steps), "give fewer epochs, or a larger batch_size")
+		return s, wrong("hyperparameters.n_epochs", fmt.Sprintf("it would be %.0f steps", steps),
+			"give fewer epochs, or a larger batch_size")
 	}
 	round := min(int(steps), roundSteps)
 	total := (int(steps) + round - 1) / round * round
@@ -255,13 +289,16 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, h
 		return s, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s%s}\nseed: %d\n", label, quote(string(asked)), form, *r.Seed)
-	fmt.Fprintf(&b, "model:\n  base_model: %s\n  adapter: {lora: {r: 16, alpha: 32}}\ndatasets:\n", quote(filepath.ToSlash(base)))
+	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s%s}\nseed: %d\n",
+		runs.LabelTuning, quote(string(asked)), form, *r.Seed)
+	fmt.Fprintf(&b, "model:\n  base_model: %s\n  adapter: {lora: {r: 16, alpha: 32}}\ndatasets:\n",
+		quote(filepath.ToSlash(base)))
 	for _, path := range datasets {
 		fmt.Fprintf(&b, "- {path: %s, format: jsonl}\n", quote(path))
 	}
 	fmt.Fprintf(&b, "val_set_size: %v\nsequence_len: %d\n", fraction, length)
-	fmt.Fprintf(&b, "training: {max_steps: %d, global_batch_size: %d, learning_rate: %v, warmup_steps: %d}\n", total, batch, baseRate*float64(r.Hyperparameters.Rate), total/10)
+	fmt.Fprintf(&b, "training: {max_steps: %d, global_batch_size: %d, learning_rate: %v, warmup_steps: %d}\n", total,
+		batch, baseRate*float64(r.Hyperparameters.Rate), total/10)
 	fmt.Fprintf(&b, "strategy: {sync_steps: %d, workers: %d}\n", round, min(2, batch))
 	return api.Spec{Config: b.String()}, nil
 }
@@ -292,7 +329,8 @@ func (t *Tuner) Request(run string) (r api.FineTuningRequest, err error) {
 		return r, web.ErrNotFound
 	}
 	j, err := job.Parse(source, path)
-	if err != nil || j.Labels[label] == "" || json.Unmarshal([]byte(j.Labels[label]), &r) != nil || r.Seed == nil {
+	if err != nil || j.Labels[runs.LabelTuning] == "" || json.Unmarshal([]byte(j.Labels[runs.LabelTuning]), &r) != nil ||
+		r.Seed == nil {
 		return r, web.ErrNotFound
 	}
 	return r, nil

@@ -18,12 +18,16 @@ import (
 func workshop(t *testing.T) (tuner *Tuner, train, held string) {
 	t.Helper()
 	data, runs := t.TempDir(), t.TempDir()
-	c, err := model.Parse(model.Llama, map[string]any{"vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2})
+	c, err := model.Parse(model.Llama,
+		map[string]any{"vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 16, "intermediate_size": 24,
+			"num_hidden_layers": 1, "num_attention_heads": 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{filepath.Join(data, "models", "tiny"), filepath.Join(data, ".hidden"), filepath.Join(runs, "done")} {
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "config.json"), c.JSON(), 0o644), os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer.Bytes().JSON(), 0o644)); err != nil {
+	for _, dir := range []string{filepath.Join(data, "models", "tiny"), filepath.Join(data, ".hidden"),
+		filepath.Join(runs, "done")} {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "config.json"), c.JSON(), 0o644),
+			os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer.Bytes().JSON(), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +44,8 @@ func workshop(t *testing.T) (tuner *Tuner, train, held string) {
 func TestJob(t *testing.T) {
 	tuner, train, held := workshop(t)
 	for _, name := range []string{"models/tiny", "done"} {
-		spec, err := tuner.Job(api.FineTuningRequest{Model: name, TrainingFile: train, ValidationFile: held, Suffix: "mine", Hyperparameters: api.Hyperparameters{Epochs: 2, Rate: 0.5}})
+		spec, err := tuner.Job(api.FineTuningRequest{Model: name, TrainingFile: train, ValidationFile: held, Suffix: "mine",
+			Hyperparameters: api.Hyperparameters{Epochs: 2, Rate: 0.5}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,19 +57,23 @@ func TestJob(t *testing.T) {
 			t.Fatalf("%v\n%s", err, spec.Config)
 		}
 		// "User: Hi\n\nAssistant: Hello!\n\n" is 29 bytes, and so many tokens: 2*290/(8*28) is above 2.
-		if j.SequenceLen != 28 || j.Training.MaxSteps != 3 || j.Rounds() != 1 || j.Training.GlobalBatchSize != 8 || j.Training.LearningRate != 1.5e-4 || int(319*j.ValSetSize) != 29 || len(j.Datasets) != 2 {
+		if j.SequenceLen != 28 || j.Training.MaxSteps != 3 || j.Rounds() != 1 || j.Training.GlobalBatchSize != 8 ||
+			j.Training.LearningRate != 1.5e-4 || int(319*j.ValSetSize) != 29 || len(j.Datasets) != 2 {
 			t.Errorf("%s", spec.Config)
 		}
-		again, err := tuner.Job(api.FineTuningRequest{Model: name, TrainingFile: train, ValidationFile: held, Suffix: "mine", Hyperparameters: api.Hyperparameters{Epochs: 2, Rate: 0.5}})
+		again, err := tuner.Job(api.FineTuningRequest{Model: name, TrainingFile: train, ValidationFile: held, Suffix: "mine",
+			Hyperparameters: api.Hyperparameters{Epochs: 2, Rate: 0.5}})
 		if err != nil || again.Config != spec.Config {
 			t.Errorf("the same request is another job: %v\n%s", err, again.Config)
 		}
 		run := filepath.Join(tuner.runs, "ftjob-1")
-		if err := errors.Join(os.MkdirAll(run, 0o755), os.WriteFile(filepath.Join(run, "job.yaml"), []byte(spec.Config), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(run, 0o755),
+			os.WriteFile(filepath.Join(run, "job.yaml"), []byte(spec.Config), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		r, err := tuner.Request("ftjob-1")
-		if err != nil || r.Tuned("ftjob-1") != "ft:"+name+":mine:ftjob-1" || r.TrainingFile != train || r.Hyperparameters != (api.Hyperparameters{Epochs: 2, Batch: 8, Rate: 0.5}) || *r.Seed != 42 {
+		if err != nil || r.Tuned("ftjob-1") != "ft:"+name+":mine:ftjob-1" || r.TrainingFile != train ||
+			r.Hyperparameters != (api.Hyperparameters{Epochs: 2, Batch: 8, Rate: 0.5}) || *r.Seed != 42 {
 			t.Errorf("%+v %v", r, err)
 		}
 	}
@@ -96,12 +105,14 @@ func TestJobRefuses(t *testing.T) {
 		"no file":          {func(r *api.FineTuningRequest) { r.TrainingFile = "" }, "training_file"},
 		"a file path":      {func(r *api.FineTuningRequest) { r.TrainingFile = "../" + train }, "training_file"},
 		"unknown held":     {func(r *api.FineTuningRequest) { r.ValidationFile = "file-1" }, "validation_file"},
-		"held is as large": {func(r *api.FineTuningRequest) { r.TrainingFile, r.ValidationFile = held, train }, "validation_file"},
-		"half an epoch":    {func(r *api.FineTuningRequest) { r.Hyperparameters.Epochs = 0.5 }, "hyperparameters.n_epochs"},
-		"many epochs":      {func(r *api.FineTuningRequest) { r.Hyperparameters.Epochs = 51 }, "hyperparameters.n_epochs"},
-		"an odd batch":     {func(r *api.FineTuningRequest) { r.Hyperparameters.Batch = 3 }, "hyperparameters.batch_size"},
-		"a high rate":      {func(r *api.FineTuningRequest) { r.Hyperparameters.Rate = 1e9 }, "hyperparameters.learning_rate_multiplier"},
-		"a method":         {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "dpo"} }, "method"},
+		"held is as large": {func(r *api.FineTuningRequest) { r.TrainingFile, r.ValidationFile = held, train },
+			"validation_file"},
+		"half an epoch": {func(r *api.FineTuningRequest) { r.Hyperparameters.Epochs = 0.5 }, "hyperparameters.n_epochs"},
+		"many epochs":   {func(r *api.FineTuningRequest) { r.Hyperparameters.Epochs = 51 }, "hyperparameters.n_epochs"},
+		"an odd batch":  {func(r *api.FineTuningRequest) { r.Hyperparameters.Batch = 3 }, "hyperparameters.batch_size"},
+		"a high rate": {func(r *api.FineTuningRequest) { r.Hyperparameters.Rate = 1e9 },
+			"hyperparameters.learning_rate_multiplier"},
+		"a method": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "dpo"} }, "method"},
 		"two methods": {func(r *api.FineTuningRequest) {
 			r.Hyperparameters.Epochs, r.Method = 2, &api.TuningMethod{Type: "supervised"}
 		}, "hyperparameters"},
@@ -111,7 +122,8 @@ func TestJobRefuses(t *testing.T) {
 		c.change(&r)
 		_, err := tuner.Job(r)
 		var f *web.Failure
-		if !errors.As(err, &f) || f.Param != c.param || f.Fix == "" || strings.Contains(f.Detail, os.TempDir()) && !strings.Contains(r.Model, os.TempDir()) {
+		if !errors.As(err, &f) || f.Param != c.param || f.Fix == "" || strings.Contains(f.Detail, os.TempDir()) &&
+			!strings.Contains(r.Model, os.TempDir()) {
 			t.Errorf("%s: %+v %v", name, f, err)
 		}
 	}

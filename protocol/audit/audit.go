@@ -16,8 +16,9 @@ import (
 // Certain is the rate of an audit that is always drawn. Rates are in parts per million.
 const Certain = 1_000_000
 
-// SecondPPM is the part of the audits that found a unit right after which a second verifier looks, in parts per million. What it costs is
-// this part of the price of all audits. A verifier that passes what is wrong is contradicted with this probability at least.
+// SecondPPM is the part of the audits that found a unit right after which a second verifier looks, in parts per
+// million. What it costs is this part of the price of all audits. A verifier that passes what is wrong is contradicted
+// with this probability at least.
 const SecondPPM = 125_000
 
 // Rate is the audit rate in parts per million of a worker who passed that many audits since its last failure: every

@@ -25,8 +25,8 @@ type Subject struct {
 	Segment  uint32 // to the end of which the unit is executed, counted from 1; 0: all of it, and its update
 }
 
-// End is the state root that the seal is held against, of those that the worker committed to: at the start and after every
-// segment.
+// End is the state root that the seal is held against, of those that the worker committed to: at the start and after
+// every segment.
 func (s Subject) End(roots []canon.Digest) canon.Digest {
 	if s.Segment == 0 || int(s.Segment) >= len(roots) {
 		return roots[len(roots)-1]
@@ -35,7 +35,8 @@ func (s Subject) End(roots []canon.Digest) canon.Digest {
 }
 
 func (s Subject) key() canon.Digest {
-	return canon.Sum("starling/seal-key/3", []byte(s.Verifier), []byte(s.Job), numbers(s.Round, s.Unit, s.Attempt, s.Segment))
+	return canon.Sum("starling/seal-key/3", []byte(s.Verifier), []byte(s.Job),
+		numbers(s.Round, s.Unit, s.Attempt, s.Segment))
 }
 
 // leaf is the keyed digest of a tile of the state whose own leaf digest is given.
@@ -50,10 +51,10 @@ func numbers(n ...uint32) (b []byte) {
 	return b
 }
 
-// Seal is what a verifier answers an audit with: the state at the end of what it executed, rooted once more with leaves that are
-// keyed with the verifier's identity. The worker's commitment gives away one digest of that state and nothing below it,
-// so only who computed the state can make a seal that it can open, and another verifier's seal is another digest. The
-// idea is that of the iExec PoCo seal; the tree lets one tile show that the whole was held.
+// Seal is what a verifier answers an audit with: the state at the end of what it executed, rooted once more with leaves
+// that are keyed with the verifier's identity. The worker's commitment gives away one digest of that state and nothing
+// below it, so only who computed the state can make a seal that it can open, and another verifier's seal is another
+// digest. The idea is that of the iExec PoCo seal; the tree lets one tile show that the whole was held.
 type Seal struct {
 	state []*canon.Tree // over the tiles of every tensor, as the state root has them
 	keyed []*canon.Tree // the same with keyed leaves
@@ -111,7 +112,8 @@ type Source interface {
 func (s *Seal) Open(question canon.Digest, of Source) (Opening, error) {
 	i := tensorOf(question, len(s.state))
 	j := tileOf(question, s.state[i].Len())
-	o := Opening{Step: of.Step(), Tensors: uint32(len(s.state)), Tiles: uint32(s.state[i].Len()), Shape: of.Shape(i), Tile: of.Tile(i, j)}
+	o := Opening{Step: of.Step(), Tensors: uint32(len(s.state)), Tiles: uint32(s.state[i].Len()), Shape: of.Shape(i),
+		Tile: of.Tile(i, j)}
 	var errs [4]error
 	o.Tensor, errs[0] = s.state[i].Proof(j)
 	o.Keyed, errs[1] = s.keyed[i].Proof(j)

@@ -157,7 +157,8 @@ func TestForgedOpeningsAreRefused(t *testing.T) {
 func TestSealBindsItsSubject(t *testing.T) {
 	trees := state(2, 3).trees()
 	seen := map[canon.Digest]Subject{}
-	for _, s := range []Subject{vic, {"v", "job", 1, 2, 3, 0}, {"vic", "job2", 1, 2, 3, 0}, {"vic", "job", 2, 2, 3, 0}, {"vic", "job", 1, 3, 3, 0}, {"vic", "job", 1, 2, 4, 0}, {"vic", "job", 1, 2, 3, 1}} {
+	for _, s := range []Subject{vic, {"v", "job", 1, 2, 3, 0}, {"vic", "job2", 1, 2, 3, 0}, {"vic", "job", 2, 2, 3, 0},
+		{"vic", "job", 1, 3, 3, 0}, {"vic", "job", 1, 2, 4, 0}, {"vic", "job", 1, 2, 3, 1}} {
 		root := NewSeal(s, trees).Root()
 		if other, ok := seen[root]; ok {
 			t.Errorf("%v and %v have one seal", s, other)
@@ -185,7 +186,8 @@ func TestLargestOpeningFits(t *testing.T) {
 		return p
 	}
 	const height = 5 // a million tiles a tensor, a million tensors
-	o := Opening{Step: 1 << 31, Tensors: canon.MaxElements, Tiles: canon.MaxElements, Shape: make([]byte, 256), Tile: make([]byte, 4096),
+	o := Opening{Step: 1 << 31, Tensors: canon.MaxElements, Tiles: canon.MaxElements, Shape: make([]byte, 256),
+		Tile:   make([]byte, 4096),
 		Tensor: full(height), State: full(height), Keyed: full(height), Seal: full(height)}
 	if n := len(o.Encode()); n > MaxOpening {
 		t.Errorf("%d bytes, the bound is %d", n, MaxOpening)

@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked last: of how many parts an
-// output is made, and to judge, when all that can be known of the move without it is right.
+// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked last: of how many
+// parts an output is made, and to judge, when all that can be known of the move without it is right.
 func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) {
 	party := g.Config.Challenger
 	if g.Turn == Asserter {
@@ -67,7 +67,7 @@ func (g Game) point(height int64, p Point) (Game, error) {
 		return g, fmt.Errorf("%w: no part %d of parameter %d", ErrMove, p.Part, p.Index)
 	}
 	g.Tree.Node, g.Parts = p.Index, Interval{From: p.Part, To: p.Part + 1}
-	return g.moved(height, Asserter, ShowLeaf, "part %d of the update of parameter %d is not finite", p.Part, p.Index), nil
+	return g.moved(height, Asserter, ShowLeaf, Record{Event: Pointed, Index: p.Index, From: p.Part}), nil
 }
 
 // last is the question of a game of which nothing is to be narrowed.
@@ -118,10 +118,12 @@ func (g Game) showStates(height int64, states []canon.Digest) (Game, error) {
 	g.HashBytes += size(states)
 	if g.parted() {
 		g.Parts = v
-		return g.moved(height, Asserter, PickState, "shows %d states between part %d and part %d of %s %d", len(states), v.From, v.To, g.thing(), g.Tree.Node), nil
+		r := Record{Event: ShownParts, Index: g.Tree.Node, From: v.From, To: v.To, Count: uint64(len(states))}
+		return g.moved(height, Asserter, PickState, r), nil
 	}
 	g.Steps = v
-	return g.moved(height, Asserter, PickState, "shows %d states between step %d and step %d", len(states), v.From, v.To), nil
+	r := Record{Event: ShownSteps, From: v.From, To: v.To, Count: uint64(len(states))}
+	return g.moved(height, Asserter, PickState, r), nil
 }
 
 func (g Game) pickState(height int64, i uint32) (Game, error) {
@@ -131,12 +133,12 @@ func (g Game) pickState(height int64, i uint32) (Game, error) {
 		return g, err
 	case !g.parted():
 		g.Steps = v
-		return g.moved(height, Challenger, g.below(), "the state after step %d is the first that differs", v.To), nil
+		return g.moved(height, Challenger, g.below(), Record{Event: PickedStep, To: v.To}), nil
 	case v.single():
 		return g, fmt.Errorf("%w: part %d must be brought to the referee", ErrMove, v.From)
 	}
 	g.Parts = v
-	return g.moved(height, Challenger, ShowStates, "the first difference is in part %d to %d", v.From, v.To-1), nil
+	return g.moved(height, Challenger, ShowStates, Record{Event: PickedParts, From: v.From, To: v.To - 1}), nil
 }
 
 func (g Game) showTree(height int64, t Tree) (Game, error) {
@@ -150,12 +152,10 @@ func (g Game) showTree(height int64, t Tree) (Game, error) {
 	if err != nil {
 		return g, err
 	}
-	what := fmt.Sprintf("the outputs of the %d operators of step %d", d.Leaves, g.Steps.To)
 	if g.aboutUpdate() {
-		what = fmt.Sprintf("the update of %d parameters", d.Leaves)
 		committed := g.Config.Update
 		if g.aboutCarried() {
-			what, committed = fmt.Sprintf("the state of %d parameters that is handed on", d.Leaves), g.Config.Carried
+			committed = g.Config.Carried
 		}
 		if d.root() != committed {
 			return g, fmt.Errorf("%w: the tree is not the committed one", ErrMove)
@@ -163,7 +163,7 @@ func (g Game) showTree(height int64, t Tree) (Game, error) {
 	}
 	g.Tree = d
 	g.HashBytes += size(t.Children) + uint64(len(t.Top))
-	return g.moved(height, Asserter, PickNode, "shows %s, in %d parts", what, len(nodes)), nil
+	return g.moved(height, Asserter, PickNode, Record{Event: ShownTree, Count: uint64(len(nodes))}), nil
 }
 
 func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
@@ -174,14 +174,16 @@ func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
 	g.Tree = d
 	if d.level() > 0 {
 		low, high := d.under()
-		return g.moved(height, Challenger, ShowNodes, "the first difference is in %s %d to %d", g.thing(), low, high), nil
+		r := Record{Event: PickedNode, From: uint64(low), To: uint64(high)}
+		return g.moved(height, Challenger, ShowNodes, r), nil
 	}
 	n := r.Parts(g.claim(g.kind(), d.Node))
 	if n <= 1 {
-		return g, fmt.Errorf("%w: %s %d is made in one part, which must be brought to the referee", ErrMove, g.thing(), d.Node)
+		return g, fmt.Errorf("%w: %s %d is made in one part, which must be brought to the referee", ErrMove, g.thing(),
+			d.Node)
 	}
 	g.Parts = Interval{To: n, After: d.parent()}
-	return g.moved(height, Challenger, ShowStates, "the first difference is in %s %d, made in %d parts", g.thing(), d.Node, n), nil
+	return g.moved(height, Challenger, ShowStates, Record{Event: PickedLeaf, Index: d.Node, Count: n}), nil
 }
 
 func (g Game) showNodes(height int64, nodes []canon.Digest) (Game, error) {
@@ -191,7 +193,7 @@ func (g Game) showNodes(height int64, nodes []canon.Digest) (Game, error) {
 	}
 	g.Tree = d
 	g.HashBytes += size(nodes)
-	return g.moved(height, Asserter, PickNode, "shows the %d parts below", len(nodes)), nil
+	return g.moved(height, Asserter, PickNode, Record{Event: ShownNodes, Count: uint64(len(nodes))}), nil
 }
 
 // binds reports whether the challenger may say that the trace is right and the state after it is not.
@@ -255,16 +257,22 @@ func (g Game) judge(height int64, c Claim, payload []byte, r Referee) (Game, err
 	if len(payload) > MaxLeaf {
 		return g, fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrMove, len(payload), MaxLeaf)
 	}
-	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index, Part: c.Part}
-	line := ""
+	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index,
+		Part: c.Part}
 	if ruling, err := r.Judge(c, payload); err != nil {
-		v.Reason, line = BadLeaf, err.Error()
+		v.Reason = BadLeaf
 	} else {
-		v.AsserterLies, line = !ruling.Right, ruling.What
+		v.AsserterLies, v.Computed, v.Claimed = !ruling.Right, ruling.Computed, c.claimed()
 	}
-	return g.moved(height, Challenger, Over, "%.*s", maxLine, line).end(v), nil
+	return g.moved(height, Challenger, Over, Record{Event: Judged}).end(v), nil
 }
 
-const maxLine = 400 // characters of what a referee says
+// claimed is what the asserter says follows.
+func (c Claim) claimed() canon.Digest {
+	if c.Kind == Start || c.Kind == Binding {
+		return c.After
+	}
+	return c.Output
+}
 
 func size(ds []canon.Digest) uint64 { return uint64(len(ds)) * uint64(len(canon.Digest{})) }

@@ -72,7 +72,8 @@ func (d Descent) show(nodes []canon.Digest) (Descent, error) {
 		above = parents(l+1, above)
 	}
 	if above[0] != d.parent() {
-		return d, fmt.Errorf("%w: these are not the nodes below node %d on level %d of a tree of %d leaves", ErrMove, d.Node, d.level(), d.Leaves)
+		return d, fmt.Errorf("%w: these are not the nodes below node %d on level %d of a tree of %d leaves", ErrMove, d.Node,
+			d.level(), d.Leaves)
 	}
 	d.Shown = append(d.Shown[:len(d.Shown):len(d.Shown)], Row{Level: uint32(level), First: uint32(first), Nodes: nodes})
 	d.Node = 0

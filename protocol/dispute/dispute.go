@@ -1,13 +1,13 @@
 // Package dispute is how two parties who computed different results for one work unit are brought to one question that
-// anybody can answer: a pure state machine in which the asserter (the worker, bound by its commitment) and the challenger
-// (a verifier) descend, up to 64 ways a move, to the first place where they differ.
+// anybody can answer: a pure state machine in which the asserter (the worker, bound by its commitment) and the
+// challenger (a verifier) descend, up to 64 ways a move, to the first place where they differ.
 //
-// The descent goes over the states after the inner steps of a segment, then over the operators of one step, then over the
-// states of one operator's output while it is made, part by part: a part is so small that anybody can compute it from a
-// megabyte. Whatever lies to the left of the place that the challenger picks is agreed by that choice; whatever the
-// asserter shows is bound to what it showed above, so it cannot change its story. Every move has a deadline, and silence
-// loses. The shape is that of refereed delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees of package
-// canon.
+// The descent goes over the states after the inner steps of a segment, then over the operators of one step, then over
+// the states of one operator's output while it is made, part by part: a part is so small that anybody can compute it
+// from a megabyte. Whatever lies to the left of the place that the challenger picks is agreed by that choice; whatever
+// the asserter shows is bound to what it showed above, so it cannot change its story. Every move has a deadline, and
+// silence loses. The shape is that of refereed delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees
+// of package canon.
 //
 // The package moves digests. It does not know what a tensor is: the last question is put to a Referee, and what a party
 // knows it learns from its Oracle. It does not slash or pay; that is run and reward.
@@ -16,7 +16,6 @@ package dispute
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -31,7 +30,8 @@ var (
 	ErrEncoding = errors.New("dispute: the bytes are not a move")
 )
 
-// ErrWork is returned for work of which no dispute can be played: it is not shown, or a question about it could not be answered.
+// ErrWork is returned for work of which no dispute can be played: it is not shown, or a question about it could not be
+// answered.
 var ErrWork = errors.New("dispute: the work could not be disputed")
 
 // Limits of a game.
@@ -45,24 +45,28 @@ const (
 
 // Config is what a game is about.
 type Config struct {
-	Job        string         `cbor:"1,keyasint"`
-	Round      uint32         `cbor:"2,keyasint"`
-	Unit       uint32         `cbor:"3,keyasint"`
-	Attempt    uint32         `cbor:"4,keyasint"`
-	Asserter   string         `cbor:"5,keyasint"`           // account of the worker
-	Challenger string         `cbor:"6,keyasint"`           // account of the verifier
-	Base       canon.Digest   `cbor:"7,keyasint"`           // root of the checkpoint that the round starts from
-	Segments   []canon.Digest `cbor:"8,keyasint"`           // committed inner state roots: at the start, then after every segment
-	Update     canon.Digest   `cbor:"9,keyasint"`           // committed root over the payloads of the update, one per parameter; zero: it is not finite
-	Steps      []uint32       `cbor:"10,keyasint"`          // inner steps of every segment: one fewer than Segments
-	Operators  uint32         `cbor:"11,keyasint"`          // of the program of one step
-	Parameters uint32         `cbor:"12,keyasint"`          // tensors of the update
-	MoveBlocks int64          `cbor:"13,keyasint"`          // blocks that the asserter has for a move
-	From       canon.Digest   `cbor:"14,keyasint,omitzero"` // root of the state that the unit starts from beside Base; zero: nothing
-	Carried    canon.Digest   `cbor:"15,keyasint,omitzero"` // committed root of the state that it hands on; zero: none
-	HandsOn    uint32         `cbor:"16,keyasint,omitzero"` // tensors of that state; 0: as many as Parameters
+	Job        string       `cbor:"1,keyasint"`
+	Round      uint32       `cbor:"2,keyasint"`
+	Unit       uint32       `cbor:"3,keyasint"`
+	Attempt    uint32       `cbor:"4,keyasint"`
+	Asserter   string       `cbor:"5,keyasint"` // account of the worker
+	Challenger string       `cbor:"6,keyasint"` // account of the verifier
+	Base       canon.Digest `cbor:"7,keyasint"` // root of the checkpoint that the round starts from
+	// committed inner state roots: at the start, then after every segment
+	Segments []canon.Digest `cbor:"8,keyasint"`
+	// committed root over the payloads of the update, one per parameter; zero: it is not finite
+	Update     canon.Digest `cbor:"9,keyasint"`
+	Steps      []uint32     `cbor:"10,keyasint"` // inner steps of every segment: one fewer than Segments
+	Operators  uint32       `cbor:"11,keyasint"` // of the program of one step
+	Parameters uint32       `cbor:"12,keyasint"` // tensors of the update
+	MoveBlocks int64        `cbor:"13,keyasint"` // blocks that the asserter has for a move
+	// root of the state that the unit starts from beside Base; zero: nothing
+	From    canon.Digest `cbor:"14,keyasint,omitzero"`
+	Carried canon.Digest `cbor:"15,keyasint,omitzero"` // committed root of the state that it hands on; zero: none
+	HandsOn uint32       `cbor:"16,keyasint,omitzero"` // tensors of that state; 0: as many as Parameters
 
-	ChallengerBlocks int64 `cbor:"17,keyasint,omitzero"` // blocks that the challenger has for a move; 0: as many as the asserter
+	// blocks that the challenger has for a move; 0: as many as the asserter
+	ChallengerBlocks int64 `cbor:"17,keyasint,omitzero"`
 }
 
 // handsOn is how many tensors the state that is handed on has.
@@ -129,11 +133,12 @@ type Stage uint8
 const (
 	ShowStates Stage = 1 // asserter: States, between the last agreed state and the disputed one
 	PickState  Stage = 2 // challenger: Pick, the first of them that differs; Leaf, if only one part is left
-	ShowTree   Stage = 3 // asserter: Tree, the top of the trace of one step or of the update; Point, if it says that there is none
-	PickNode   Stage = 4 // challenger: Pick, the first node that differs; Leaf, if it is made in one part; or at once Bind
-	ShowNodes  Stage = 5 // asserter: Nodes, what is below the picked node
-	ShowLeaf   Stage = 6 // challenger: Leaf, about the state at the start of the unit, or what the asserter has pointed at
-	Over       Stage = 7 // there is a verdict, or none is needed
+	// asserter: Tree, the top of the trace of one step or of the update; Point, if it says that there is none
+	ShowTree  Stage = 3
+	PickNode  Stage = 4 // challenger: Pick, the first node that differs; Leaf, if it is made in one part; or at once Bind
+	ShowNodes Stage = 5 // asserter: Nodes, what is below the picked node
+	ShowLeaf  Stage = 6 // challenger: Leaf, about the state at the start of the unit, or what the asserter has pointed at
+	Over      Stage = 7 // there is a verdict, or none is needed
 )
 
 func (s Stage) turn() Party {
@@ -149,7 +154,8 @@ type Game struct {
 	Stage    Stage  `cbor:"2,keyasint"`
 	Turn     Party  `cbor:"3,keyasint"`
 	Deadline int64  `cbor:"4,keyasint"` // height up to which the next move is taken
-	Segment  uint32 `cbor:"5,keyasint"` // first committed root that differs; len(Config.Segments): only the update does; after that only what is handed on
+	// first committed root that differs; len(Config.Segments): only the update does; after that only what is handed on
+	Segment uint32 `cbor:"5,keyasint"`
 
 	Steps Interval `cbor:"6,keyasint"` // inner steps of the unit, between states of the model
 	Tree  Descent  `cbor:"7,keyasint"` // over the operators of the step picked there, or the parameters of the update
@@ -161,15 +167,9 @@ type Game struct {
 	Verdict   *Verdict  `cbor:"12,keyasint,omitempty"`
 	Planted   bool      `cbor:"13,keyasint,omitempty"` // it ended without one, for the fault was planted
 	Spent     [2]int64  `cbor:"14,keyasint"`           // blocks that the asserter and the challenger took for their moves
-	Stood     [2]int64  `cbor:"15,keyasint,omitzero"`  // blocks in which the clocks of the asserter and the challenger stood still
-	Still     int64     `cbor:"16,keyasint,omitzero"`  // of them since the last move
-}
-
-// Record is one line about a move, for people.
-type Record struct {
-	Height int64  `cbor:"1,keyasint"`
-	Party  Party  `cbor:"2,keyasint"`
-	Line   string `cbor:"3,keyasint"`
+	// blocks in which the clocks of the asserter and the challenger stood still
+	Stood [2]int64 `cbor:"15,keyasint,omitzero"`
+	Still int64    `cbor:"16,keyasint,omitzero"` // of them since the last move
 }
 
 // Verdict is how a dispute ended.
@@ -182,6 +182,10 @@ type Verdict struct {
 	HashBytes    uint64 `cbor:"6,keyasint"`
 	Operator     uint32 `cbor:"7,keyasint"` // that was recomputed; for Leaf "update", the parameter
 	Part         uint64 `cbor:"8,keyasint"` // of its output or payload
+
+	// What the referee computed and what the asserter had claimed. Zero: what cannot be made, or is not finite.
+	Computed canon.Digest `cbor:"9,keyasint,omitzero"`
+	Claimed  canon.Digest `cbor:"10,keyasint,omitzero"`
 }
 
 // Reasons of a verdict.
@@ -200,15 +204,8 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 	last := uint32(len(c.Segments))
 	g := Game{Config: c, Segment: segment}
 	g.Tree.Leaves = c.Operators
-	line := fmt.Sprintf("the state after segment %d of %d differs", segment, last-1)
-	if segment == last {
-		line = "the update differs"
-	}
 	switch {
-	case segment == last+1 && !c.Carried.IsZero():
-		line = "the state that is handed on differs"
-		fallthrough
-	case segment == last:
+	case segment == last || segment == last+1 && !c.Carried.IsZero():
 		_, end := c.span(last - 1)
 		g.Steps = Interval{From: end, To: end, Prior: c.Segments[last-1]}
 		g.Tree.Leaves, g.Stage = c.Parameters, ShowTree
@@ -218,13 +215,13 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 	case segment > last:
 		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
 	case segment == 0:
-		g.Steps.After, g.Stage, line = c.Segments[0], ShowLeaf, "the state at the start differs"
+		g.Steps.After, g.Stage = c.Segments[0], ShowLeaf
 	default:
 		from, to := c.span(segment)
 		g.Steps = Interval{From: from, To: to, Prior: c.Segments[segment-1], After: c.Segments[segment]}
 		g.Stage = g.below()
 	}
-	return g.moved(height, Challenger, g.Stage, "%s", line), nil
+	return g.moved(height, Challenger, g.Stage, Record{Event: Opened, Index: segment}), nil
 }
 
 // below is the stage after an interval of steps is chosen.
@@ -235,18 +232,18 @@ func (g Game) below() Stage {
 	return ShowStates
 }
 
-// turns is the whole time of a party for all its moves, in times of what it has for one. Only few moves need an execution: who takes all of its
-// time for each of them only delays the verdict.
+// turns is the whole time of a party for all its moves, in times of what it has for one. Only few moves need an
+// execution: who takes all of its time for each of them only delays the verdict.
 const turns = 4
 
 // moved returns the game after a move.
-func (g Game) moved(height int64, by Party, next Stage, format string, args ...any) Game {
+func (g Game) moved(height int64, by Party, next Stage, r Record) Game {
 	if n := len(g.Log); n > 0 {
 		g.Spent[by-1] += max(0, height-g.Log[n-1].Height-g.Still)
 	}
 	g.Still = 0
 	g.Moves[by-1]++
-	g.Log = append(slices.Clip(g.Log), Record{height, by, fmt.Sprintf(format, args...)})
+	g = g.record(height, by, r)
 	g.Stage, g.Turn = next, next.turn()
 	g.Deadline = height + g.left(g.Turn)
 	return g
@@ -266,8 +263,9 @@ func (g Game) left(p Party) int64 {
 	return min(blocks, max(1, turns*blocks-g.Spent[p-1]))
 }
 
-// Stand returns the game after a block in which the clock of whose turn it is stood still, because the block left out its move. All such blocks
-// of a party are at most as many as it has for its moves; after that its clock runs, whoever leaves out what.
+// Stand returns the game after a block in which the clock of whose turn it is stood still, because the block left out
+// its move. All such blocks of a party are at most as many as it has for its moves; after that its clock runs, whoever
+// leaves out what.
 func (g Game) Stand() Game {
 	if g.Stage == Over || g.Turn == 0 || g.Stood[g.Turn-1] >= turns*g.each(g.Turn) {
 		return g
@@ -309,21 +307,21 @@ func (g Game) Tick(height int64) Game {
 		return g
 	}
 	late := g.Turn
-	g.Log = append(slices.Clip(g.Log), Record{height, late, fmt.Sprintf("the %s made no move by height %d and loses", late, g.Deadline)})
+	g = g.record(height, late, Record{Event: Late, To: uint64(g.Deadline)})
 	return g.end(Verdict{AsserterLies: late == Asserter, Reason: Silence})
 }
 
-// Void ends a game without a verdict: its question was settled otherwise, perhaps because the asserter showed that it had
-// planted the fault, and nobody loses. It returns a game that is over as it is.
+// Void ends a game without a verdict: its question was settled otherwise, perhaps because the asserter showed that it
+// had planted the fault, and nobody loses. It returns a game that is over as it is.
 func (g Game) Void(height int64, planted bool) Game {
 	if g.Stage == Over {
 		return g
 	}
-	line := "the question was settled otherwise: nobody loses"
+	r := Record{Event: Moot}
 	if planted {
-		line = "the worker had planted the fault: nobody loses"
+		r.Event = WasPlanted
 	}
-	g.Log = append(slices.Clip(g.Log), Record{height, g.Turn, line})
+	g = g.record(height, g.Turn, r)
 	g.Stage, g.Turn, g.Planted = Over, 0, planted
 	return g
 }

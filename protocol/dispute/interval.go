@@ -9,8 +9,8 @@ import (
 // Ways is into how many parts one move narrows an interval, at most.
 const Ways = 64
 
-// Interval is the way along a sequence of states, each of which follows from the one before: from one that both agree on
-// to the next one of which they do not.
+// Interval is the way along a sequence of states, each of which follows from the one before: from one that both agree
+// on to the next one of which they do not.
 type Interval struct {
 	From  uint64         `cbor:"1,keyasint"` // position of the last agreed state
 	To    uint64         `cbor:"2,keyasint"` // and of the first disputed one
@@ -62,7 +62,8 @@ func (v Interval) show(states []canon.Digest) (Interval, error) {
 	return v, nil
 }
 
-// pick narrows the interval to the one before state i of those shown, or before the disputed state, which comes after them.
+// pick narrows the interval to the one before state i of those shown, or before the disputed state, which comes after
+// them.
 func (v Interval) pick(i uint32) (Interval, error) {
 	at := v.Boundaries()
 	if i > uint32(len(v.Shown)) || len(v.Shown) != len(at) {

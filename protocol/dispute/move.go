@@ -23,8 +23,8 @@ type States struct {
 	Digests []canon.Digest `cbor:"1,keyasint"`
 }
 
-// Tree shows the topmost node of a tree and what Nodes shows below it, nothing if the tree has a single leaf. The tree is
-// that of the operators' outputs of the disputed step, or that of the update.
+// Tree shows the topmost node of a tree and what Nodes shows below it, nothing if the tree has a single leaf. The tree
+// is that of the operators' outputs of the disputed step, or that of the update.
 type Tree struct {
 	Top      canon.Digest   `cbor:"1,keyasint"`
 	Children []canon.Digest `cbor:"2,keyasint,omitempty"`
@@ -40,8 +40,8 @@ type Pick struct {
 	Index uint32 `cbor:"1,keyasint"`
 }
 
-// Point says where the update that was not committed to is not finite: part Part of the payload of parameter Index cannot be
-// made.
+// Point says where the update that was not committed to is not finite: part Part of the payload of parameter Index
+// cannot be made.
 type Point struct {
 	Index uint32 `cbor:"1,keyasint"`
 	Part  uint64 `cbor:"2,keyasint"`
@@ -76,7 +76,8 @@ func Decode(b []byte) (Move, error) {
 		return Move{}, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	set := 0
-	for _, is := range []bool{m.States != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil, m.Point != nil} {
+	for _, is := range []bool{m.States != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil,
+		m.Point != nil} {
 		if is {
 			set++
 		}

@@ -7,11 +7,17 @@ type Kind string
 
 // The kinds of last questions. The asserter is right if what is claimed is what follows from what is agreed.
 const (
-	Start   Kind = "start"   // the state After follows from the checkpoint Base, and from the state From that was handed on
-	Tile    Kind = "tile"    // part Part of a tile of operator Index follows from the operators before it in Trace and from the state Prior
+	// the state After follows from the checkpoint Base, and from the state From that was handed on
+	Start Kind = "start"
+	// part Part of a tile of operator Index follows from the operators before it in Trace and from the state Prior
+	Tile    Kind = "tile"
 	Binding Kind = "binding" // the state After follows from the outputs of all operators, Trace
-	Carry   Kind = "carry"   // part Part of the state that parameter Index hands on follows from the same, the state From, and what is sent of it, Update
-	Update  Kind = "update"  // part Part of the payload of parameter Index follows from the checkpoint Base, the last state, Prior, and the state From that was handed on; or, if Output is zero, cannot be made since an element of it is not finite
+	// part Part of the state that parameter Index hands on follows from the same, the state From, and what is sent of
+	// it, Update
+	Carry Kind = "carry"
+	// part Part of the payload of parameter Index follows from the checkpoint Base, the last state, Prior, and the
+	// state From that was handed on; or, if Output is zero, cannot be made since an element of it is not finite
+	Update Kind = "update"
 )
 
 // Claim is the one question that is left of a dispute.
@@ -28,17 +34,18 @@ type Claim struct {
 	Before      canon.Digest // what both agree is there before the part; zero before the first
 	From        canon.Digest // root of what the unit starts from beside Base; zero: nothing
 	Update      canon.Digest // root of the update, which both agree on: Carry
-	Output      canon.Digest // what the asserter claims is there after it; after the last part the output's or the payload's root
+	// what the asserter claims is there after it; after the last part the output's or the payload's root
+	Output canon.Digest
 }
 
 // Ruling is the answer of a referee.
 type Ruling struct {
-	Right bool   // the asserter is
-	What  string // one line for people
+	Right    bool         // the asserter is
+	Computed canon.Digest // what follows from what is agreed; zero: nothing, because it cannot be made or is not finite
 }
 
-// Referee answers the last question from the payload that the challenger brought. It must be deterministic. An error says
-// that the payload does not allow an answer, and the challenger loses.
+// Referee answers the last question from the payload that the challenger brought. It must be deterministic. An error
+// says that the payload does not allow an answer, and the challenger loses.
 type Referee interface {
 	// Parts is the number of parts in which the output of the operator of a claim is made, for Tile, or the payload of its
 	// parameter, for Update, or what that hands on, for Carry.

@@ -6,8 +6,9 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// The largest disputes that are promised: 1000 inner steps in 1 to 64 segments, 1000 operators, of which one is made in up
-// to 16 million parts. The logits of GPT-2 over 8 sequences of 1024 tokens have 402,056 tiles, made in 12 parts each.
+// The largest disputes that are promised: 1000 inner steps in 1 to 64 segments, 1000 operators, of which one is made in
+// up to 16 million parts. The logits of GPT-2 over 8 sequences of 1024 tokens have 402,056 tiles, made in 12 parts
+// each.
 func TestSizeOfAGame(t *testing.T) {
 	t.Log("segments    parts  moves of asserter  of challenger  bytes of digests  bytes of game")
 	for _, segments := range []uint32{1, 4, 50, 64} {
@@ -54,6 +55,7 @@ func sizeOfGames(t *testing.T, segments uint32, parts uint64) {
 	}
 	t.Logf("%8d %8d %18d %14d %17d %14d", segments, parts, moves[0], moves[1], hashes, state)
 	if moves[0] > 9 || moves[1] > 9 || hashes > 16<<10 || state > 16<<10 {
-		t.Errorf("%d segments, %d parts: moves %v, %d bytes of digests, game of %d bytes", segments, parts, moves, hashes, state)
+		t.Errorf("%d segments, %d parts: moves %v, %d bytes of digests, game of %d bytes", segments, parts, moves, hashes,
+			state)
 	}
 }

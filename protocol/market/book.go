@@ -9,7 +9,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Book is all lots of one block, from which the seats of its orders are drawn. The order of the lots given does not matter.
+// Book is all lots of one block, from which the seats of its orders are drawn. The order of the lots given does not
+// matter.
 type Book struct {
 	beacon        canon.Digest
 	tables        map[run.Role]*table
@@ -38,7 +39,8 @@ type lot struct {
 
 // NewBook makes the book of a block with its beacon.
 func NewBook(lots []Lot, beacon canon.Digest) *Book {
-	b := &Book{beacon: beacon, lots: make(map[key]*lot, len(lots)), tables: map[run.Role]*table{run.Worker: {}, run.Verifier: {}}}
+	b := &Book{beacon: beacon, lots: make(map[key]*lot, len(lots)),
+		tables: map[run.Role]*table{run.Worker: {}, run.Verifier: {}}}
 	under := map[string]int{}
 	heaviest := uint64(math.MaxInt64) / uint64(max(1, len(lots))) // so that no sum overflows
 	for _, l := range lots {

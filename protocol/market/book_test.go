@@ -14,7 +14,8 @@ import (
 // A lot of whoever fits everything, to be spoilt.
 func good(id string, role run.Role, price uint64) Lot {
 	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
-		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100, Region: "eu", Jurisdiction: "DE", Domain: id,
+		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100,
+		Region: "eu", Jurisdiction: "DE", Domain: id,
 		Attested: true, Rate: 1e12, Latency: 10, Cover: math.MaxUint64,
 	}}
 }
@@ -23,8 +24,11 @@ func picky() Order {
 	o := order()
 	o.Workers, o.Verifiers = Workers{Min: 1, Target: 1, Max: 1}, 1
 	o.Conditions = Conditions{
-		Classes: []registry.Class{registry.Professional, registry.Datacentre}, Machines: []Machine{{Memory: 16, Cores: 4}, {Memory: 8, Devices: 1, Model: "h100"}}, Disk: 30, Passed: 4, Upload: 100, Regions: []string{"eu", "us"}, NotRegions: []string{"us"},
-		Jurisdictions: []string{"DE", "FR"}, NotJurisdictions: []string{"FR"}, Attested: true, Tier: registry.Silver, Hourly: Hourly(101, 1e12),
+		Classes:  []registry.Class{registry.Professional, registry.Datacentre},
+		Machines: []Machine{{Memory: 16, Cores: 4}, {Memory: 8, Devices: 1, Model: "h100"}}, Disk: 30, Passed: 4,
+		Upload: 100, Regions: []string{"eu", "us"}, NotRegions: []string{"us"},
+		Jurisdictions: []string{"DE", "FR"}, NotJurisdictions: []string{"FR"}, Attested: true, Tier: registry.Silver,
+		Hourly: Hourly(101, 1e12),
 	}
 	return o
 }
@@ -58,7 +62,8 @@ func TestConditions(t *testing.T) {
 		lots := []Lot{good("w0", run.Worker, 100), good("w1", run.Worker, 100), good("v0", run.Verifier, 100)}
 		c.spoil(&lots[0])
 		e := NewBook(lots, canon.Sum("beacon")).Estimate(picky())
-		if e.Why != Matched || len(e.Passed) != 1 || e.Passed[0].ID != "w0" || e.Passed[0].Why != c.want || e.Passed[0].Why.Text() == "" {
+		if e.Why != Matched || len(e.Passed) != 1 || e.Passed[0].ID != "w0" || e.Passed[0].Why != c.want ||
+			e.Passed[0].Why.Text() == "" {
 			t.Errorf("%s: %q, %+v, want %q", name, e.Why, e.Passed, c.want)
 		}
 		alone := NewBook([]Lot{lots[0], lots[2]}, canon.Sum("beacon"))
@@ -133,7 +138,8 @@ func TestEstimate(t *testing.T) {
 func TestOrderConditionsValidate(t *testing.T) {
 	for name, spoil := range map[string]func(*Order){
 		"exceed": func(o *Order) { o.OnExceed = 2 }, "shares": func(o *Order) { o.SharesPPM = million + 1 },
-		"class": func(o *Order) { o.Conditions.Classes = []registry.Class{registry.Unrated} }, "tier": func(o *Order) { o.Conditions.Tier = 9 },
+		"class":   func(o *Order) { o.Conditions.Classes = []registry.Class{registry.Unrated} },
+		"tier":    func(o *Order) { o.Conditions.Tier = 9 },
 		"place":   func(o *Order) { o.Conditions.Regions = []string{""} },
 		"places":  func(o *Order) { o.Conditions.NotJurisdictions = make([]string, MaxPlaces+1) },
 		"domains": func(o *Order) { o.Conditions.Domains = o.Workers.Min + 1 },
@@ -158,8 +164,10 @@ func market1000() (orders []Order, lots []Lot) {
 			role = run.Verifier
 		}
 		l := good(fmt.Sprint("starling1", i), role, 100+r.Uint64N(900))
-		l.Class, l.Tier, l.Memory, l.Latency = registry.Class(r.IntN(6)), registry.Tier(r.IntN(4)), r.Uint64N(81920), r.Uint32N(200)
-		l.Region, l.Jurisdiction, l.Attested = pick("eu", "us", "asia", "af", "sa"), pick("DE", "FR", "US", "JP", "BR", "ZA"), r.IntN(4) == 0
+		l.Class, l.Tier, l.Memory, l.Latency = registry.Class(r.IntN(6)), registry.Tier(r.IntN(4)), r.Uint64N(81920),
+			r.Uint32N(200)
+		l.Region, l.Jurisdiction, l.Attested = pick("eu", "us", "asia", "af", "sa"),
+			pick("DE", "FR", "US", "JP", "BR", "ZA"), r.IntN(4) == 0
 		l.Domain, l.At = fmt.Sprint(r.IntN(500)), r.Int64N(1000)
 		lots = append(lots, l)
 	}
@@ -169,9 +177,11 @@ func market1000() (orders []Order, lots []Lot) {
 		o.Terms.Job, o.Workers, o.Verifiers = o.ID, Workers{2, 6, 8}, 1
 		switch r.IntN(3) {
 		case 0:
-			o.Conditions = Conditions{Machines: []Machine{{Memory: 16384}}, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
+			o.Conditions = Conditions{Machines: []Machine{{Memory: 16384}},
+				Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
 		case 1:
-			o.Conditions = Conditions{Machines: []Machine{{Memory: 8192}}, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
+			o.Conditions = Conditions{Machines: []Machine{{Memory: 8192}}, Regions: []string{"eu", "us"},
+				NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
 		}
 		orders = append(orders, o)
 	}

@@ -6,12 +6,13 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Checks reports whether a participant may audit work of a job with these conditions: of them where it is, and whether it is attested,
-// is asked of verifiers.
+// Checks reports whether a participant may audit work of a job with these conditions: of them where it is, and whether
+// it is attested, is asked of verifiers.
 func (c *Conditions) Checks(p registry.Participant) bool {
 	h := p.Hardware
 	within := func(place string, in, out []string) bool {
 		return (len(in) == 0 || slices.Contains(in, place)) && !slices.Contains(out, place)
 	}
-	return within(h.Region, c.Regions, c.NotRegions) && within(h.Jurisdiction, c.Jurisdictions, c.NotJurisdictions) && (!c.Attested || p.Attested)
+	return within(h.Region, c.Regions, c.NotRegions) && within(h.Jurisdiction, c.Jurisdictions, c.NotJurisdictions) &&
+		(!c.Attested || p.Attested)
 }

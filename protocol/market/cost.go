@@ -13,8 +13,8 @@ import (
 // ErrOverflow is returned with the largest amount there is, when a cost is beyond it.
 var ErrOverflow = errors.New("market: amount above 2^64-1 uzen")
 
-// Cost is floor(flops * price / 10^15) in uzen, in 128-bit arithmetic. A cost beyond 64 bits is the largest amount, with
-// ErrOverflow.
+// Cost is floor(flops * price / 10^15) in uzen, in 128-bit arithmetic. A cost beyond 64 bits is the largest amount,
+// with ErrOverflow.
 func Cost(flops, price uint64) (uint64, error) {
 	high, low := bits.Mul64(flops, price)
 	if high >= Flops {
@@ -24,9 +24,9 @@ func Cost(flops, price uint64) (uint64, error) {
 	return amount, nil
 }
 
-// Quote is what a job may cost at a price for everybody: one round, and the whole run, with every unit accepted once and,
-// if there are verifiers, audited once. Each convicted worker can add the audit that convicted it. Amounts beyond 64 bits
-// are the largest amount: no budget covers them.
+// Quote is what a job may cost at a price for everybody: one round, and the whole run, with every unit accepted once
+// and, if there are verifiers, audited once. Each convicted worker can add the audit that convicted it. Amounts beyond
+// 64 bits are the largest amount: no budget covers them.
 func Quote(t run.Terms, price uint64, verifiers uint32) (round, whole uint64) {
 	var checked uint64
 	if verifiers > 0 {
@@ -43,9 +43,9 @@ func RoundCost(s run.State) uint64 {
 	return roundCost(s.Terms, work, checked)
 }
 
-// Exposure is the most that a run may still cost when it begins another round: the rounds that are not final, whose units
-// are not paid and may all be audited, those that were rolled back, and RoundCost. A round that the escrow does not cover is
-// not begun.
+// Exposure is the most that a run may still cost when it begins another round: the rounds that are not final, whose
+// units are not paid and may all be audited, those that were rolled back, and RoundCost. A round that the escrow does
+// not cover is not begun.
 func Exposure(s run.State) uint64 {
 	_, checked := highest(s)
 	if s.Terms.AuditPPM == 0 {
@@ -62,12 +62,49 @@ func Exposure(s run.State) uint64 {
 			work, _ := Cost(flops, m.Price)
 			total = add(total, work)
 			if !u.Passed {
-				again, _ := Cost(flops, checked)
+				again, _ := Cost(flops, auditPrice(s, u, checked))
 				total = add(total, again)
 			}
 		}
 	}
+	for _, u := range s.Units { // RoundCost counts an audit at the price of the seats
+		if dear := auditPrice(s, u, checked); dear > checked {
+			more, _ := Cost(s.Terms.FlopsOf(u.Index), dear-checked)
+			total = add(total, more)
+		}
+	}
 	return total
+}
+
+// auditPrice is what the audit of a unit costs for 10^15 operations: who has it may have no seat, and ask more than
+// those who have one.
+func auditPrice(s run.State, u *run.Unit, checked uint64) uint64 {
+	if m, _ := s.Member(u.Verifier); u.Status == run.Auditing || u.Status == run.Sealed {
+		return max(checked, m.Price)
+	}
+	return checked
+}
+
+// Covers says which audits of a unit at a price what remains of a budget covers, one after the other, beside all that a
+// run may cost when it begins another round, and, if spared, beside all rounds after the current one.
+func Covers(s run.State, remaining uint64) (more func(unit uint32, price uint64, spared bool) bool) {
+	spare := remaining - min(Exposure(s), remaining)
+	var rounds uint64
+	if s.Round+1 < s.Terms.Rounds {
+		rounds = multiply(RoundCost(s), uint64(s.Terms.Rounds-s.Round-1))
+	}
+	return func(unit uint32, price uint64, spared bool) bool {
+		one, _ := Cost(s.Terms.FlopsOf(unit), price)
+		need := one
+		if spared {
+			need = add(one, rounds)
+		}
+		if need > spare {
+			return false
+		}
+		spare -= one
+		return true
+	}
 }
 
 func highest(s run.State) (work, checked uint64) {
@@ -91,8 +128,8 @@ func roundCost(t run.Terms, work, checked uint64) uint64 {
 	return all
 }
 
-// unitsCost is what all units of a round cost at a price, each by itself, as they are paid. Cost saturates on error, which is what
-// a bound wants.
+// unitsCost is what all units of a round cost at a price, each by itself, as they are paid. Cost saturates on error,
+// which is what a bound wants.
 func unitsCost(t run.Terms, price uint64) (all uint64) {
 	if t.Sizes == nil {
 		unit, _ := Cost(t.UnitFlops, price)

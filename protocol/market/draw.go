@@ -9,12 +9,12 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// urn draws lots of a role that fit an order, each with a chance in proportion to its weight among those that are left. The
-// digests that decide are made of the beacon of the block, so that nobody chooses them, and of the job, so that no two orders
-// of a block draw alike.
+// urn draws lots of a role that fit an order, each with a chance in proportion to its weight among those that are left.
+// The digests that decide are made of the beacon of the block, so that nobody chooses them, and of the job, so that no
+// two orders of a block draw alike.
 //
-// A draw looks for a lot among all of the role first, and again if it does not fit, which takes few tries where many fit. After
-// tries of them the urn lists those that fit, and draws from these: the chances are the same either way.
+// A draw looks for a lot among all of the role first, and again if it does not fit, which takes few tries where many
+// fit. After tries of them the urn lists those that fit, and draws from these: the chances are the same either way.
 type urn struct {
 	*wish
 	*table
@@ -120,7 +120,8 @@ func (u *urn) back(lots []*lot) {
 	}
 }
 
-// draw draws up to n lots that a rule allows, given those before. Those that it does not allow are in the urn again after it.
+// draw draws up to n lots that a rule allows, given those before. Those that it does not allow are in the urn again
+// after it.
 func (u *urn) draw(n int, allowed func(*lot) bool, seat func(*lot)) {
 	var aside []*lot
 	for n > 0 {

@@ -11,19 +11,21 @@ import (
 
 // staked is an offer with a stake of so many ZEN behind it.
 func staked(id string, role run.Role, price, zen uint64) Lot {
-	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1}, Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
+	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1},
+		Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
 }
 
 func beacons(n int) canon.Digest { return canon.Sum("beacon", []byte(fmt.Sprint(n))) }
 
-// Four workers and a verifier of 1 ZEN each ask 1 uzen where everybody else asks the cap. They have a twenty-fifth of all stake, and
-// get that part of the seats, not all of them.
+// Four workers and a verifier of 1 ZEN each ask 1 uzen where everybody else asks the cap. They have a twenty-fifth of
+// all stake, and get that part of the seats, not all of them.
 func TestThePairAtTheLowestPriceGetsSeatsByItsStakeOnly(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Budget = Workers{4, 4, 4}, 2, 1<<40
 	var lots []Lot
 	for i := range 16 {
-		lots = append(lots, staked(fmt.Sprint("w", i), run.Worker, o.PriceCap, 6), staked(fmt.Sprint("v", i), run.Verifier, o.PriceCap, 6))
+		lots = append(lots, staked(fmt.Sprint("w", i), run.Worker, o.PriceCap, 6),
+			staked(fmt.Sprint("v", i), run.Verifier, o.PriceCap, 6))
 	}
 	for i := range 4 {
 		lots = append(lots, staked(fmt.Sprint("bad-w", i), run.Worker, 1, 1))
@@ -58,7 +60,8 @@ func TestThePairAtTheLowestPriceGetsSeatsByItsStakeOnly(t *testing.T) {
 	}
 }
 
-// The chances are the stakes, drawn among all lots and drawn among those that fit: few do, so that the first way gives up.
+// The chances are the stakes, drawn among all lots and drawn among those that fit: few do, so that the first way gives
+// up.
 func TestDrawFollowsStake(t *testing.T) {
 	for name, others := range map[string]int{"most fit": 0, "few fit": 3000} {
 		o := order()
@@ -87,11 +90,13 @@ func TestDrawFollowsStake(t *testing.T) {
 	}
 }
 
-// Two seats of one owner are one: nobody verifies beside another seat of its owner, and workers of one owner sit together only where others
-// do not suffice.
+// Two seats of one owner are one: nobody verifies beside another seat of its owner, and workers of one owner sit
+// together only where others do not suffice.
 func TestSeatsOfOneOwner(t *testing.T) {
-	lots := []Lot{staked("a", run.Worker, 1, 900), staked("b", run.Worker, 1, 900), staked("c", run.Worker, 1, 1), staked("d", run.Worker, 1, 1),
-		staked("va", run.Verifier, 1, 900), staked("vb", run.Verifier, 1, 900), staked("vc", run.Verifier, 1, 1), staked("vd", run.Verifier, 1, 1)}
+	lots := []Lot{staked("a", run.Worker, 1, 900), staked("b", run.Worker, 1, 900), staked("c", run.Worker, 1, 1),
+		staked("d", run.Worker, 1, 1),
+		staked("va", run.Verifier, 1, 900), staked("vb", run.Verifier, 1, 900), staked("vc", run.Verifier, 1, 1),
+		staked("vd", run.Verifier, 1, 1)}
 	for _, i := range []int{0, 1, 4, 5} {
 		lots[i].Owner = "pool"
 	}
@@ -122,11 +127,13 @@ func TestSeatsOfOneOwner(t *testing.T) {
 	}
 }
 
-// All of a role are paid the highest price that one of them asks, but nobody more than its stake covers or an hour may cost.
+// All of a role are paid the highest price that one of them asks, but nobody more than its stake covers or an hour may
+// cost.
 func TestMarginalPrice(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Conditions.Hourly = Workers{4, 4, 4}, 1, Hourly(1000, 1e12)
-	lots := []Lot{staked("a", run.Worker, 1, 1), staked("b", run.Worker, 700, 1), staked("c", run.Worker, 1, 1), staked("d", run.Worker, 1, 1), staked("v", run.Verifier, 900, 1)}
+	lots := []Lot{staked("a", run.Worker, 1, 1), staked("b", run.Worker, 700, 1), staked("c", run.Worker, 1, 1),
+		staked("d", run.Worker, 1, 1), staked("v", run.Verifier, 900, 1)}
 	for i := range lots {
 		lots[i].Rate = 1e12
 	}

@@ -6,22 +6,36 @@ import (
 	"math/bits"
 )
 
-// FeePPM is the share of every payment that goes to the community pool, in parts per million, unless governance changes it.
+// FeePPM is the share of every payment that goes to the community pool, in parts per million, unless governance changes
+// it.
 const FeePPM = 50_000
+
+// GasPrice is what transactions pay for a million units of gas, in uzen, unless governance changes it.
+const GasPrice = 10_000
+
+// mostGasPrice is 1,000 uzen for a unit of gas: an error of who proposes it.
+const mostGasPrice = 1_000_000_000
 
 // Params are governed.
 type Params struct {
 	FeePPM      uint32 `cbor:"1,keyasint"` // of every payment, to the community pool
 	PauseBlocks int64  `cbor:"2,keyasint"` // that a run may be paused at a time before it is cancelled
+	GasPrice    uint64 `cbor:"3,keyasint"` // what transactions pay for a million units of gas, in uzen; 0: nothing
 }
 
+// DefaultPrice is the price of a participant that names none, in uzen per 10^15 floating-point operations.
+const DefaultPrice = 1_000_000_000
+
 // DefaultParams are those of a network that has decided nothing.
-func DefaultParams() Params { return Params{FeePPM: FeePPM, PauseBlocks: 600_000} }
+func DefaultParams() Params { return Params{FeePPM: FeePPM, PauseBlocks: 600_000, GasPrice: GasPrice} }
 
 // Validate says why parameters cannot govern.
 func (p Params) Validate() error {
 	if p.FeePPM > million || p.PauseBlocks < 1 {
 		return fmt.Errorf("%w: a fee of %d millionths, pauses of %d blocks", ErrParams, p.FeePPM, p.PauseBlocks)
+	}
+	if p.GasPrice > mostGasPrice {
+		return fmt.Errorf("%w: %d uzen for a million units of gas, at most %d", ErrParams, p.GasPrice, mostGasPrice)
 	}
 	return nil
 }
@@ -43,8 +57,8 @@ type Escrow struct {
 // Remaining is what is still locked.
 func (e Escrow) Remaining() uint64 { return e.Budget - e.Paid - e.Fee - e.Refunded }
 
-// Pay takes an amount from the escrow and splits it: the fee, a share in parts per million rounded down, and the net for
-// the receiver. It never takes more than remains; net+fee below amount says that the budget is exhausted.
+// Pay takes an amount from the escrow and splits it: the fee, a share in parts per million rounded down, and the net
+// for the receiver. It never takes more than remains; net+fee below amount says that the budget is exhausted.
 func (e Escrow) Pay(amount uint64, feePPM uint32) (after Escrow, net, fee uint64) {
 	amount = min(amount, e.Remaining())
 	fee = Share(amount, feePPM)
@@ -78,8 +92,8 @@ func (e Escrow) Charge(amount uint64) (after Escrow, fee uint64) {
 	return e, fee
 }
 
-// WaitingFee is what an order costs that ends without a run, in uzen: it is stored and tried, with an opening of some bytes, for nothing. It
-// is the least budget of an order, too.
+// WaitingFee is what an order costs that ends without a run, in uzen: it is stored and tried, with an opening of some
+// bytes, for nothing. It is the least budget of an order, too.
 func WaitingFee(opening int) uint64 { return 1000 + 10*(uint64(opening)>>10) }
 
 // Close refunds what remains and returns it.

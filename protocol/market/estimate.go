@@ -10,12 +10,13 @@ import (
 
 // Estimate is what would become of an order now.
 type Estimate struct {
-	Lease   Lease  // as one beacon would draw it; another one draws others
-	Why     Reason // it is not matched
-	Round   uint64 // the most that a round costs, uzen: at the highest prices of those who may be drawn
-	Whole   uint64 // and the whole run, with every unit audited
-	Likely  uint64 // the whole run at the prices of the lease, with as many audits as its rate draws
-	Seconds uint64 // that the training takes at the measured rates of the workers of the lease; 0: one of them was never measured
+	Lease  Lease  // as one beacon would draw it; another one draws others
+	Why    Reason // it is not matched
+	Round  uint64 // the most that a round costs, uzen: at the highest prices of those who may be drawn
+	Whole  uint64 // and the whole run, with every unit audited
+	Likely uint64 // the whole run at the prices of the lease, with as many audits as its rate draws
+	// that the training takes at the measured rates of the workers of the lease; 0: one of them was never measured
+	Seconds uint64
 	May     []Chance
 	Passed  []Passed
 }
@@ -52,13 +53,20 @@ func (b *Book) Estimate(o Order) Estimate {
 			at := run.Member{ID: role.String(), Role: role, Active: true}
 			for _, l := range may {
 				at.Price = max(at.Price, l.Price)
-				e.May = append(e.May, Chance{l.Lot, chance(l.weight, total, map[run.Role]uint32{run.Worker: o.Workers.Target, run.Verifier: o.Verifiers}[role])})
+				e.May = append(e.May, Chance{l.Lot,
+					chance(l.weight, total, map[run.Role]uint32{run.Worker: o.Workers.Target, run.Verifier: o.Verifiers}[role])})
 			}
 			dearest.Members = append(dearest.Members, at)
 		}
 	}
-	slices.SortStableFunc(e.May, func(x, y Chance) int { return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.Price, y.Price)) })
-	slices.SortStableFunc(e.Passed, func(x, y Passed) int { return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.Price, y.Price)) })
+	slices.SortStableFunc(e.May, func(x, y Chance) int {
+		return cmp.Or(cmp.Compare(x.Role, y.Role),
+			cmp.Compare(x.Price, y.Price))
+	})
+	slices.SortStableFunc(e.Passed, func(x, y Passed) int {
+		return cmp.Or(cmp.Compare(x.Role, y.Role),
+			cmp.Compare(x.Price, y.Price))
+	})
 	if e.Why != Matched {
 		return e
 	}
@@ -131,7 +139,8 @@ func Hourly(price, rate uint64) uint64 {
 	return amount
 }
 
-// PerFlops is the price, in uzen per 10^15 operations, at which an hour of a machine of a rate earns at least so many uzen.
+// PerFlops is the price, in uzen per 10^15 operations, at which an hour of a machine of a rate earns at least so many
+// uzen.
 func PerFlops(hourly, rate uint64) uint64 {
 	hour := max(1, multiply(rate, 3600))
 	high, low := bits.Mul64(hourly, Flops)

@@ -7,10 +7,10 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Join finds who takes the free places of a run that goes on: up to the order's most workers, and as many verifiers as it
-// asked for, counting those on trial. Who is back comes first, at its old price, then lots of the book are drawn, as in Match.
-// They are paid what the run pays in their role, or the highest price that one of those who join asks if that is more. Nobody
-// joins at a price at which what remains of the budget would not cover the next round.
+// Join finds who takes the free places of a run that goes on: up to the order's most workers, and as many verifiers as
+// it asked for, counting those on trial. Who is back comes first, at its old price, then lots of the book are drawn, as
+// in Match. They are paid what the run pays in their role, or the highest price that one of those who join asks if that
+// is more. Nobody joins at a price at which what remains of the budget would not cover the next round.
 func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) []run.Member {
 	var chosen []run.Member
 	taken := ownersOf(s.Members, func(m run.Member) bool { return m.Active || m.Why == run.WhyOnTrial })
@@ -21,7 +21,8 @@ func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) [
 		}
 		places -= min(places, s.Present(role))
 		for _, m := range back {
-			l := &lot{Lot: Lot{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price}, Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
+			l := &lot{Lot: Lot{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price},
+				Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
 			if places == 0 || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
 			}
@@ -42,7 +43,8 @@ func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) [
 }
 
 // newcomers draws who takes so many free places of a role, and returns the run with them.
-func (b *Book) newcomers(o Order, s run.State, role run.Role, places int, taken owners, remaining uint64) (run.State, []run.Member) {
+func (b *Book) newcomers(o Order, s run.State, role run.Role, places int, taken owners,
+	remaining uint64) (run.State, []run.Member) {
 	w := b.wish(&o)
 	u := b.urn(w, role, o.PriceCap)
 	work, checked := highest(s)
@@ -70,8 +72,8 @@ func (b *Book) newcomers(o Order, s run.State, role run.Role, places int, taken 
 	return s, members
 }
 
-// payable tells at which prices of a role a budget covers what a run may cost. It computes that only at prices of which it does
-// not follow from others.
+// payable tells at which prices of a role a budget covers what a run may cost. It computes that only at prices of which
+// it does not follow from others.
 type payable struct {
 	run       run.State
 	role      run.Role
@@ -99,7 +101,8 @@ func (p *payable) at(price uint64) bool {
 // joined is the state of a run in which a member counts, for what that costs.
 func joined(s run.State, m run.Member) run.State {
 	m.Active = true
-	i, known := slices.BinarySearchFunc(s.Members, m.ID, func(m run.Member, id string) int { return cmp.Compare(m.ID, id) })
+	i, known := slices.BinarySearchFunc(s.Members, m.ID,
+		func(m run.Member, id string) int { return cmp.Compare(m.ID, id) })
 	s.Members = slices.Clone(s.Members)
 	if known {
 		s.Members[i] = m

@@ -11,7 +11,8 @@ import (
 func TestJoin(t *testing.T) {
 	running := func() run.State {
 		s, err := run.New(order().Terms, []run.Member{
-			{ID: "v9", Role: run.Verifier, Price: 600}, {ID: "w8", Role: run.Worker, Price: 100}, {ID: "w9", Role: run.Worker, Price: 100},
+			{ID: "v9", Role: run.Verifier, Price: 600}, {ID: "w8", Role: run.Worker, Price: 100},
+			{ID: "w9", Role: run.Worker, Price: 100},
 		}, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -24,14 +25,19 @@ func TestJoin(t *testing.T) {
 		remaining uint64
 		want      string
 	}{
-		"up to the most workers":        {remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
-		"no place":                      {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 2 }, remaining: 1 << 40},
-		"one who left":                  {spoil: func(_ *Order, s *run.State) { s.Members[0].Active = false }, remaining: 1 << 40, want: "v1:2:700 w1:1:900 w5:1:900 "},
-		"the place of one on trial":     {spoil: func(_ *Order, s *run.State) { s.Members[0].Active, s.Members[0].Why = false, run.WhyOnTrial }, remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
-		"above the cap":                 {spoil: func(o *Order, _ *run.State) { o.PriceCap = 99 }, remaining: 1 << 40},
-		"nothing to train":              {spoil: func(_ *Order, s *run.State) { s.Phase = run.Settle }, remaining: 1 << 40},
-		"budget for the price they ask": {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 8 }, remaining: 4 * (300 + 600), want: "w1:1:300 w2:1:300 w3:1:300 "},
-		"no budget":                     {remaining: 4*(100+600) - 1},
+		"up to the most workers": {remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
+		"no place":               {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 2 }, remaining: 1 << 40},
+		"one who left": {spoil: func(_ *Order, s *run.State) { s.Members[0].Active = false },
+			remaining: 1 << 40, want: "v1:2:700 w1:1:900 w5:1:900 "},
+		"the place of one on trial": {spoil: func(_ *Order, s *run.State) {
+			s.Members[0].Active,
+				s.Members[0].Why = false, run.WhyOnTrial
+		}, remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
+		"above the cap":    {spoil: func(o *Order, _ *run.State) { o.PriceCap = 99 }, remaining: 1 << 40},
+		"nothing to train": {spoil: func(_ *Order, s *run.State) { s.Phase = run.Settle }, remaining: 1 << 40},
+		"budget for the price they ask": {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 8 },
+			remaining: 4 * (300 + 600), want: "w1:1:300 w2:1:300 w3:1:300 "},
+		"no budget": {remaining: 4*(100+600) - 1},
 		"who is back comes first": {
 			spoil: func(o *Order, s *run.State) {
 				s.Members[1].Active, s.Members[1].Why = false, run.WhyReturning
@@ -55,7 +61,8 @@ func TestJoin(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if _, _, err := s.Join(run.Env{Height: 9}, book(offers(), canon.Sum("beacon")).Join(o, s, c.back, c.remaining)); err != nil {
+		if _, _, err := s.Join(run.Env{Height: 9},
+			book(offers(), canon.Sum("beacon")).Join(o, s, c.back, c.remaining)); err != nil {
 			t.Errorf("%s: the run takes them not: %v", name, err)
 		}
 	}

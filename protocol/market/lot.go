@@ -23,9 +23,10 @@ type Conditions struct {
 	Attested         bool             `cbor:"8,keyasint"`
 	Tier             registry.Tier    `cbor:"9,keyasint"`  // at least
 	Domains          uint32           `cbor:"10,keyasint"` // different failure domains of the workers of a lease, at least
-	Hourly           uint64           `cbor:"11,keyasint"` // uzen that an hour of the machine costs at its measured rate, at most; 0: any
-	Disk             uint64           `cbor:"12,keyasint"` // MiB, at least
-	Passed           uint32           `cbor:"13,keyasint"` // audits passed since the last failure, at least
+	// uzen that an hour of the machine costs at its measured rate, at most; 0: any
+	Hourly uint64 `cbor:"11,keyasint"`
+	Disk   uint64 `cbor:"12,keyasint"` // MiB, at least
+	Passed uint32 `cbor:"13,keyasint"` // audits passed since the last failure, at least
 }
 
 // Machine is what a worker has at least.
@@ -79,13 +80,15 @@ type Profile struct {
 	Cover        uint64 // price of the work that its stake may still stand behind, uzen
 }
 
-// ProfileOf reads a profile from the registry. owner is the account that the participant works for, leased the price of the
-// work that it is leased for already.
+// ProfileOf reads a profile from the registry. owner is the account that the participant works for, leased the price of
+// the work that it is leased for already.
 func ProfileOf(p registry.Participant, params registry.Params, owner string, leased uint64) Profile {
 	h := p.Hardware
 	return Profile{
-		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Disk: h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model, Passed: p.Passed, Region: h.Region, Jurisdiction: h.Jurisdiction,
-		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Stake: p.Firm(), Owner: owner, Cover: p.Cover(params, leased),
+		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Disk: h.Disk, Cores: h.Cores,
+		Devices: h.Devices, Model: h.Model, Passed: p.Passed, Region: h.Region, Jurisdiction: h.Jurisdiction,
+		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Stake: p.Firm(), Owner: owner,
+		Cover: p.Cover(params, leased),
 	}
 }
 
@@ -119,11 +122,15 @@ const (
 )
 
 var misfits = map[Misfit]string{
-	NoSlot: "it works in as many runs as it offers", WrongClass: "its machine is of another class, or was never measured",
-	MemoryTooSmall: "its memory is too small", OtherMachine: "its cores or its accelerators are not what is asked for", DiskTooSmall: "its disk is too small", TooLittleHistory: "it has passed too few audits since its last failure",
+	NoSlot: "it is busy: all its slots are in use", WrongClass: "its machine is of another class, or was never measured",
+	MemoryTooSmall: "its memory is too small", OtherMachine: "its cores or its accelerators are not what is asked for",
+	DiskTooSmall: "its disk is too small", TooLittleHistory: "it has passed too few audits since its last failure",
 	UploadTooSlow: "its upload is too slow", WrongRegion: "it is in another region",
-	WrongJurisdiction: "it is under another jurisdiction", NotAttested: "its hardware is not attested", TierTooLow: "it commits to less uptime",
-	StakeTooSmall: "its stake is too small to deter a lie in the work it would be leased", HourTooDear: "an hour of it costs more than the cap, or its rate was never measured", TooDear: "it asks more than the cap",
+	WrongJurisdiction: "it is under another jurisdiction", NotAttested: "its hardware is not attested",
+	TierTooLow:       "it commits to less uptime",
+	StakeTooSmall:    "its stake is too small to deter a lie in the work it would be leased",
+	HourTooDear:      "an hour of it costs more than the cap, or its rate was never measured",
+	TooDear:          "it asks more than the cap",
 	NoVerifierWanted: "the order wants no verifier",
 }
 
@@ -150,7 +157,8 @@ func (w *wish) misfit(l *lot) Misfit {
 		return TooLittleHistory
 	case worker && l.Upload < c.Upload:
 		return UploadTooSlow
-	case w.regions && (len(c.Regions) > 0 && !slices.Contains(c.Regions, l.Region) || slices.Contains(c.NotRegions, l.Region)):
+	case w.regions && (len(c.Regions) > 0 && !slices.Contains(c.Regions, l.Region) ||
+		slices.Contains(c.NotRegions, l.Region)):
 		return WrongRegion
 	case w.barred != nil && w.barred[l.under]:
 		return WrongJurisdiction
@@ -185,24 +193,30 @@ func (b *Book) wish(o *Order) *wish {
 	if c := o.Conditions; len(c.Jurisdictions)+len(c.NotJurisdictions) > 0 {
 		w.barred = make([]bool, len(b.jurisdictions))
 		for i, j := range b.jurisdictions {
-			w.barred[i] = len(c.Jurisdictions) > 0 && !slices.Contains(c.Jurisdictions, j) || slices.Contains(c.NotJurisdictions, j)
+			w.barred[i] = len(c.Jurisdictions) > 0 && !slices.Contains(c.Jurisdictions, j) ||
+				slices.Contains(c.NotJurisdictions, j)
 		}
 	}
 	return w
 }
 
-// Value is what a conviction must take from a member in a role at a price, in uzen, so that it gains by no lie: audit.Bond of the
-// largest unit, at the floor of the job's audit rate for a worker, and at the rate of planted faults for a verifier, who is paid for a
-// whole unit. History does not lower it, as the rate never falls below the floor.
+// Value is what a conviction must take from a member in a role at a price, in uzen, so that it gains by no lie:
+// audit.Bond of the largest unit (of tolerant work audit.Deposit, which is what backs the units of its worker), at the
+// floor of the job's audit rate for a worker, and at the rate of planted faults for a verifier, who is paid for a whole
+// unit. History does not lower it, as the rate never falls below the floor.
 func (o *Order) Value(role run.Role, price uint64) uint64 {
 	unit, _ := Cost(o.Terms.UnitFlops, price)
 	if role == run.Verifier {
 		return audit.Bond(unit, audit.PlantPPM)
 	}
+	if o.Terms.Tolerance.DistancePPM > 0 {
+		return audit.Deposit(unit, o.Terms.Floor())
+	}
 	return audit.Bond(unit, o.Terms.Floor())
 }
 
-// Stake is the least that may stand behind the work that one member is leased in a role, in uzen (registry.Participant.Cover).
+// Stake is the least that may stand behind the work that one member is leased in a role, in uzen
+// (registry.Participant.Cover).
 func (o *Order) Stake(role run.Role, price uint64, params registry.Params) uint64 {
 	const million = 1_000_000
 	high, low := bits.Mul64(o.Value(role, price), uint64(params.CoverPPM))

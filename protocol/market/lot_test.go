@@ -13,27 +13,32 @@ func TestStakeCovers(t *testing.T) {
 	params := registry.DefaultParams()
 	for _, flops := range []uint64{1, 1e9, 1e15, 123_456_789_012_345_678, math.MaxUint64} {
 		for _, role := range []run.Role{run.Worker, run.Verifier} {
-			o := Order{Workers: Workers{Min: 3, Target: 4, Max: 5}, Verifiers: 2, Terms: run.Terms{Rounds: 7, Units: 4, Segments: 1, UnitFlops: flops, AuditPPM: 100_000}}
+			o := Order{Workers: Workers{Min: 3, Target: 4, Max: 5}, Verifiers: 2,
+				Terms: run.Terms{Rounds: 7, Units: 4, Segments: 1, UnitFlops: flops, AuditPPM: 100_000}}
 			const price = 1_000_000_000
 			stake, value := o.Stake(role, price, params), o.Value(role, price)
-			if covered := (registry.Participant{Stake: stake}).Cover(params, 0); covered < value || stake < params.MinStake(role) {
+			if covered := (registry.Participant{Stake: stake}).Cover(params, 0); covered < value ||
+				stake < params.MinStake(role) {
 				t.Errorf("%d operations: a stake of %d covers %d of %d", flops, stake, covered, value)
 			}
-			if less := (registry.Participant{Stake: stake - 1}); stake > params.MinStake(role) && less.Cover(params, 0) >= value {
+			if less := (registry.Participant{Stake: stake - 1}); stake > params.MinStake(role) &&
+				less.Cover(params, 0) >= value {
 				t.Errorf("%d operations: a stake of %d is more than is needed", flops, stake)
 			}
 		}
 	}
 }
 
-// However long a job is, a lie costs who takes a seat more than it gains: half of the stake is taken, and half of that may come back
-// through an accomplice who accuses first. A job that is longer needs no more of it, and one that is audited less does.
+// However long a job is, a lie costs who takes a seat more than it gains: half of the stake is taken, and half of that
+// may come back through an accomplice who accuses first. A job that is longer needs no more of it, and one that is
+// audited less does.
 func TestStakeOfASeatMakesFakingALoss(t *testing.T) {
 	const price = 1_000_000_000
 	for _, rounds := range []uint32{1, 20, 100, 10_000} {
 		last := uint64(math.MaxUint64)
 		for _, rate := range []uint32{10_000, 50_000, 100_000, 500_000, 1_000_000} {
-			o := Order{Workers: Workers{Min: 4, Target: 4, Max: 4}, Verifiers: 2, Terms: run.Terms{Rounds: rounds, Units: 4, Segments: 1, UnitFlops: 1e9, AuditPPM: rate}}
+			o := Order{Workers: Workers{Min: 4, Target: 4, Max: 4}, Verifiers: 2,
+				Terms: run.Terms{Rounds: rounds, Units: 4, Segments: 1, UnitFlops: 1e9, AuditPPM: rate}}
 			unit, _ := Cost(o.Terms.UnitFlops, price)
 			stake := o.Stake(run.Worker, price, registry.Params{CoverPPM: registry.DefaultParams().CoverPPM})
 			lost := stake / 2 / 2

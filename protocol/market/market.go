@@ -1,7 +1,7 @@
 // Package market brings orders and offers together, and keeps the budget of a job: matching, quotes, escrow, fees.
 //
-// It is pure integer arithmetic in uzen. It holds no coins (the chain's bank does), and who has earned what is decided by
-// reward.
+// It is pure integer arithmetic in uzen. It holds no coins (the chain's bank does), and who has earned what is decided
+// by reward.
 package market
 
 import (
@@ -23,7 +23,8 @@ type Offer struct {
 	Price uint64   `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
 	Slots uint32   `cbor:"4,keyasint"` // jobs it takes beside those it has
 	At    int64    `cbor:"5,keyasint"` // height
-	Pool  bool     `cbor:"6,keyasint"` // it is for every worker that named the account as its pool, not for the account's own work
+	// it is for every worker that named the account as its pool, not for the account's own work
+	Pool bool `cbor:"6,keyasint"`
 }
 
 // Pooled is the offer of a pool for one of its members. Who offers for itself is not offered for.
@@ -77,7 +78,8 @@ func (o Order) Validate() error {
 	case o.Consumer == "":
 		return fmt.Errorf("%w: no consumer", ErrOrder)
 	case w.Min < 1 || w.Min > w.Target || w.Target > w.Max:
-		return fmt.Errorf("%w: workers min %d, target %d, max %d: wanted 1 <= min <= target <= max", ErrOrder, w.Min, w.Target, w.Max)
+		return fmt.Errorf("%w: workers min %d, target %d, max %d: wanted 1 <= min <= target <= max", ErrOrder, w.Min,
+			w.Target, w.Max)
 	case uint64(w.Max)+uint64(o.Verifiers) > run.MaxMembers:
 		return fmt.Errorf("%w: %d workers and %d verifiers, at most %d members", ErrOrder, w.Max, o.Verifiers, run.MaxMembers)
 	case o.Verifiers == 0 && o.Terms.AuditPPM > 0:
@@ -103,8 +105,10 @@ func (c Conditions) validate(workers uint32) error {
 			}
 		}
 	}
-	if len(c.Machines) > MaxPlaces || slices.ContainsFunc(c.Machines, func(m Machine) bool { return len(m.Model) > registry.MaxPlace }) {
-		return fmt.Errorf("%w: %d kinds of machines, at most %d, of models of at most %d bytes", ErrOrder, len(c.Machines), MaxPlaces, registry.MaxPlace)
+	if len(c.Machines) > MaxPlaces || slices.ContainsFunc(c.Machines,
+		func(m Machine) bool { return len(m.Model) > registry.MaxPlace }) {
+		return fmt.Errorf("%w: %d kinds of machines, at most %d, of models of at most %d bytes", ErrOrder, len(c.Machines),
+			MaxPlaces, registry.MaxPlace)
 	}
 	for _, class := range c.Classes {
 		if class == registry.Unrated || class > registry.Datacentre {

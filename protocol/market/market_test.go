@@ -61,9 +61,10 @@ func TestMatch(t *testing.T) {
 		want   string
 		reason Reason
 	}{
-		"target":        {func(*Order) {}, "v1:2:700 w1:1:900 w3:1:900 w5:1:900 ", Matched},
-		"one":           {func(o *Order) { o.Workers = Workers{1, 1, 1} }, "v1:2:700 w1:1:300 ", Matched},
-		"below target":  {func(o *Order) { o.Workers = Workers{2, 8, 8} }, "v1:2:700 w1:1:900 w2:1:900 w3:1:900 w5:1:900 ", Matched},
+		"target": {func(*Order) {}, "v1:2:700 w1:1:900 w3:1:900 w5:1:900 ", Matched},
+		"one":    {func(o *Order) { o.Workers = Workers{1, 1, 1} }, "v1:2:700 w1:1:300 ", Matched},
+		"below target": {func(o *Order) { o.Workers = Workers{2, 8, 8} }, "v1:2:700 w1:1:900 w2:1:900 w3:1:900 w5:1:900 ",
+			Matched},
 		"no verifier":   {func(o *Order) { o.Verifiers, o.Terms.AuditPPM = 0, 0 }, "w1:1:900 w3:1:900 w5:1:900 ", Matched},
 		"few workers":   {func(o *Order) { o.Workers = Workers{5, 5, 5} }, "", TooFewWorkers},
 		"few verifiers": {func(o *Order) { o.Verifiers = 3 }, "", TooFewVerifiers},
@@ -131,7 +132,8 @@ func TestExposure(t *testing.T) {
 	if got := Exposure(s); got != next || got != RoundCost(s) {
 		t.Errorf("with nothing open %d, want %d", got, next)
 	}
-	s.Open = []run.Lap{{Units: run.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}}, {Units: run.Units{{Worker: "w"}}}}
+	s.Open = []run.Lap{{Units: run.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}},
+		{Units: run.Units{{Worker: "w"}}}}
 	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
 		t.Errorf("with two rounds open %d, want %d", got, want)
 	}
@@ -251,7 +253,8 @@ func TestCostOfSizes(t *testing.T) {
 	if round != 2*want || whole != 3*2*want {
 		t.Errorf("a round of %d: %d, and three %d", want, round, whole)
 	}
-	s := run.State{Terms: o.Terms, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 600, Active: true}, {ID: "w", Role: run.Worker, Price: 300, Active: true}}}
+	s := run.State{Terms: o.Terms, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 600, Active: true},
+		{ID: "w", Role: run.Worker, Price: 300, Active: true}}}
 	next := RoundCost(s)
 	work, _ := Cost(o.Terms.FlopsOf(3), 300)
 	again, _ := Cost(o.Terms.FlopsOf(3), 600)

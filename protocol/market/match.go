@@ -20,21 +20,33 @@ type Reason string
 // The reasons, in the order in which they are looked for.
 const (
 	Matched         Reason = ""
-	TooFewWorkers   Reason = "too_few_workers"    // at any price, and whatever they are
-	TooFewVerifiers Reason = "too_few_verifiers"  // likewise, or of too few owners
-	ConditionsUnmet Reason = "conditions_unmet"   // enough offers, not enough that keep the conditions at any price
-	TooFewDomains   Reason = "too_few_domains"    // enough that keep the conditions, in too few failure domains
-	PriceAboveCap   Reason = "price_above_cap"    // enough of them, not enough at or below the order's cap
-	BudgetTooSmall  Reason = "budget_below_round" // the budget does not cover one round at the prices of those that were drawn
+	TooFewWorkers   Reason = "too_few_workers"   // at any price, and whatever they are
+	TooFewVerifiers Reason = "too_few_verifiers" // likewise, or of too few owners
+	ConditionsUnmet Reason = "conditions_unmet"  // enough offers, not enough that keep the conditions at any price
+	TooFewDomains   Reason = "too_few_domains"   // enough that keep the conditions, in too few failure domains
+	PriceAboveCap   Reason = "price_above_cap"   // enough of them, not enough at or below the order's cap
+	// the budget does not cover one round at the prices of those that were drawn
+	BudgetTooSmall Reason = "budget_below_round"
 )
+
+var reasons = map[Reason]string{
+	TooFewWorkers: "too few workers offer", TooFewVerifiers: "too few verifiers offer",
+	ConditionsUnmet: "too few offers keep the conditions",
+	TooFewDomains:   "those that keep the conditions are in too few failure domains",
+	PriceAboveCap:   "too few ask at most the cap", BudgetTooSmall: "the budget does not cover a round",
+}
+
+// Text is the reason in words; nothing for an order that is matched.
+func (r Reason) Text() string { return reasons[r] }
 
 // Match draws the members of an order, or says why it must wait. It does not change the book: see Take.
 //
-// Every condition holds for every member. Of the lots that keep them at or below the order's price cap, seats are drawn by the
-// beacon of the block, each lot with a chance in proportion to its stake: what it asks decides nothing. All members of a
-// role are paid the highest price that one of them asks. Verifiers are drawn first. No two of them have one owner, and none has the owner
-// of a worker; two workers have one owner only where the lots of other owners do not suffice. The workers of a lease are of at
-// least Conditions.Domains failure domains: so many are drawn of different ones before the rest. An account takes part once.
+// Every condition holds for every member. Of the lots that keep them at or below the order's price cap, seats are drawn
+// by the beacon of the block, each lot with a chance in proportion to its stake: what it asks decides nothing. All
+// members of a role are paid the highest price that one of them asks. Verifiers are drawn first. No two of them have
+// one owner, and none has the owner of a worker; two workers have one owner only where the lots of other owners do not
+// suffice. The workers of a lease are of at least Conditions.Domains failure domains: so many are drawn of different
+// ones before the rest. An account takes part once.
 func (b *Book) Match(o Order) (Lease, Reason) {
 	w := b.wish(&o)
 	workers, verifiers := b.seats(w, o.PriceCap)
@@ -49,7 +61,8 @@ func (b *Book) Match(o Order) (Lease, Reason) {
 	return Lease{Job: o.ID, Members: members}, Matched
 }
 
-// seats draws both roles: verifiers first, or workers first where that leaves too few of one of them, since an account may offer both.
+// seats draws both roles: verifiers first, or workers first where that leaves too few of one of them, since an account
+// may offer both.
 func (b *Book) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) {
 	taken := owners{}
 	verifiers = b.verifiers(w, priceCap, taken)

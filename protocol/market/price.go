@@ -8,8 +8,9 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// price is what members of a role are paid: the highest price that one of them asks, or that the role has already. Nobody is
-// paid more than keeps the order's cap for an hour of its machine, nor more than makes its part worth what its stake covers.
+// price is what members of a role are paid: the highest price that one of them asks, or that the role has already.
+// Nobody is paid more than keeps the order's cap for an hour of its machine, nor more than makes its part worth what
+// its stake covers.
 func (w *wish) price(lots []*lot, already uint64) (members []run.Member) {
 	marginal := already
 	for _, l := range lots {
@@ -17,7 +18,8 @@ func (w *wish) price(lots []*lot, already uint64) (members []run.Member) {
 	}
 	for _, l := range lots {
 		members = append(members, run.Member{
-			ID: l.ID, Role: l.Role, Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true, Stake: l.Stake, Owner: l.Owner,
+			ID: l.ID, Role: l.Role, Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true, Stake: l.Stake,
+			Owner: l.Owner,
 		})
 	}
 	return members
@@ -32,7 +34,8 @@ func (w *wish) ceiling(l *lot, bound uint64) uint64 {
 		return bound
 	}
 	n := int(min(bound-l.Price, 1<<62)) // the first price above the lot's that its stake does not cover
-	return l.Price + uint64(sort.Search(n, func(i int) bool { return w.order.Value(l.Role, l.Price+uint64(i)+1) > l.Cover }))
+	return l.Price + uint64(sort.Search(n,
+		func(i int) bool { return w.order.Value(l.Role, l.Price+uint64(i)+1) > l.Cover }))
 }
 
 // under is the highest price at which an hour of a machine of a rate costs at most so many uzen.
@@ -63,8 +66,8 @@ func (o owners) add(owner string, r run.Role) {
 // alone reports whether a lot is of an owner that has no seat.
 func (o owners) alone(l *lot) bool { return len(o[l.Owner]) == 0 }
 
-// apart reports whether a lot may have a seat beside those of its owner: workers of one owner may sit together, and nobody
-// verifies where its owner has another seat.
+// apart reports whether a lot may have a seat beside those of its owner: workers of one owner may sit together, and
+// nobody verifies where its owner has another seat.
 func (o owners) apart(l *lot) bool {
 	return o.alone(l) || l.Role == run.Worker && !o[l.Owner][run.Verifier]
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Queue puts orders in the order in which they are served: who has locked the largest budget first, then who asked
-// earliest, then as the beacon of the block draws. What an order says it would pay costs it nothing, and decides nothing. The order given does not matter; each job is in it once.
+// earliest, then as the beacon of the block draws. What an order says it would pay costs it nothing, and decides
+// nothing. The order given does not matter; each job is in it once.
 func Queue(orders []Order, beacon canon.Digest) []Order {
 	type place struct {
 		Order

@@ -8,10 +8,12 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Whoever has locked most is served first, then who asked earliest; what a job is called, or says it would pay, decides nothing.
+// Whoever has locked most is served first, then who asked earliest; what a job is called, or says it would pay, decides
+// nothing.
 func TestQueue(t *testing.T) {
 	orders := []Order{
-		{ID: "a", Budget: 100, At: 1, PriceCap: 1 << 63}, {ID: "b", Budget: 300, At: 9}, {ID: "c", Budget: 300, At: 2}, {ID: "d", Budget: 200, At: 5}, {ID: "e", Budget: 200, At: 5},
+		{ID: "a", Budget: 100, At: 1, PriceCap: 1 << 63}, {ID: "b", Budget: 300, At: 9}, {ID: "c", Budget: 300, At: 2},
+		{ID: "d", Budget: 200, At: 5}, {ID: "e", Budget: 200, At: 5},
 	}
 	first := map[string]int{}
 	r := rand.New(rand.NewPCG(1, 1))

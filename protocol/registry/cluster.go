@@ -22,15 +22,16 @@ type Pair struct{ A, B string }
 // PairOf orders two participants.
 func PairOf(a, b string) Pair { return Pair{min(a, b), max(a, b)} }
 
-// Clusters groups participants by what was measured between them, and returns the cluster of each: the least account in it.
-// Two clusters are joined, the closest two first, as long as any two in them are of one class, in one region if both say where,
-// have uploads of which one is at most Params.ClusterUpload times the other if both are known, are at most Params.ClusterRTT apart,
-// and they are no more than Params.ClusterSize. Two between which nothing was measured are not close, unless they are in one cluster
-// already: then they are as far apart as they may be, so that an epoch without measurements changes nothing. Who is in one cluster already
-// counts as closer, and its uploads as more alike, by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
+// Clusters groups participants by what was measured between them, and returns the cluster of each: the least account in
+// it. Two clusters are joined, the closest two first, as long as any two in them are of one class, in one region if
+// both say where, have uploads of which one is at most Params.ClusterUpload times the other if both are known, are at
+// most Params.ClusterRTT apart, and they are no more than Params.ClusterSize. Two between which nothing was measured
+// are not close, unless they are in one cluster already: then they are as far apart as they may be, so that an epoch
+// without measurements changes nothing. Who is in one cluster already counts as closer, and its uploads as more alike,
+// by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
 //
-// It is agglomerative clustering with complete linkage, which has no choice to make. Time is quadratic in the number of measured pairs
-// at worst, with a small constant.
+// It is agglomerative clustering with complete linkage, which has no choice to make. Time is quadratic in the number of
+// measured pairs at worst, with a small constant.
 func Clusters(nodes []Node, rtt map[Pair]uint32, params Params) map[string]string {
 	nodes = slices.Clone(nodes)
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
@@ -61,7 +62,8 @@ func Clusters(nodes []Node, rtt map[Pair]uint32, params Params) map[string]strin
 	return found
 }
 
-// grouping is a partition of the nodes; a group is sorted by account, and the one of a node that joined another is empty.
+// grouping is a partition of the nodes; a group is sorted by account, and the one of a node that joined another is
+// empty.
 type grouping struct {
 	groups [][]Node
 	rtt    map[Pair]uint32
@@ -99,7 +101,8 @@ func (g *grouping) distance(a, b Node) uint64 {
 		counts -= uint64(g.params.StickyPPM)
 	}
 	switch {
-	case ms == 0 && !together, a.Class != b.Class, a.Region != b.Region && a.Region != "" && b.Region != "", !g.alike(a.Upload, b.Upload, counts):
+	case ms == 0 && !together, a.Class != b.Class, a.Region != b.Region && a.Region != "" && b.Region != "",
+		!g.alike(a.Upload, b.Upload, counts):
 		return apart
 	case ms == 0:
 		return uint64(g.params.ClusterRTT) * million

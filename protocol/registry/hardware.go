@@ -18,15 +18,16 @@ const (
 // Hardware is what a participant says it computes on. Only its rate is measured: see Measurement.
 type Hardware struct {
 	Kind         Kind   `cbor:"1,keyasint"`
-	Memory       uint64 `cbor:"2,keyasint"`  // MiB that a job may use: of the accelerator, or of the machine without one
-	Upload       uint64 `cbor:"3,keyasint"`  // kbit/s that it promises to its peers
-	Region       string `cbor:"4,keyasint"`  // such as "eu-north": nearness is told by equality
-	Jurisdiction string `cbor:"5,keyasint"`  // ISO 3166 code of the country, in capitals
-	Domain       string `cbor:"6,keyasint"`  // failure domain: what has this in common fails together. None: one that all share who give none
-	Disk         uint64 `cbor:"7,keyasint"`  // MiB that blobs of jobs may take
-	Cores        uint32 `cbor:"8,keyasint"`  // of the processor, that a job may use
-	Devices      uint32 `cbor:"9,keyasint"`  // accelerators
-	Model        string `cbor:"10,keyasint"` // of the accelerators, such as "h100"
+	Memory       uint64 `cbor:"2,keyasint"` // MiB that a job may use: of the accelerator, or of the machine without one
+	Upload       uint64 `cbor:"3,keyasint"` // kbit/s that it promises to its peers
+	Region       string `cbor:"4,keyasint"` // such as "eu-north": nearness is told by equality
+	Jurisdiction string `cbor:"5,keyasint"` // ISO 3166 code of the country, in capitals
+	// failure domain: what has this in common fails together. None: one that all share who give none
+	Domain  string `cbor:"6,keyasint"`
+	Disk    uint64 `cbor:"7,keyasint"`  // MiB that blobs of jobs may take
+	Cores   uint32 `cbor:"8,keyasint"`  // of the processor, that a job may use
+	Devices uint32 `cbor:"9,keyasint"`  // accelerators
+	Model   string `cbor:"10,keyasint"` // of the accelerators, such as "h100"
 }
 
 // MaxPlace is the most bytes of the name of a region, a jurisdiction, a failure domain or a model.
@@ -57,7 +58,8 @@ const (
 	Datacentre   Class = 5
 )
 
-var classNames = [...]string{Unrated: "unrated", Processor: "cpu", AppleSilicon: "apple", Consumer: "consumer", Professional: "professional", Datacentre: "datacentre"}
+var classNames = [...]string{Unrated: "unrated", Processor: "cpu", AppleSilicon: "apple", Consumer: "consumer",
+	Professional: "professional", Datacentre: "datacentre"}
 
 // String names a class as job files do.
 func (c Class) String() string {
@@ -100,8 +102,9 @@ func (p Participant) Class(params Params) Class {
 	return Processor
 }
 
-// MultiplierPPM is what a unit of the participant's work weighs when rewards are shared, in parts per million. A processor
-// weighs its rate over Params.ProcessorRate, and no more than the first; who was never measured weighs nothing.
+// MultiplierPPM is what a unit of the participant's work weighs when rewards are shared, in parts per million. A
+// processor weighs its rate over Params.ProcessorRate, and no more than the first; who was never measured weighs
+// nothing.
 func (p Participant) MultiplierPPM(params Params) uint32 {
 	c := p.Class(params)
 	for _, r := range params.Classes {

@@ -2,14 +2,15 @@ package registry
 
 import "fmt"
 
-// Jail bars the participant from being matched over a conviction at a height, and takes its history and the measured rate of its machine.
+// Jail bars the participant from being matched over a conviction at a height, and takes its history and the measured
+// rate of its machine.
 func (p Participant) Jail(height int64) Participant {
 	p.Jailed, p.Convicted, p.Rate, p.RatedAt = true, height, 0, 0
 	return p.Audited(false)
 }
 
-// Unjail lets a convicted participant be matched again: Params.JailBlocks after its latest conviction, and with a machine that was measured
-// since. Its history begins anew, and its conviction is remembered.
+// Unjail lets a convicted participant be matched again: Params.JailBlocks after its latest conviction, and with a
+// machine that was measured since. Its history begins anew, and its conviction is remembered.
 func (p Participant) Unjail(params Params, height int64) (Participant, error) {
 	switch {
 	case !p.Jailed:
@@ -17,7 +18,8 @@ func (p Participant) Unjail(params Params, height int64) (Participant, error) {
 	case height < p.Convicted+params.JailBlocks:
 		return p, fmt.Errorf("%w: %s may ask from block %d on", ErrJail, p.ID, p.Convicted+params.JailBlocks)
 	case p.Rate == 0 || p.RatedAt <= p.Convicted:
-		return p, fmt.Errorf("%w: the machine of %s was not measured since its conviction in block %d", ErrJail, p.ID, p.Convicted)
+		return p, fmt.Errorf("%w: the machine of %s was not measured since its conviction in block %d", ErrJail, p.ID,
+			p.Convicted)
 	}
 	p.Jailed, p.Passed = false, 0
 	return p, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Who was convicted may be matched again some time later, once its machine was measured since: with a history that begins anew and a
-// conviction that stays known, also when it registers again.
+// Who was convicted may be matched again some time later, once its machine was measured since: with a history that
+// begins anew and a conviction that stays known, also when it registers again.
 func TestUnjail(t *testing.T) {
 	params := params
 	params.JailBlocks = 100
@@ -29,7 +29,8 @@ func TestUnjail(t *testing.T) {
 	if _, err := p.Unjail(params, soon); !errors.Is(err, ErrJail) {
 		t.Errorf("too soon: %v", err)
 	}
-	if p, err = p.Unjail(params, late); err != nil || p.Jailed || p.Passed != 0 || p.Convicted != 60 || !p.Eligible(run.Worker, params) {
+	if p, err = p.Unjail(params, late); err != nil || p.Jailed || p.Passed != 0 || p.Convicted != 60 ||
+		!p.Eligible(run.Worker, params) {
 		t.Errorf("in time: %v, %+v", err, p)
 	}
 	next, err := Register(valid(), params, late)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Link is what one participant measured of another in an epoch: what it fetched from it, how fast that came, and how far
-// away it is.
+// Link is what one participant measured of another in an epoch: what it fetched from it, how fast that came, and how
+// far away it is.
 type Link struct {
 	Bytes  uint64 `cbor:"1,keyasint"`
 	Millis uint64 `cbor:"2,keyasint"`           // that the timed bytes took; in a report 0: not measured
@@ -21,8 +21,8 @@ const (
 	MaxRTT    = 60_000
 )
 
-// Report adds what was measured since the last report: bytes, and, unless that is 0, the time that they took. No more bytes
-// count than the epoch has room for, which is what the reported one committed to serve; the rest is dropped.
+// Report adds what was measured since the last report: bytes, and, unless that is 0, the time that they took. No more
+// bytes count than the epoch has room for, which is what the reported one committed to serve; the rest is dropped.
 func (l Link) Report(more Link, room uint64) (Link, error) {
 	if more.Bytes > MaxReport || more.Millis > MaxReport || more.RTT > MaxRTT {
 		return l, fmt.Errorf("%w: %d bytes in %d ms, %d ms away", ErrReport, more.Bytes, more.Millis, more.RTT)
@@ -66,7 +66,8 @@ type Measured struct {
 	Link `cbor:"3,keyasint"`
 }
 
-// Speed is what one peer of a participant measured of it, and the most that it measured of anybody else; both in kbit/s.
+// Speed is what one peer of a participant measured of it, and the most that it measured of anybody else; both in
+// kbit/s.
 type Speed struct{ Rate, Best uint64 }
 
 // Speeds gathers the measured speeds of everybody, in the order of the links.
@@ -100,8 +101,8 @@ func Speeds(links []Measured) map[string][]Speed {
 	return speeds
 }
 
-// Bandwidth is what a participant gives in kbit/s, as far as that is known: what it promised, or what those who measured it in an epoch
-// got together if that is less. They fetch from it at the same time.
+// Bandwidth is what a participant gives in kbit/s, as far as that is known: what it promised, or what those who
+// measured it in an epoch got together if that is less. They fetch from it at the same time.
 func (p Participant) Bandwidth(speeds []Speed) uint64 {
 	var all uint64
 	for _, s := range speeds {
@@ -113,10 +114,11 @@ func (p Participant) Bandwidth(speeds []Speed) uint64 {
 	return all
 }
 
-// Throttled reports whether what the peers of a participant measured in an epoch shows that it gives less than half of the
-// upload that it promised. They fetch from it at the same time, so each may expect its part of that half, and whoever got
-// less from it, and not from others, finds it slow: who got no more from anybody cannot tell whose line is slow. More than
-// half of at least Params.Witnesses must find so. Nothing proves it, and accounts are free, so it is for the owner to know and costs nothing.
+// Throttled reports whether what the peers of a participant measured in an epoch shows that it gives less than half of
+// the upload that it promised. They fetch from it at the same time, so each may expect its part of that half, and
+// whoever got less from it, and not from others, finds it slow: who got no more from anybody cannot tell whose line is
+// slow. More than half of at least Params.Witnesses must find so. Nothing proves it, and accounts are free, so it is
+// for the owner to know and costs nothing.
 func (p Participant) Throttled(params Params, speeds []Speed) bool {
 	n := uint64(len(speeds))
 	if p.Tier == NoTier || n == 0 || n < uint64(params.Witnesses) {

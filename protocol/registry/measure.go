@@ -8,11 +8,12 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-// A rate is measured, not believed. A participant asks for it; the beacon of a later block seeds a program (compute/gauge)
-// that nobody could run before; the time between that block and the one with the answer is what it took. The answer binds
-// the participant to the result of every segment without showing any. Then another beacon draws some segments and some verifiers to
-// run these again, who bind themselves to what came out; and only then the participant shows its results, so that nothing can be copied. What more
-// than half of the checkers found decides: one alone can neither give a rate nor withhold it.
+// A rate is measured, not believed. A participant asks for it; the beacon of a later block seeds a program
+// (compute/gauge) that nobody could run before; the time between that block and the one with the answer is what it
+// took. The answer binds the participant to the result of every segment without showing any. Then another beacon draws
+// some segments and some verifiers to run these again, who bind themselves to what came out; and only then the
+// participant shows its results, so that nothing can be copied. What more than half of the checkers found decides: one
+// alone can neither give a rate nor withhold it.
 
 // Segments of a measurement, how many of them are run again, and by how many others at most.
 const (
@@ -162,9 +163,11 @@ func (m Measurement) rate() uint64 {
 // Draw returns at most n verifiers to check a measurement, beside some, drawn with a seed.
 type Draw func(seed canon.Digest, n int, beside []string) ([]string, error)
 
-// Tick moves a measurement at the end of a block: it draws the program, then the samples and who checks them, and ends what waited too
-// long. Checkers that were silent are returned, and others drawn in their place; where there are none, those decide who said something.
-func (m Measurement) Tick(params Params, draw Draw, beacon canon.Digest, height, at int64) (after Measurement, silent []string, end *Outcome, err error) {
+// Tick moves a measurement at the end of a block: it draws the program, then the samples and who checks them, and ends
+// what waited too long. Checkers that were silent are returned, and others drawn in their place; where there are none,
+// those decide who said something.
+func (m Measurement) Tick(params Params, draw Draw, beacon canon.Digest, height,
+	at int64) (after Measurement, silent []string, end *Outcome, err error) {
 	late := height > m.Since+params.MeasureBlocks
 	switch {
 	case beacon.IsZero():
@@ -183,7 +186,8 @@ func (m Measurement) Tick(params Params, draw Draw, beacon canon.Digest, height,
 }
 
 // checkers draws the checkers of a measurement, or others for those that were silent.
-func (m Measurement) checkers(draw Draw, beacon canon.Digest, height int64, late bool) (after Measurement, silent []string, end *Outcome, err error) {
+func (m Measurement) checkers(draw Draw, beacon canon.Digest, height int64,
+	late bool) (after Measurement, silent []string, end *Outcome, err error) {
 	begun := len(m.Checks) > 0
 	var said []Checked
 	beside := append([]string{m.ID}, m.Silent...)

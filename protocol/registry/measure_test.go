@@ -125,15 +125,17 @@ func TestMeasurementEnds(t *testing.T) {
 		checks     int
 		why        string
 	}{
-		"no answer":         {m: asked, height: late + 1, why: WhyNoAnswer},
-		"time to answer":    {m: asked, height: late},
-		"no checker yet":    {m: answered, candidates: []string{"ann"}, height: 101},
-		"no checker":        {m: answered, candidates: []string{"ann"}, height: late + 1, why: WhyNoChecker},
-		"three of many":     {m: answered, candidates: []string{"a", "b", "c", "d"}, height: 101, checks: 3},
-		"silent checker":    {m: with(vic), candidates: []string{"vic", "wim"}, height: late + 1, silent: "vic", checks: 1},
-		"silent, no more":   {m: with(vic), candidates: []string{"vic"}, height: late + 1, silent: "vic", why: WhyNoChecker},
-		"one said, no more": {m: with(vic, said("wim")), candidates: []string{"vic"}, height: late + 1, silent: "vic", checks: 1, why: WhyNoChecker},
-		"one said, another": {m: with(vic, said("wim")), candidates: []string{"vic", "xia"}, height: late + 1, silent: "vic", checks: 2},
+		"no answer":       {m: asked, height: late + 1, why: WhyNoAnswer},
+		"time to answer":  {m: asked, height: late},
+		"no checker yet":  {m: answered, candidates: []string{"ann"}, height: 101},
+		"no checker":      {m: answered, candidates: []string{"ann"}, height: late + 1, why: WhyNoChecker},
+		"three of many":   {m: answered, candidates: []string{"a", "b", "c", "d"}, height: 101, checks: 3},
+		"silent checker":  {m: with(vic), candidates: []string{"vic", "wim"}, height: late + 1, silent: "vic", checks: 1},
+		"silent, no more": {m: with(vic), candidates: []string{"vic"}, height: late + 1, silent: "vic", why: WhyNoChecker},
+		"one said, no more": {m: with(vic, said("wim")), candidates: []string{"vic"}, height: late + 1, silent: "vic",
+			checks: 1, why: WhyNoChecker},
+		"one said, another": {m: with(vic, said("wim")), candidates: []string{"vic", "xia"}, height: late + 1, silent: "vic",
+			checks: 2},
 		"two said, no more": {m: with(vic, said("wim"), said("xia")), height: late + 1, silent: "vic", checks: 2},
 		"not opened":        {m: with(said("vic")), height: late + 1, checks: 1, why: WhyNotOpened},
 	} {
@@ -238,7 +240,8 @@ func TestUptime(t *testing.T) {
 
 func TestCover(t *testing.T) {
 	params := Params{CoverPPM: 100_000}
-	for _, c := range []struct{ stake, leased, want uint64 }{{100, 0, 1000}, {100, 400, 600}, {100, 2000, 0}, {1 << 63, 0, 1<<64 - 1}} {
+	for _, c := range []struct{ stake, leased, want uint64 }{{100, 0, 1000}, {100, 400, 600}, {100, 2000, 0},
+		{1 << 63, 0, 1<<64 - 1}} {
 		if got := (Participant{Stake: c.stake}).Cover(params, c.leased); got != c.want {
 			t.Errorf("stake %d, leased %d: %d, want %d", c.stake, c.leased, got, c.want)
 		}
@@ -293,7 +296,8 @@ func measured(of, by string, rate uint64) Measured {
 }
 
 func TestSpeeds(t *testing.T) {
-	got := Speeds([]Measured{measured("a", "x", 50), measured("b", "x", 90), measured("c", "x", 70), measured("a", "y", 20), {"b", "y", Link{Bytes: 1000}}})
+	got := Speeds([]Measured{measured("a", "x", 50), measured("b", "x", 90), measured("c", "x", 70),
+		measured("a", "y", 20), {"b", "y", Link{Bytes: 1000}}})
 	if want := "map[a:[{50 90} {20 0}] b:[{90 70}] c:[{70 90}]]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}
@@ -325,7 +329,8 @@ func TestThrottled(t *testing.T) {
 	if (Participant{Hardware: Hardware{Upload: 1000}}).Throttled(params, []Speed{slow, slow, slow, slow}) {
 		t.Error("who commits to nothing has promised nothing")
 	}
-	if (Participant{Tier: Bronze, Hardware: Hardware{Upload: 1 << 63}}).Throttled(params, []Speed{{1 << 62, 1 << 63}, {1 << 62, 1 << 63}, {1 << 62, 1 << 63}}) {
+	if (Participant{Tier: Bronze, Hardware: Hardware{Upload: 1 << 63}}).Throttled(params,
+		[]Speed{{1 << 62, 1 << 63}, {1 << 62, 1 << 63}, {1 << 62, 1 << 63}}) {
 		t.Error("a part of an upload overflows")
 	}
 }
@@ -357,7 +362,8 @@ func TestClusters(t *testing.T) {
 	node := func(id string) Node { return Node{ID: id, Class: Consumer} }
 	nodes := []Node{node("d"), node("a"), node("c"), node("b"), node("e"), {ID: "x", Class: Datacentre}}
 	rtt := map[Pair]uint32{
-		PairOf("a", "b"): 5, PairOf("c", "d"): 6, PairOf("b", "c"): 25, PairOf("a", "c"): 31, PairOf("a", "d"): 31, PairOf("b", "d"): 26,
+		PairOf("a", "b"): 5, PairOf("c", "d"): 6, PairOf("b", "c"): 25, PairOf("a", "c"): 31, PairOf("a", "d"): 31,
+		PairOf("b", "d"): 26,
 		PairOf("e", "d"): 100, PairOf("x", "a"): 1,
 	}
 	got := Clusters(nodes, rtt, params)
@@ -386,7 +392,8 @@ func TestClusters(t *testing.T) {
 		t.Error("hysteresis")
 	}
 	if found := Clusters([]Node{node("a"), node("b"), node("c"), node("d")}, map[Pair]uint32{
-		PairOf("a", "b"): 1, PairOf("a", "c"): 1, PairOf("a", "d"): 1, PairOf("b", "c"): 1, PairOf("b", "d"): 1, PairOf("c", "d"): 1}, params); found["d"] == found["a"] {
+		PairOf("a", "b"): 1, PairOf("a", "c"): 1, PairOf("a", "d"): 1, PairOf("b", "c"): 1, PairOf("b", "d"): 1,
+		PairOf("c", "d"): 1}, params); found["d"] == found["a"] {
 		t.Errorf("larger than may be: %v", found)
 	}
 }
@@ -441,7 +448,8 @@ func TestClustersOfLikeLines(t *testing.T) {
 		}
 	}
 	p := Participant{Hardware: Hardware{Upload: 1000}}
-	if p.Bandwidth(nil) != 1000 || p.Bandwidth([]Speed{{Rate: 300}, {Rate: 200}}) != 500 || p.Bandwidth([]Speed{{Rate: 3000}}) != 1000 || (Participant{}).Bandwidth([]Speed{{Rate: 7}}) != 7 {
+	if p.Bandwidth(nil) != 1000 || p.Bandwidth([]Speed{{Rate: 300}, {Rate: 200}}) != 500 ||
+		p.Bandwidth([]Speed{{Rate: 3000}}) != 1000 || (Participant{}).Bandwidth([]Speed{{Rate: 7}}) != 7 {
 		t.Error("what a participant gives")
 	}
 }
@@ -489,7 +497,8 @@ func TestDefaultParamsGovern(t *testing.T) {
 	for name, spoil := range map[string]func(*Params){
 		"stake": func(p *Params) { p.WorkerStake = 0 }, "epoch": func(p *Params) { p.EpochBlocks = 7 },
 		"part": func(p *Params) { p.DowntimePPM = million + 1 }, "rate": func(p *Params) { p.ProcessorRate = 0 },
-		"tier": func(p *Params) { p.Tiers = []TierRule{{Tier: 9}} }, "class": func(p *Params) { p.Classes = []ClassRule{{Class: Processor}} },
+		"tier":      func(p *Params) { p.Tiers = []TierRule{{Tier: 9}} },
+		"class":     func(p *Params) { p.Classes = []ClassRule{{Class: Processor}} },
 		"witnesses": func(p *Params) { p.Witnesses = 0 },
 	} {
 		p := DefaultParams()

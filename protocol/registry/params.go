@@ -10,11 +10,13 @@ import (
 type Params struct {
 	WorkerStake   uint64 `cbor:"1,keyasint"` // smallest stake of a role, uzen
 	VerifierStake uint64 `cbor:"2,keyasint"`
-	CoverPPM      uint32 `cbor:"3,keyasint"` // stake for what convictions must take from a member, parts per million of it: see market.Order.Value
+	// stake for what convictions must take from a member, parts per million of it: see market.Order.Value
+	CoverPPM uint32 `cbor:"3,keyasint"`
 
-	Classes       []ClassRule `cbor:"4,keyasint"` // the best first
-	ProcessorRate uint64      `cbor:"5,keyasint"` // operations a second of a processor whose work weighs as much as a consumer's
-	Tiers         []TierRule  `cbor:"6,keyasint"`
+	Classes []ClassRule `cbor:"4,keyasint"` // the best first
+	// operations a second of a processor whose work weighs as much as a consumer's
+	ProcessorRate uint64     `cbor:"5,keyasint"`
+	Tiers         []TierRule `cbor:"6,keyasint"`
 
 	EpochBlocks int64 `cbor:"7,keyasint"`
 	BeatBlocks  int64 `cbor:"8,keyasint"` // of a window in which who committed to a tier says once that it is there
@@ -29,15 +31,20 @@ type Params struct {
 
 	UnstakeBlocks int64 `cbor:"16,keyasint"` // for which a stake that leaves still answers for what was done
 
-	ClusterUpload uint32 `cbor:"17,keyasint"` // times the upload of any of a cluster that another's may be, at most; 0: any
+	// times the upload of any of a cluster that another's may be, at most; 0: any
+	ClusterUpload uint32 `cbor:"17,keyasint"`
 
 	JailBlocks int64 `cbor:"18,keyasint,omitempty"` // after a conviction before which its account is not matched again
 }
 
 const gib = 1 << 10 // MiB
 
-// DefaultParams cover four times what a conviction must take: it takes half of the stake, and half of that goes to a challenger, who may
-// be an accomplice. They ask nothing of who neither commits to a tier nor wants to be rated, but a small stake.
+// DefaultStake is the stake of a worker or verifier that names none, in uzen.
+const DefaultStake = 100_000_000
+
+// DefaultParams cover four times what a conviction must take: it takes half of the stake, and half of that goes to a
+// challenger, who may be an accomplice. They ask nothing of who neither commits to a tier nor wants to be rated, but a
+// small stake.
 func DefaultParams() Params {
 	return Params{
 		WorkerStake: 1_000_000, VerifierStake: 1_000_000, CoverPPM: 4_000_000,
@@ -78,10 +85,12 @@ func (p Params) Validate() error {
 	case p.JailBlocks < 0 || p.JailBlocks > run.MaxBlocks:
 		return bad("a conviction that bars for %d blocks", p.JailBlocks)
 	case p.Witnesses < 1 || p.ClusterSize < 1 || p.MeasureBlocks < 1 || p.MeasureBlocks > run.MaxBlocks:
-		return bad("%d witnesses, clusters of %d, measurements of %d blocks: wanted at least one", p.Witnesses, p.ClusterSize, p.MeasureBlocks)
+		return bad("%d witnesses, clusters of %d, measurements of %d blocks: wanted at least one", p.Witnesses,
+			p.ClusterSize, p.MeasureBlocks)
 	}
 	for i, c := range p.Classes {
-		if c.Class <= Processor || c.Class > Datacentre || c.Kind > Apple || c.MultiplierPPM > 100*million || i >= int(Datacentre) {
+		if c.Class <= Processor || c.Class > Datacentre || c.Kind > Apple || c.MultiplierPPM > 100*million ||
+			i >= int(Datacentre) {
 			return bad("class %d of kind %d with multiplier %d", c.Class, c.Kind, c.MultiplierPPM)
 		}
 	}

@@ -58,8 +58,9 @@ type Participant struct {
 	Rate     uint64   `cbor:"14,keyasint"` // measured operations a second; 0: not measured
 	RatedAt  int64    `cbor:"15,keyasint"` // height
 	Attested bool     `cbor:"16,keyasint"` // its hardware is attested, as governance says
-	Latency  uint32   `cbor:"17,keyasint"` // milliseconds, median of what its peers measured in the last epoch; 0: not measured
-	Cluster  string   `cbor:"18,keyasint"` // account that comes first among those close to it; none: nobody is known to be
+	// milliseconds, median of what its peers measured in the last epoch; 0: not measured
+	Latency uint32 `cbor:"17,keyasint"`
+	Cluster string `cbor:"18,keyasint"` // account that comes first among those close to it; none: nobody is known to be
 
 	Leaving  uint64 `cbor:"19,keyasint,omitempty"` // uzen of the stake that leave it
 	LeavesAt int64  `cbor:"20,keyasint,omitempty"` // height from which they may be paid out
@@ -88,7 +89,8 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 	return p.found(Participant{}), nil
 }
 
-// Moved gives a participant other addresses. The stake does not matter: somebody who was slashed still has to be reachable.
+// Moved gives a participant other addresses. The stake does not matter: somebody who was slashed still has to be
+// reachable.
 func (p Participant) Moved(peerID string, addrs []string) (Participant, error) {
 	p.PeerID, p.Addrs = peerID, slices.Clone(addrs)
 	return p, p.check()
@@ -101,8 +103,8 @@ func (p Participant) found(old Participant) Participant {
 	return p
 }
 
-// Renew replaces the registration of a participant by a new one. What it did before it cannot lose; what was measured it
-// keeps unless it declares another device.
+// Renew replaces the registration of a participant by a new one. What it did before it cannot lose; what was measured
+// it keeps unless it declares another device.
 func (p Participant) Renew(next Participant) Participant {
 	renewed := next.found(p)
 	renewed.Since = p.Since
@@ -150,8 +152,8 @@ func (p Participant) Eligible(r run.Role, params Params) bool {
 	return p.Has(r) && !p.Jailed && p.Firm() >= params.MinStake(r)
 }
 
-// Cover is how much convictions must take, by market.Order.Value, from who has the stake: what it may still be leased, beside what
-// is leased already; both in uzen.
+// Cover is how much convictions must take, by market.Order.Value, from who has the stake: what it may still be leased,
+// beside what is leased already; both in uzen.
 func (p Participant) Cover(params Params, leased uint64) uint64 {
 	if params.CoverPPM == 0 {
 		return math.MaxUint64
@@ -190,11 +192,13 @@ func (p Participant) Take(amount uint64) Participant {
 	return p
 }
 
-// Firm is the part of the stake that stays, in uzen: work is leased against it alone. All of the stake answers for what was done.
+// Firm is the part of the stake that stays, in uzen: work is leased against it alone. All of the stake answers for what
+// was done.
 func (p Participant) Firm() uint64 { return p.Stake - p.Leaving }
 
-// Unstake says how much of the stake is to leave it, in uzen, in place of what was said before. It leaves Params.UnstakeBlocks
-// later, and not while the participant has a part in a run. Who commits to a tier keeps the stake of the tier.
+// Unstake says how much of the stake is to leave it, in uzen, in place of what was said before. It leaves
+// Params.UnstakeBlocks later, and not while the participant has a part in a run. Who commits to a tier keeps the stake
+// of the tier.
 func (p Participant) Unstake(amount uint64, params Params, height int64) (Participant, error) {
 	if amount > p.Stake {
 		return p, fmt.Errorf("%w: %d uzen of a stake of %d", ErrUnstake, amount, p.Stake)
@@ -217,9 +221,9 @@ func (p Participant) Release() (Participant, uint64) {
 	return p, amount
 }
 
-// Audited adds the outcome of an audit to the history that a worker takes from run to run: what it does is audited less, the
-// more audits it has passed, and from the beginning after one that it has not. Who comes back under another name has no
-// history, and stakes again.
+// Audited adds the outcome of an audit to the history that a worker takes from run to run: what it does is audited
+// less, the more audits it has passed, and from the beginning after one that it has not. Who comes back under another
+// name has no history, and stakes again.
 func (p Participant) Audited(passed bool) Participant {
 	switch {
 	case !passed:

@@ -40,8 +40,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// A worker takes its history from run to run, and loses it with an audit that it does not pass, with a conviction, and with
-// its name.
+// A worker takes its history from run to run, and loses it with an audit that it does not pass, with a conviction, and
+// with its name.
 func TestHistory(t *testing.T) {
 	p, err := Register(valid(), params, 1)
 	if err != nil {
@@ -56,7 +56,8 @@ func TestHistory(t *testing.T) {
 	full := p
 	full.Passed = math.MaxUint32
 	again, err := Register(p, params, 2)
-	for name, got := range map[string]uint32{"a failure": p.Audited(false).Passed, "a conviction": p.Jail(7).Passed, "a new name": again.Passed} {
+	for name, got := range map[string]uint32{"a failure": p.Audited(false).Passed, "a conviction": p.Jail(7).Passed,
+		"a new name": again.Passed} {
 		if got != 0 || err != nil {
 			t.Errorf("after %s: %d audits passed (%v)", name, got, err)
 		}
@@ -118,7 +119,8 @@ func TestStake(t *testing.T) {
 	}
 }
 
-// What leaves a stake covers no work from then on, answers for what was done all the same, and is never more than there is.
+// What leaves a stake covers no work from then on, answers for what was done all the same, and is never more than there
+// is.
 func TestUnstake(t *testing.T) {
 	params := DefaultParams()
 	p, err := Register(Participant{ID: "a", Roles: []run.Role{run.Worker}, PeerID: "peer", Stake: 10_000_000}, params, 5)
@@ -129,17 +131,20 @@ func TestUnstake(t *testing.T) {
 		t.Errorf("more than there is: %v", err)
 	}
 	left, err := p.Unstake(9_500_000, params, 7)
-	if err != nil || left.Firm() != 500_000 || left.LeavesAt != 7+params.UnstakeBlocks || left.Eligible(run.Worker, params) || left.Cover(params, 0)*20 != p.Cover(params, 0) {
+	if err != nil || left.Firm() != 500_000 || left.LeavesAt != 7+params.UnstakeBlocks ||
+		left.Eligible(run.Worker, params) || left.Cover(params, 0)*20 != p.Cover(params, 0) {
 		t.Errorf("%+v (%v)", left, err)
 	}
-	if again, err := left.Unstake(0, params, 8); err != nil || again.Leaving != 0 || again.LeavesAt != 0 || !again.Eligible(run.Worker, params) {
+	if again, err := left.Unstake(0, params, 8); err != nil || again.Leaving != 0 || again.LeavesAt != 0 ||
+		!again.Eligible(run.Worker, params) {
 		t.Errorf("nothing leaves any more: %+v (%v)", again, err)
 	}
 	slashed, taken := left.Slash(500_000)
 	if taken != 5_000_000 || slashed.Stake != 5_000_000 || slashed.Leaving != 5_000_000 || slashed.Firm() != 0 {
 		t.Errorf("half was slashed: %+v", slashed)
 	}
-	if paid, amount := slashed.Release(); amount != 5_000_000 || paid.Stake != 0 || paid.Leaving != 0 || paid.Slashed != 5_000_000 {
+	if paid, amount := slashed.Release(); amount != 5_000_000 || paid.Stake != 0 || paid.Leaving != 0 ||
+		paid.Slashed != 5_000_000 {
 		t.Errorf("%d are paid out: %+v", amount, paid)
 	}
 	p.Hardware, p.Tier = Hardware{Memory: 64 * gib, Upload: 1_000_000}, Bronze

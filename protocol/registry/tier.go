@@ -81,8 +81,8 @@ type Uptime struct {
 	Missed uint32 `cbor:"4,keyasint"` // duties
 }
 
-// Beat says at a height that somebody is there. A second time in the same window is refused: it would cost a transaction for
-// nothing.
+// Beat says at a height that somebody is there. A second time in the same window is refused: it would cost a
+// transaction for nothing.
 func (u Uptime) Beat(params Params, height int64) (Uptime, error) {
 	window := height / params.BeatBlocks
 	if u.Last > window {

@@ -21,38 +21,47 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	case Work, Audit:
 		return r.payment()
 	case Base, WorkReward, Bandwidth:
-		lines := []string{fmt.Sprintf("%d uzen of the epoch x %d / %d = %d uzen, rounded down", r.Pot, r.Part, r.Whole, r.portion())}
+		lines := []string{fmt.Sprintf("%s ZEN of the epoch x %d / %d = %s ZEN, rounded down", zen(r.Pot), r.Part, r.Whole,
+			zen(r.portion()))}
 		if r.Capped {
-			lines = append(lines, fmt.Sprintf("no more than %s %% of the fees of its work: %d uzen", percent(ofFees[r.Kind]), r.Amount))
+			lines = append(lines, fmt.Sprintf("no more than %s %% of the fees of its work: %s ZEN", percent(ofFees[r.Kind]),
+				zen(r.Amount)))
 		}
 		return lines
+	case Standby:
+		return []string{fmt.Sprintf("%s ZEN of the fees of the epoch x %d / %d = %s ZEN, rounded down", zen(r.Pot), r.Part,
+			r.Whole, zen(r.Amount))}
 	case Revenue:
-		return []string{fmt.Sprintf("%d uzen from before the number of shares last changed + %d shares x %d uzen that each earned since = %d uzen", r.Pot, r.Part, r.Whole, r.Pot+r.Part*r.Whole)}
+		return []string{fmt.Sprintf("%s ZEN from before the number of shares last changed + %d shares x %s ZEN that each "+
+			"earned since = %s ZEN", zen(r.Pot), r.Part, zen(r.Whole), zen(r.Pot+r.Part*r.Whole))}
 	case Slash:
 		if r.OfEpoch() {
-			return []string{fmt.Sprintf("%d uzen: %s %% of the stake at the time, to the community pool", r.Amount, percent(uint32(r.Part)))}
+			return []string{fmt.Sprintf("%s ZEN: %s %% of the stake at the time, to the community pool", zen(r.Amount),
+				percent(uint32(r.Part)))}
 		}
 		lines := []string{r.taken()}
 		for _, part := range all {
 			if r.sameVerdict(part) && (part.Kind == Bounty || part.Kind == Fee) {
-				lines = append(lines, fmt.Sprintf("of it %d uzen to %s", part.Amount, part.Who))
+				lines = append(lines, fmt.Sprintf("of it %s ZEN to %s", zen(part.Amount), part.Who))
 			}
 		}
 		return lines
 	case Bounty, Fee:
 		for _, whole := range all {
 			if r.sameVerdict(whole) && whole.Kind == Slash {
-				return []string{fmt.Sprintf("%d uzen: %s %% of the %d uzen that %s lost, rounded %s", r.Amount, percent(uint32(r.Part)), whole.Amount, whole.Who, rounded[r.Kind])}
+				return []string{fmt.Sprintf("%s ZEN: %s %% of the %s ZEN that %s lost, rounded %s", zen(r.Amount),
+					percent(uint32(r.Part)), zen(whole.Amount), whole.Who, rounded[r.Kind])}
 			}
 		}
 	case Refund:
-		var paid, fees uint64
+		paid, fees := uint64(0), r.Fee
 		for _, other := range all {
 			if (other.Kind == Work || other.Kind == Audit) && other.Payer == "" {
 				paid, fees = paid+other.Amount, fees+other.Fee
 			}
 		}
-		return []string{fmt.Sprintf("budget %d - paid %d - fees %d = %d uzen", r.Amount+paid+fees, paid, fees, r.Amount)}
+		return []string{fmt.Sprintf("budget %s - paid %s - fees %s = %s ZEN", zen(r.Amount+paid+fees), zen(paid), zen(fees),
+			zen(r.Amount))}
 	}
 	return nil
 }
@@ -63,13 +72,15 @@ var ofFees = map[Kind]uint32{WorkReward: WorkOfFeesPPM, Bandwidth: BandwidthOfFe
 // taken says how much of a stake a slash took.
 func (r Receipt) taken() string {
 	if r.Reason == Restitution {
-		return fmt.Sprintf("%d uzen, of the %d of the stake at the time: the price of the work that was done in vain", r.Part, r.Whole)
+		return fmt.Sprintf("%s ZEN, of the %s of the stake at the time: the price of the work that was done in vain",
+			zen(r.Part), zen(r.Whole))
 	}
 	if r.Whole == million {
-		return fmt.Sprintf("%d uzen: %s %% of the stake at the time", r.Amount, percent(uint32(r.Part)))
+		return fmt.Sprintf("%s ZEN: %s %% of the stake at the time", zen(r.Amount), percent(uint32(r.Part)))
 	}
-	return fmt.Sprintf("%d uzen, of the %d of the stake at the time: what a lie in the job could gain, with what the accuser gets, and no less than"+
-		" the governed part of a first conviction, or of one more", r.Part, r.Whole)
+	return fmt.Sprintf("%s ZEN, of the %s of the stake at the time: what a lie in the job could gain, with what the "+
+		"accuser gets, and no less than"+
+		" the governed part of a first conviction, or of one more", zen(r.Part), zen(r.Whole))
 }
 
 // rounded says who gets the uzen that cannot be divided.
@@ -84,8 +95,9 @@ func (r Receipt) sameVerdict(other Receipt) bool {
 func (r Receipt) payment() []string {
 	net, fee := r.Due()
 	lines := []string{
-		fmt.Sprintf("%d floating-point operations x %d uzen / 10^15 = %d uzen, rounded down", r.Flops, r.Price, net+fee),
-		fmt.Sprintf("less %s %% to the community pool, %d uzen: %d uzen", percent(r.FeePPM), fee, net),
+		fmt.Sprintf("%d floating-point operations x %s ZEN / 10^15 = %s ZEN, rounded down", r.Flops, zen(r.Price),
+			zen(net+fee)),
+		fmt.Sprintf("less %s %% to the community pool, %s ZEN: %s ZEN", percent(r.FeePPM), zen(fee), zen(net)),
 	}
 	switch {
 	case r.Amount == net && r.Fee == fee:
@@ -94,11 +106,13 @@ func (r Receipt) payment() []string {
 		}
 		return lines
 	case r.Reason == BudgetExhausted:
-		return append(lines, fmt.Sprintf("the escrow held no more than %d uzen: %d paid, %d to the community pool", r.Amount+r.Fee, r.Amount, r.Fee))
+		return append(lines, fmt.Sprintf("the escrow held no more than %s ZEN: %s paid, %s to the community pool",
+			zen(r.Amount+r.Fee), zen(r.Amount), zen(r.Fee)))
 	case r.Amount == 0 && r.Fee == 0:
-		return append(lines, "not paid: 0 uzen")
+		return append(lines, "not paid: 0.00 ZEN")
 	}
-	return append(lines, fmt.Sprintf("the receipt says %d uzen with a fee of %d, which does not add up", r.Amount, r.Fee))
+	return append(lines, fmt.Sprintf("the receipt says %s ZEN with a fee of %s, which does not add up", zen(r.Amount),
+		zen(r.Fee)))
 }
 
 // percent writes parts per million as a percentage, without needless digits.

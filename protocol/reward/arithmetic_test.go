@@ -19,7 +19,8 @@ func TestArithmeticLeadsToTheAmount(t *testing.T) {
 	kinds := map[Kind]int{}
 	for seed := range 20 {
 		w := enact(t, job(fmt.Sprint("sum", seed), 3, 3, 2, 1_000_000), []party{
-			worker("ann", party{}), worker("bob", party{pace: 30}), worker("liz", party{lies: true}), verifier("vic", party{}), verifier("fay", party{lies: seed%2 == 0}),
+			worker("ann", party{}), worker("bob", party{pace: 30}), worker("liz", party{lies: true}), verifier("vic", party{}),
+			verifier("fay", party{lies: seed%2 == 0}),
 		})
 		for _, r := range w.receipts {
 			lines := Arithmetic(r, w.receipts)
@@ -27,7 +28,7 @@ func TestArithmeticLeadsToTheAmount(t *testing.T) {
 				t.Fatalf("no arithmetic of %+v", r)
 			}
 			text := strings.Join(lines, "\n")
-			if !strings.Contains(text, fmt.Sprintf("%d uzen", r.Amount)) || strings.Contains(text, "does not add up") {
+			if !strings.Contains(text, zen(r.Amount)+" ZEN") || strings.Contains(text, "does not add up") {
 				t.Fatalf("%+v\n%s", r, text)
 			}
 			if r.Kind == Slash && r.Reason != Restitution && len(lines) != 3 {
@@ -44,12 +45,13 @@ func TestArithmeticLeadsToTheAmount(t *testing.T) {
 }
 
 func TestArithmeticFindsWrongAmounts(t *testing.T) {
-	r := Receipt{Kind: Work, Flops: 2 * market.Flops, Price: 100, FeePPM: market.FeePPM, Amount: 191, Fee: 10, Reason: Verified}
+	r := Receipt{Kind: Work, Flops: 2 * market.Flops, Price: 100, FeePPM: market.FeePPM, Amount: 191, Fee: 10,
+		Reason: Verified}
 	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "does not add up") {
 		t.Errorf("%s", text)
 	}
 	r.Amount, r.Fee, r.Reason = 38, 2, BudgetExhausted
-	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "no more than 40 uzen") {
+	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "no more than 0.00004 ZEN") {
 		t.Errorf("%s", text)
 	}
 }
@@ -69,7 +71,8 @@ func reasons(t *testing.T, file, prefix string) map[string]string {
 		}
 		for _, s := range g.Specs {
 			v := s.(*ast.ValueSpec)
-			if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.HasPrefix(v.Names[0].Name, prefix) {
+			if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING &&
+				strings.HasPrefix(v.Names[0].Name, prefix) {
 				text, err := strconv.Unquote(lit.Value)
 				if err != nil {
 					t.Fatal(err)
@@ -86,16 +89,20 @@ func reasons(t *testing.T, file, prefix string) map[string]string {
 
 // Every reason there is has a sentence, and every reason that costs its receiver something has advice.
 func TestEveryConstantIsExplained(t *testing.T) {
-	gains := map[string]bool{Verified: true, KeptUptime: true, Served: true, FaultFound: true, RunDone: true, AuditMoot: true, FoundOutside: true, PaidIn: true}
+	gains := map[string]bool{Verified: true, KeptUptime: true, Served: true, FaultFound: true, RunDone: true,
+		AuditMoot: true, FoundOutside: true, PaidIn: true, StoodBy: true}
 	for name, reason := range reasons(t, "explain.go", "") {
 		if because[reason] == "" || fixes[reason] == "" && !gains[reason] {
 			t.Errorf("%s (%s): because %q, fix %q", name, reason, because[reason], fixes[reason])
 		}
 	}
-	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is AuditMoot,
-	// and who leaves a run is told by an event.
-	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true,
-		run.WhyMissedSlices: true, run.WhyWrongSlice: true, run.WhyUnproven: true, run.WhyOnTrial: true, run.WhyReturning: true, run.WhyGuest: true}
+	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is
+	// AuditMoot, and who leaves a run is told by an event.
+	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true,
+		run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true,
+		run.WhyWrongAttest:  true,
+		run.WhyMissedSlices: true, run.WhyWrongSlice: true, run.WhyUnproven: true, run.WhyOnTrial: true,
+		run.WhyReturning: true, run.WhyGuest: true}
 	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
 		if because[lostUnit(why)] == "" && because[lostAudit(why)] == "" && !never[why] {
 			t.Errorf("run.%s (%s) is not explained", name, why)

@@ -28,9 +28,12 @@ type party struct {
 	astray   bool                    // attests another checkpoint
 	stamps   bool                    // verifier: passes whatever is wrong, under a seal that it made up
 	plants   bool                    // worker: plants a fault whenever it may
+	// worker: of tolerant work it does not train these units, from the round that from says
+	fakes   func(unit uint32) bool
+	shields string // verifier: finds all work of this worker within
 }
 
-func (p party) honest() bool { return !p.lies && !p.middle && !p.astray && !p.stamps }
+func (p party) honest() bool { return p.fakes == nil && !p.lies && !p.middle && !p.astray && !p.stamps }
 
 // owes reports whether a party dies, and may then owe what only it can show: a planted fault, or what it sealed.
 func (p party) owes() bool { return p.diesAt > 0 && (p.plants || p.offer.Role == run.Verifier) }
@@ -73,7 +76,8 @@ func digest(parts ...any) canon.Digest { return canon.Sum("world", []byte(fmt.Sp
 
 func enact(t *testing.T, order market.Order, parties []party) *world {
 	t.Helper()
-	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{}, results: map[place]run.Commitment{}}
+	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{},
+		results: map[place]run.Commitment{}}
 	slices.SortFunc(w.parties, func(a, b party) int { return cmp.Compare(a.offer.ID, b.offer.ID) })
 	w.bank[order.Consumer] = order.Budget
 	var offers []market.Lot
@@ -104,7 +108,10 @@ func enact(t *testing.T, order market.Order, parties []party) *world {
 }
 
 func (w *world) env() run.Env {
-	return run.Env{Height: w.height, Beacon: digest("beacon", w.order.ID, w.height)}
+	return run.Env{Height: w.height, Beacon: digest("beacon", w.order.ID, w.height),
+		Covers: func(s run.State) func(unit uint32, price uint64, spared bool) bool {
+			return market.Covers(s, w.escrow.Remaining())
+		}}
 }
 
 // block is the messages of everybody, then Tick.
@@ -122,6 +129,9 @@ func (w *world) block() {
 			w.train(p)
 		} else {
 			w.check(p)
+		}
+		if m, _ := w.s.Member(p.offer.ID); !m.Active { // what it said was found wrong at once
+			continue
 		}
 		w.report(p)
 		w.attest(p)
@@ -155,27 +165,54 @@ func (w *world) train(p party) {
 			c.Carried = carried(c)
 		}
 	}
+	if p.fakes != nil && w.s.Round >= p.from && w.s.Tolerant(u) && p.fakes(u.Index) {
+		c.Update = digest("rescaled", w.s.Round, u.Index)
+		c.UpdateCID = "bafy" + c.Update.Short()
+	}
 	if p.plants && w.mayPlant(p.offer.ID) {
 		c.Segments = audit.Plant(nonce(w.s.Round, u.Index), c.Segments)
 	}
-	w.apply(w.s.Commit(w.env(), p.offer.ID, u.Index, w.s.Round, u.Attempt, c))
+	w.apply(w.s.Commit(w.env(), p.offer.ID, run.UnitID{Unit: u.Index, Round: w.s.Round, Attempt: u.Attempt}, c))
+}
+
+// measure says how far tolerant work is off.
+func (w *world) measure(p party) {
+	for i := range w.s.Units {
+		u := *w.s.Units[i]
+		right := w.right(w.s.Lap, u.Index)
+		f := audit.Finding{DistancePPM: 1000 + u.Index, CosinePPM: 999_000, End: right.Segments[len(right.Segments)-1]}
+		if u.Commit.Update != right.Update && p.shields != u.Worker {
+			f.DistancePPM, f.CosinePPM = 1_100_000, 0
+		}
+		salt := digest("salt", p.offer.ID)
+		switch id := p.offer.ID; {
+		case u.OwesReport(id):
+			seal, outside := f.Seal(w.s.LookSubject(id, u.ID(w.s.Round)), salt), f.CosinePPM == 0
+			w.apply(w.s.Report(w.env(), id, u.ID(w.s.Round), seal, outside))
+		case u.OwesFigures(id):
+			w.apply(w.s.ShowReport(w.env(), id, u.ID(w.s.Round), f, salt))
+		}
+	}
 }
 
 func (w *world) check(p party) {
 	if p.watches {
 		w.watch(p)
 	}
-	duties := w.s.Audits(p.offer.ID)
+	if w.measure(p); !slices.Contains(w.s.Active(run.Verifier), p.offer.ID) {
+		return
+	}
+	duties := slices.DeleteFunc(w.s.Audits(p.offer.ID), func(d run.Duty) bool { return w.s.Tolerant(d.Unit) })
 	if len(duties) == 0 || !w.ready(p, duties[0].Unit) {
 		return
 	}
 	d := duties[0]
 	if w.isRight(d) && !p.stamps && !(p.lies && d.Round >= p.from) {
-		w.apply(w.s.Pass(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt, w.seal(d).Root()))
+		w.apply(w.s.Pass(w.env(), p.offer.ID, d.ID(), w.seal(d).Root()))
 		return
 	}
 	if p.stamps { // it has computed nothing
-		w.apply(w.s.Pass(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt, digest("stamp", d.Round, d.Index)))
+		w.apply(w.s.Pass(w.env(), p.offer.ID, d.ID(), digest("stamp", d.Round, d.Index)))
 		return
 	}
 	w.challenge(p, d)
@@ -196,7 +233,7 @@ func (w *world) watch(p party) {
 }
 
 func (w *world) challenge(p party, d run.Duty) {
-	w.apply(w.s.Challenge(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt))
+	w.apply(w.s.Challenge(w.env(), p.offer.ID, d.ID()))
 	w.disputes = append(w.disputes, pending{d.Round, d.Index, d.Attempt, w.height + 4})
 }
 
@@ -217,7 +254,7 @@ func (w *world) open(p party) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			w.apply(w.s.Unseal(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt, o, end{u.Commit.Segments[len(u.Commit.Segments)-1]}))
+			w.apply(w.s.Unseal(w.env(), p.offer.ID, d.ID(), o, end{u.Commit.Segments[len(u.Commit.Segments)-1]}))
 		}
 	}
 }
@@ -252,8 +289,9 @@ func (w *world) unmask(p party) {
 			}
 			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
 			right := w.right(l, u.Index)
-			if answered && u.Commit.Hidden == right.Hidden && u.Commit.Update == right.Update && !slices.Equal(u.Commit.Segments, right.Segments) {
-				w.apply(w.s.Unmask(w.env(), p.offer.ID, l.Round, u.Index, u.Attempt, nonce(l.Round, u.Index), right.Segments))
+			if answered && u.Commit.Hidden == right.Hidden && u.Commit.Update == right.Update &&
+				!slices.Equal(u.Commit.Segments, right.Segments) {
+				w.apply(w.s.Unmask(w.env(), p.offer.ID, u.ID(l.Round), nonce(l.Round, u.Index), right.Segments))
 			}
 		}
 	}
@@ -281,8 +319,8 @@ func (w *world) report(p party) {
 		if u.Worker == p.offer.ID || u.Status == run.Disputed || slices.Contains(u.Missing, p.offer.ID) {
 			continue
 		}
-		if w.party(u.Worker).withhold {
-			w.apply(w.s.Missing(w.env(), p.offer.ID, w.s.Round, u.Index, u.Attempt, 0))
+		if of := w.party(u.Worker); of.withhold && (of.fakes == nil || u.Audited && of.fakes(u.Index) && w.s.Tolerant(*u)) {
+			w.apply(w.s.Missing(w.env(), p.offer.ID, u.ID(w.s.Round), 0))
 			return
 		}
 	}
@@ -290,7 +328,7 @@ func (w *world) report(p party) {
 
 func (w *world) attest(p party) {
 	lacks := func(u *run.Unit) bool { return slices.Contains(u.Missing, p.offer.ID) }
-	if w.s.Phase != run.Attest || w.s.Voted(p.offer.ID) || slices.ContainsFunc(w.s.Units, lacks) {
+	if w.s.Phase != run.Attest || !w.s.Attestable() || w.s.Voted(p.offer.ID) || slices.ContainsFunc(w.s.Units, lacks) {
 		return
 	}
 	next := run.Checkpoint{Round: w.s.Round + 1}
@@ -311,7 +349,7 @@ func (w *world) judge() {
 			w.disputes = append(w.disputes, d)
 			continue
 		}
-		u, ok := w.s.Find(d.round, d.unit, d.attempt)
+		u, ok := w.s.Find(run.UnitID{Round: d.round, Unit: d.unit, Attempt: d.attempt})
 		if !ok || len(u.Challengers) == 0 {
 			continue // moot
 		}
@@ -319,7 +357,7 @@ func (w *world) judge() {
 		if lies {
 			loser = u.Worker
 		}
-		w.apply(w.s.Verdict(w.env(), d.round, d.unit, d.attempt, lies, false, loser))
+		w.apply(w.s.Verdict(w.env(), run.UnitID{Round: d.round, Unit: d.unit, Attempt: d.attempt}, lies, false, loser))
 	}
 }
 
@@ -329,12 +367,14 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
 	}
-	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(), Least: registry.DefaultParams().MinStake, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
+	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(),
+		Least: registry.DefaultParams().MinStake, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
 	for _, e := range events {
 		alone := Settle(s, []run.Event{e}, book)
-		if idle := alone.Receipts == nil && alone.Transfers == nil && alone.Escrow == book.Escrow && alone.Seq == book.Seq; !Books(e) && !idle {
+		if idle := alone.Receipts == nil && alone.Transfers == nil && alone.Escrow == book.Escrow &&
+			alone.Seq == book.Seq; !Books(e) && !idle {
 			w.t.Fatalf("%s books %+v, and is not said to", e.Kind, alone)
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// drop closes the books of a round that was rolled back, and that another takes the place of. What it was built on was wrong, which is not the
-// fault of who worked in it: a unit that was committed had its chance of an audit, and is paid as if the round were final. That is a
-// loss of the consumer, who pays for the round that takes its place as well; so the stakes of those who are convicted pay first, and
-// the budget what they do not hold. What was committed and could not be looked at any more is paid from these stakes alone: a friend
-// who is convicted on purpose would be a way to be paid for nothing by the consumer.
+// drop closes the books of a round that was rolled back, and that another takes the place of. What it was built on was
+// wrong, which is not the fault of who worked in it: a unit that was committed had its chance of an audit, and is paid
+// as if the round were final. That is a loss of the consumer, who pays for the round that takes its place as well; so
+// the stakes of those who are convicted pay first, and the budget what they do not hold. What was committed and could
+// not be looked at any more is paid from these stakes alone: a friend who is convicted on purpose would be a way to be
+// paid for nothing by the consumer.
 func (l *ledger) drop(lap run.Lap) {
 	before := map[string]uint64{}
 	for _, id := range lap.Culprits {
@@ -38,7 +39,8 @@ func (l *ledger) restore(lap run.Lap, u *run.Unit, m run.Member) bool {
 }
 
 // payBy pays somebody from the stake of the first of the convicted that holds the whole price, and says whose that is.
-func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m run.Member, flops uint64, reason string) (payer string) {
+func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m run.Member, flops uint64,
+	reason string) (payer string) {
 	gross, _ := market.Cost(flops, m.Price)
 	for _, id := range culprits {
 		if gross == 0 || l.stake(id) < gross || id == m.ID {
@@ -54,8 +56,8 @@ func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m run.M
 	return ""
 }
 
-// payAudit pays an audit: one that a conviction has caused from the stake of the convicted first. So colluders who have their work looked at
-// over and over pay for that themselves, and the budget holds what others will be owed.
+// payAudit pays an audit: one that a conviction has caused from the stake of the convicted first. So colluders who have
+// their work looked at over and over pay for that themselves, and the budget holds what others will be owed.
 func (l *ledger) payAudit(e run.Event, who, worker string, flops uint64, reason string) {
 	culprits := l.culprits(e.Round, e.Unit, who, worker)
 	before := make([]uint64, len(culprits))
@@ -76,14 +78,15 @@ func (l *ledger) payAudit(e run.Event, who, worker string, flops uint64, reason 
 	}
 }
 
-// culprits are those who are convicted and have caused an audit: the worker whose work is looked at again, or those over whose conviction the
-// round of it was rolled back.
+// culprits are those who are convicted and have caused an audit: the worker whose work is looked at again, or those
+// over whose conviction the round of it was rolled back.
 func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string {
 	if m, _ := l.state.Member(worker); m.Why == run.WhyVerdict {
 		return []string{worker}
 	}
 	for _, lap := range l.state.Void {
-		if lap.Round == round && uint64(unit) < uint64(len(lap.Units)) && lap.Units[unit].Verifier == verifier && lap.Units[unit].Worker == worker {
+		if lap.Round == round && uint64(unit) < uint64(len(lap.Units)) && lap.Units[unit].Verifier == verifier &&
+			lap.Units[unit].Worker == worker {
 			return lap.Culprits
 		}
 	}
@@ -94,7 +97,8 @@ func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string 
 func (l *ledger) restitution(round, unit uint32, id string, before uint64) {
 	if amount := before - l.stake(id); amount > 0 {
 		m, _ := l.state.Member(id)
-		l.receipt(Receipt{Round: round, Unit: unit, Who: id, Role: m.Role, Kind: Slash, Amount: amount, Reason: Restitution, Part: amount, Whole: before})
+		l.receipt(Receipt{Round: round, Unit: unit, Who: id, Role: m.Role, Kind: Slash, Amount: amount, Reason: Restitution,
+			Part: amount, Whole: before})
 	}
 }
 

@@ -26,9 +26,9 @@ const Certainty = 1_000_000_000_000_000_000
 const million = 1_000_000
 
 // Wager is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets that
-// part. The work has a number of steps, each audited with the same probability whatever happens to the others; a network
-// audits work units, so there a step is a unit. An audit of a step that was not done always finds it: re-execution is
-// bit-exact.
+// part. The work has a number of steps, each audited with the same probability whatever happens to the others; a
+// network audits work units, so there a step is a unit. An audit of a step that was not done always finds it:
+// re-execution is bit-exact.
 type Wager struct {
 	Stake    uint64 // uzen that a conviction takes
 	Reward   uint64 // uzen for the whole work, which a conviction forfeits
@@ -42,9 +42,10 @@ type Wager struct {
 type Odds struct {
 	Faked     uint32 // steps left undone
 	Detection uint64 // probability that at least one of them is audited, in 1/Certainty: 1 - (1 - p)^Faked
-	Gain      int64  // uzen that cheating is expected to gain over honest work, rounded down: saved cost - Detection (Reward + Stake)
-	Needed    uint64 // uzen: the smallest stake for which Gain is not above 0; NoStake if none is large enough
-	Audits    uint64 // uzen that the audits of the work are expected to cost, which is the overhead on the network
+	// uzen that cheating is expected to gain over honest work, rounded down: saved cost - Detection (Reward + Stake)
+	Gain   int64
+	Needed uint64 // uzen: the smallest stake for which Gain is not above 0; NoStake if none is large enough
+	Audits uint64 // uzen that the audits of the work are expected to cost, which is the overhead on the network
 }
 
 // NoStake stands for a stake that does not exist.
@@ -119,9 +120,9 @@ func ToPost(taken uint64, slashPPM uint32) uint64 {
 	return stake
 }
 
-// Seat is the stake that must stand behind a seat whose results are paid price uzen each and audited with a rate in parts per million:
-// audit.Bond, times the cover that governance asks for, at least an amount. market.Order.Stake asks it of members; NoStake if none is
-// large enough.
+// Seat is the stake that must stand behind a seat whose results are paid price uzen each and audited with a rate in
+// parts per million: audit.Bond, times the cover that governance asks for, at least an amount. market.Order.Stake asks
+// it of members; NoStake if none is large enough.
 func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
 	high, low := bits.Mul64(audit.Bond(price, ratePPM), uint64(coverPPM))
 	if high >= million {
@@ -134,13 +135,24 @@ func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
 	return max(stake, least)
 }
 
-// Temptation is what one faked result is expected to gain its author who has a stake behind its seat, in uzen, rounded up: with a quarter
-// of the auditors and the accuser its own, so that of what a conviction takes only what no accuser gets is lost. Nobody fakes for
-// what is not above 0.
+// Temptation is what one faked result is expected to gain its author who has a stake behind its seat, in uzen, rounded
+// up: with a quarter of the auditors and the accuser its own, so that of what a conviction takes only what no accuser
+// gets is lost. Nobody fakes for what is not above 0.
 func (p Penalty) Temptation(price, stake uint64, ratePPM uint32) int64 {
 	taken := p.Taken(Conviction{Stake: min(stake, MaxWager), Bond: audit.Bond(price, ratePPM)})
 	taken -= market.Share(taken, p.BountyPPM)
-	caught := uint64(ratePPM) * (million - audit.CollusionPPM)
+	return expected(price, taken, uint64(ratePPM)*(million-audit.CollusionPPM))
+}
+
+// Backed is what one faked unit of tolerant work is expected to gain its author who has a stake behind its seat, in
+// uzen, rounded up, with a quarter of all verifiers its own: it is paid, unless all who look at it find it outside,
+// which takes its deposit.
+func Backed(price, stake uint64, ratePPM uint32) int64 {
+	return expected(price, min(stake, MaxWager, audit.Deposit(price, ratePPM)), million*uint64(audit.Forfeits(ratePPM)))
+}
+
+// expected is (1 - caught) price - caught taken, rounded up, with caught in parts per 10^12.
+func expected(price, taken, caught uint64) int64 {
 	gain := new(big.Int).Sub(product(min(price, MaxWager), million*million-caught), product(taken, caught))
 	rest := new(big.Int)
 	gain.DivMod(gain, product(million, million), rest)

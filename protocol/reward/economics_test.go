@@ -39,7 +39,8 @@ func TestStakeThatDeters(t *testing.T) {
 	for _, c := range []struct { // verification.md, section 7.1: with R = 1.3 C
 		ppm  uint32
 		want uint64
-	}{{5_000, 19870}, {10_000, 9870}, {20_000, 4870}, {50_000, 1870}, {100_000, 870}, {200_000, 370}, {million, 0}, {0, NoStake}} {
+	}{{5_000, 19870}, {10_000, 9870}, {20_000, 4870}, {50_000, 1870}, {100_000, 870}, {200_000, 370}, {million, 0},
+		{0, NoStake}} {
 		o, err := Wager{Reward: 130, Cost: 100, AuditPPM: c.ppm, Steps: 1, CheatPPM: million}.Odds()
 		if err != nil || o.Needed != c.want {
 			t.Errorf("%d ppm: %d uzen, want %d (%v)", c.ppm, o.Needed, c.want, err)
@@ -54,7 +55,8 @@ func TestStakeThatDeters(t *testing.T) {
 func TestNeededIsTheEdge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		w := Wager{Reward: r.Uint64N(1 << 30), Cost: r.Uint64N(1 << 30), AuditPPM: 1 + r.Uint32N(million), Steps: 1 + r.Uint32N(200), CheatPPM: million}
+		w := Wager{Reward: r.Uint64N(1 << 30), Cost: r.Uint64N(1 << 30), AuditPPM: 1 + r.Uint32N(million),
+			Steps: 1 + r.Uint32N(200), CheatPPM: million}
 		o, err := w.Odds()
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +90,8 @@ func TestWagerLimits(t *testing.T) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
-	o, err := Wager{Stake: MaxWager, Reward: MaxWager, Cost: MaxWager, AuditPPM: million, Steps: MaxWagerSteps, CheatPPM: million}.Odds()
+	o, err := Wager{Stake: MaxWager, Reward: MaxWager, Cost: MaxWager, AuditPPM: million, Steps: MaxWagerSteps,
+		CheatPPM: million}.Odds()
 	if err != nil || o.Gain != -MaxWager {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -103,15 +106,17 @@ func TestToPost(t *testing.T) {
 		taken uint64
 		ppm   uint32
 		want  uint64
-	}{{100, DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake}, {NoStake, DefaultSlashPPM, NoStake}, {7, million, 7}} {
+	}{{100, DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake}, {NoStake, DefaultSlashPPM, NoStake},
+		{7, million, 7}} {
 		if got := ToPost(c.taken, c.ppm); got != c.want {
 			t.Errorf("ToPost(%d, %d) = %d, want %d", c.taken, c.ppm, got, c.want)
 		}
 	}
 }
 
-// The stake of a seat, under the parameters that a network begins with, leaves whoever fakes a result with a loss, whatever the price and the rate of
-// audits; a twentieth less leaves a gain where audits are rare. The market asks for the same stake.
+// The stake of a seat, under the parameters that a network begins with, leaves whoever fakes a result with a loss,
+// whatever the price and the rate of audits; a twentieth less leaves a gain where audits are rare. The market asks for
+// the same stake.
 func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
 	params, penalty := registry.DefaultParams(), DefaultPenalty()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {

@@ -13,12 +13,12 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Rewards are paid once an epoch, beside what jobs pay: to who keeps the uptime that it committed to, by its stake; and to whose verified
-// work was paid, by the fees of that, by the class of its machine, and as far as others say that they got its bytes. They are made of new coins, as the
-// schedule says, and nothing is made that nobody has earned.
+// Rewards are paid once an epoch, beside what jobs pay: to who keeps the uptime that it committed to, by its stake; and
+// to whose verified work was paid, by the fees of that, by the class of its machine, and as far as others say that they
+// got its bytes. They are made of new coins, as the schedule says, and nothing is made that nobody has earned.
 //
-// Anybody can order work of itself and say that it was served. What that costs it is the fee alone, so nobody is made more for its
-// work than a part of its fees.
+// Anybody can order work of itself and say that it was served. What that costs it is the fee alone, so nobody is made
+// more for its work than a part of its fees.
 
 // Schedule of the coins that are made for rewards; governed.
 type Schedule struct {
@@ -68,6 +68,9 @@ type Effort struct {
 	Bytes  uint64           // that peers say they got from it
 	Serves uint64           // bytes that it had to serve
 	Speeds []registry.Speed // that each of them measured
+
+	Presence *registry.Presence // as a verifier; nil: no audit was drawn for it
+	Offers   bool               // it offers to audit for what it was paid for its last audit, or less
 }
 
 // Epoch is what settling an epoch needs to know.
@@ -77,20 +80,23 @@ type Epoch struct {
 	Schedule Schedule
 	Registry registry.Params
 	Efforts  []Effort
+	Pool     uint64 // uzen that the community pool has
 }
 
 // Name is what the receipts of an epoch give as their job. No job can have it.
 func (e Epoch) Name() string { return fmt.Sprintf("epoch/%d", e.Number) }
 
-// SettleEpoch books an epoch: its rewards, and what is slashed for promises that were not kept. The order of the efforts does
-// not matter. Everybody who worked, served or committed to a tier gets a receipt for it, also when it comes to nothing.
+// SettleEpoch books an epoch: its rewards, and what is slashed for promises that were not kept. The order of the
+// efforts does not matter. Everybody who worked, served or committed to a tier gets a receipt for it, also when it
+// comes to nothing.
 func SettleEpoch(e Epoch) Settlement {
 	l := &epoch{Epoch: e}
 	l.Efforts = slices.SortedFunc(slices.Values(e.Efforts), func(a, b Effort) int { return cmp.Compare(a.ID, b.ID) })
 	all := e.Schedule.Emission(e.Number)
-	l.share(Base, market.Share(all, e.Schedule.BasePPM), l.base)
-	l.share(WorkReward, market.Share(all, e.Schedule.WorkPPM), l.work)
-	l.share(Bandwidth, market.Share(all, e.Schedule.BandwidthPPM), l.bandwidth)
+	l.share(Emission, Base, market.Share(all, e.Schedule.BasePPM), l.base)
+	l.share(Emission, WorkReward, market.Share(all, e.Schedule.WorkPPM), l.work)
+	l.share(Emission, Bandwidth, market.Share(all, e.Schedule.BandwidthPPM), l.bandwidth)
+	l.share(CommunityPool, Standby, l.pot(), l.standby)
 	for _, f := range l.Efforts {
 		l.slash(f)
 	}
@@ -150,7 +156,8 @@ func times(n, part, whole uint64) uint64 {
 	return amount
 }
 
-// What is made for the work of somebody at most, of the fees of that work, in parts per million: together less than the fees.
+// What is made for the work of somebody at most, of the fees of that work, in parts per million: together less than the
+// fees.
 const (
 	WorkOfFeesPPM      = 800_000
 	BandwidthOfFeesPPM = 100_000
@@ -184,8 +191,8 @@ func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 	return part, Served
 }
 
-// share divides a pot in proportion to the parts, rounded down; what is left over is not made.
-func (l *epoch) share(kind Kind, pot uint64, part func(Effort) (uint64, string)) {
+// share divides a pot in proportion to the parts, rounded down; what is left over is not made, or stays where it is.
+func (l *epoch) share(from string, kind Kind, pot uint64, part func(Effort) (uint64, string)) {
 	var whole uint64
 	for _, f := range l.Efforts {
 		p, _ := part(f)
@@ -206,13 +213,15 @@ func (l *epoch) share(kind Kind, pot uint64, part func(Effort) (uint64, string))
 		}
 		switch {
 		case reason == Throttled: // is said in any case
+		case p > 0 && pot == 0 && from == CommunityPool:
+			r.Reason = NoFeesPaid
 		case p > 0 && pot == 0:
 			r.Reason = NothingMade
-		case r.Amount == 0 && reason == Verified || r.Amount == 0 && reason == Served:
+		case r.Amount == 0 && (reason == Verified || reason == Served || reason == StoodBy):
 			r.Reason = TooSmall
 		}
 		l.receipt(r)
-		l.transfer(Emission, f.ID, r.Amount)
+		l.transfer(from, f.ID, r.Amount)
 	}
 }
 

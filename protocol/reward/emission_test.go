@@ -17,13 +17,17 @@ func efforts() Epoch {
 	params.EpochBlocks, params.BeatBlocks, params.Witnesses = 100, 10, 1
 	effort := func(id string, tier registry.Tier, beats uint32, kind registry.Kind, rate uint64) Effort {
 		return Effort{
-			Participant: registry.Participant{ID: id, Stake: 1_000_000, Tier: tier, Rate: rate, Hardware: registry.Hardware{Kind: kind, Memory: 80 << 10, Upload: 1000}},
-			Uptime:      &registry.Uptime{From: 300, Beats: beats}, Flops: 5_000_000_000_000, Fees: 1_000_000, Bytes: 10, Serves: 10,
+			Participant: registry.Participant{ID: id, Stake: 1_000_000, Tier: tier, Rate: rate,
+				Hardware: registry.Hardware{Kind: kind, Memory: 80 << 10, Upload: 1000}},
+			Uptime: &registry.Uptime{From: 300, Beats: beats}, Flops: 5_000_000_000_000, Fees: 1_000_000, Bytes: 10,
+			Serves: 10,
 		}
 	}
-	e := Epoch{Number: 3, Height: 399, Registry: params, Schedule: Schedule{PerEpoch: 1_000_000, BasePPM: 200_000, WorkPPM: 700_000, BandwidthPPM: 100_000}}
+	e := Epoch{Number: 3, Height: 399, Registry: params,
+		Schedule: Schedule{PerEpoch: 1_000_000, BasePPM: 200_000, WorkPPM: 700_000, BandwidthPPM: 100_000}}
 	e.Efforts = []Effort{
-		effort("gold", registry.Gold, 10, registry.GPU, 20e12), effort("down", registry.Bronze, 9, registry.GPU, 600e9), effort("cpu", registry.Bronze, 10, registry.CPU, 250e9),
+		effort("gold", registry.Gold, 10, registry.GPU, 20e12), effort("down", registry.Bronze, 9, registry.GPU, 600e9),
+		effort("cpu", registry.Bronze, 10, registry.CPU, 250e9),
 	}
 	return e
 }
@@ -38,14 +42,15 @@ func TestSettleEpoch(t *testing.T) {
 		if r.Seq != uint64(i) || r.Job != "epoch/3" || !r.OfEpoch() || strings.Contains(Explain(r), "because of") {
 			t.Errorf("%+v: %s", r, Explain(r))
 		}
-		if r.Kind != Slash && !strings.Contains(Arithmetic(r, nil)[0], fmt.Sprintf("= %d uzen", r.Amount)) {
+		if r.Kind != Slash && !strings.Contains(Arithmetic(r, nil)[0], "= "+zen(r.Amount)+" ZEN") {
 			t.Errorf("%+v: %v", r, Arithmetic(r, nil))
 		}
 	}
 	want := map[string]uint64{
 		"gold base kept_uptime": 200_000 * 4 / 5, "cpu base kept_uptime": 200_000 / 5, "down base downtime": 0,
 		// Multipliers 3, 1 and a half.
-		"gold work_reward verified": 700_000 * 6 / 9, "down work_reward verified": 700_000 * 2 / 9, "cpu work_reward verified": 700_000 / 9,
+		"gold work_reward verified": 700_000 * 6 / 9, "down work_reward verified": 700_000 * 2 / 9,
+		"cpu work_reward verified":    700_000 / 9,
 		"gold bandwidth bytes_served": 33_333, "down bandwidth bytes_served": 33_333, "cpu bandwidth throttled": 33_333,
 		"down slash downtime": 10_000,
 	}
@@ -82,19 +87,21 @@ func TestZerosOfAnEpoch(t *testing.T) {
 	}
 }
 
-// Who orders work of itself, declares whatever it likes, says itself that it was served, and is the only one that works, is made less than
-// the fee that it pays for it: of a large pot, too, and whatever the class of its machine weighs.
+// Who orders work of itself, declares whatever it likes, says itself that it was served, and is the only one that
+// works, is made less than the fee that it pays for it: of a large pot, too, and whatever the class of its machine
+// weighs.
 func TestOrderOfOneselfEarnsLessThanItsFee(t *testing.T) {
 	for _, fees := range []uint64{1, 9, 500, 1_000_000} {
 		e := efforts()
 		e.Schedule.PerEpoch = maxEmission
 		self := e.Efforts[0] // weighs 3
-		self.Tier, self.Uptime, self.Flops, self.Fees, self.Bytes, self.Serves = registry.NoTier, nil, 1e19, fees, 1<<50, 1<<50
+		self.Tier, self.Uptime, self.Flops, self.Fees, self.Bytes, self.Serves = registry.NoTier, nil, 1e19, fees, 1<<50,
+			1<<50
 		e.Efforts = []Effort{self}
 		var made uint64
 		for _, r := range SettleEpoch(e).Receipts {
 			made += r.Amount
-			if text := strings.Join(Arithmetic(r, nil), "\n"); !r.Capped || !strings.HasSuffix(text, fmt.Sprintf("%d uzen", r.Amount)) {
+			if text := strings.Join(Arithmetic(r, nil), "\n"); !r.Capped || !strings.HasSuffix(text, zen(r.Amount)+" ZEN") {
 				t.Errorf("%+v: %s", r, text)
 			}
 		}
@@ -104,7 +111,8 @@ func TestOrderOfOneselfEarnsLessThanItsFee(t *testing.T) {
 	}
 }
 
-// What is declared takes nothing from who works for others: neither operations nor bytes weigh, but what was paid for them.
+// What is declared takes nothing from who works for others: neither operations nor bytes weigh, but what was paid for
+// them.
 func TestDeclaredWorkWeighsNothing(t *testing.T) {
 	e := efforts()
 	before, honest := SettleEpoch(e), func(s Settlement) (sum uint64) {
@@ -116,7 +124,8 @@ func TestDeclaredWorkWeighsNothing(t *testing.T) {
 		return sum
 	}
 	liar := e.Efforts[0]
-	liar.ID, liar.Tier, liar.Uptime, liar.Flops, liar.Fees, liar.Bytes, liar.Serves = "liar", registry.NoTier, nil, 1e19, 500, 1<<50, 1<<50
+	liar.ID, liar.Tier, liar.Uptime, liar.Flops, liar.Fees, liar.Bytes, liar.Serves = "liar", registry.NoTier, nil, 1e19,
+		500, 1<<50, 1<<50
 	e.Efforts = append(e.Efforts, liar)
 	if was, is := honest(before), honest(SettleEpoch(e)); is+is/1000 < was {
 		t.Errorf("an honest worker is made %d in place of %d", is, was)
@@ -154,7 +163,8 @@ func TestEmission(t *testing.T) {
 			t.Errorf("epoch %d: %d, want %d", epoch, got, want)
 		}
 	}
-	if (Schedule{PerEpoch: 7}).Emission(1<<50) != 7 || DefaultSchedule().Emission(0) != 0 || DefaultSchedule().Validate() != nil {
+	if (Schedule{PerEpoch: 7}).Emission(1<<50) != 7 || DefaultSchedule().Emission(0) != 0 ||
+		DefaultSchedule().Validate() != nil {
 		t.Error("a schedule without halving, or the default one")
 	}
 	for _, bad := range []Schedule{{BasePPM: million, WorkPPM: 1}, {PerEpoch: maxEmission + 1}} {
@@ -176,10 +186,13 @@ func FuzzSettleEpoch(f *testing.F) {
 		stakes := map[string]uint64{}
 		for i := range r.IntN(12) {
 			p := registry.Participant{
-				ID: fmt.Sprint("p", i), Stake: r.Uint64() >> r.IntN(64), Tier: registry.Tier(r.IntN(5)), Rate: r.Uint64() >> r.IntN(64), Jailed: r.IntN(5) == 0,
+				ID: fmt.Sprint("p", i), Stake: r.Uint64() >> r.IntN(64), Tier: registry.Tier(r.IntN(5)),
+				Rate: r.Uint64() >> r.IntN(64), Jailed: r.IntN(5) == 0,
 				Hardware: registry.Hardware{Kind: registry.Kind(r.IntN(3)), Memory: r.Uint64N(1 << 18), Upload: r.Uint64N(1 << 20)},
 			}
-			effort := Effort{Participant: p, Flops: r.Uint64() >> r.IntN(64), Fees: r.Uint64() >> r.IntN(64), Serves: r.Uint64() >> r.IntN(64), Bytes: r.Uint64() >> r.IntN(64), Speeds: []registry.Speed{{Rate: r.Uint64N(1 << 20), Best: r.Uint64N(1 << 20)}}}
+			effort := Effort{Participant: p, Flops: r.Uint64() >> r.IntN(64), Fees: r.Uint64() >> r.IntN(64),
+				Serves: r.Uint64() >> r.IntN(64), Bytes: r.Uint64() >> r.IntN(64),
+				Speeds: []registry.Speed{{Rate: r.Uint64N(1 << 20), Best: r.Uint64N(1 << 20)}}}
 			if p.Tier != registry.NoTier {
 				effort.Uptime = &registry.Uptime{From: r.Int64N(400), Beats: r.Uint32N(12), Missed: r.Uint32N(4)}
 			}
@@ -227,7 +240,8 @@ func TestGrant(t *testing.T) {
 		work []Holding
 		want string
 	}{
-		"thirds":         {300_000, []Holding{{"b", 7}, {"a", 7}, {"c", 7}}, "[{carol 700000} {a 100000} {b 100000} {c 100000}]"},
+		"thirds": {300_000, []Holding{{"b", 7}, {"a", 7}, {"c", 7}},
+			"[{carol 700000} {a 100000} {b 100000} {c 100000}]"},
 		"remainders":     {1_000_000, []Holding{{"b", 1}, {"a", 1}, {"c", 1}}, "[{a 333334} {b 333333} {c 333333}]"},
 		"nobody":         {1_000_000, nil, "[{carol 1000000}]"},
 		"the consumer":   {500_000, []Holding{{"carol", 1}, {"a", 3}}, "[{carol 625000} {a 375000}]"},
@@ -265,7 +279,8 @@ func FuzzRevenue(f *testing.F) {
 				var r Receipt
 				m, holders[a], r = m.Claim("a", holders[a], shares[a], 1)
 				claimed += r.Amount
-				if text := strings.Join(Arithmetic(r, nil), "\n"); r.Pot+r.Part*r.Whole != r.Amount || !strings.HasSuffix(text, fmt.Sprintf("= %d uzen", r.Amount)) || (r.Amount == 0) != (r.Reason == NothingDue) {
+				if text := strings.Join(Arithmetic(r, nil), "\n"); r.Pot+r.Part*r.Whole != r.Amount ||
+					!strings.HasSuffix(text, "= "+zen(r.Amount)+" ZEN") || (r.Amount == 0) != (r.Reason == NothingDue) {
 					t.Fatalf("%+v: %s", r, text)
 				}
 			}
@@ -281,7 +296,9 @@ func FuzzRevenue(f *testing.F) {
 }
 
 func TestPenaltyThatGovernsNothing(t *testing.T) {
-	for name, p := range map[string]Penalty{"nothing": {}, "more than all": {SlashPPM: million + 1}, "all of it given away": {SlashPPM: 500_000, BountyPPM: million}, "more for a seal than all": {SlashPPM: 1, UnopenedPPM: million + 1}} {
+	for name, p := range map[string]Penalty{"nothing": {}, "more than all": {SlashPPM: million + 1},
+		"all of it given away":     {SlashPPM: 500_000, BountyPPM: million},
+		"more for a seal than all": {SlashPPM: 1, UnopenedPPM: million + 1}} {
 		if err := p.Validate(); !errors.Is(err, ErrPenalty) {
 			t.Errorf("%s: %v", name, err)
 		}

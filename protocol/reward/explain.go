@@ -8,26 +8,37 @@ import (
 
 // Reasons of receipts. A refund also carries the reason for which a run is halted.
 const (
-	Verified        = "verified"             // the work counts
-	TooSmall        = "below_one_uzen"       // verified, but its price comes to less than one uzen
-	FaultFound      = "fault_found"          // the audit failed, and the verdict confirmed it
-	NothingShown    = "nothing_shown"        // the worker was silent in the dispute, so that no fault was shown
-	FoundOutside    = "found_outside"        // the audit found the update outside the tolerance of the job
-	Odd             = run.WhyOdd             // more than half of the other members found the update odd
-	Outside         = run.WhyOutside         // verifiers found the update outside the tolerance of the job
-	Contradicted    = run.WhyContradicted    // the audit found the update outside the tolerance, and another did not
-	MissedDeadline  = run.WhyMissedDeadline  // the unit was not committed in time
-	Overtaken       = run.WhyOvertaken       // who had the unit before committed it first
-	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
-	Silent          = run.WhySilent          // the worker of challenged work made no move by the deadline
-	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
-	RolledBack      = run.WhyRolledBack      // paid, though the round was built on work of another that a verdict found wrong
-	Restitution     = "restitution"          // of who is convicted, for rounds that were done in vain over its lie
-	Unchecked       = "unchecked"            // not paid: the unit was not committed, or was not yet checked when too many such rounds were open
-	Confessed       = run.WhyConfessed       // the worker found its own commitment wrong and said so, before the audits were drawn
-	Unavailable     = run.WhyUnavailable     // the members could not fetch the update
-	WorkerLeft      = run.WhyWorkerLeft      // the worker became inactive before it committed
-	Left            = run.WhyLeft            // the worker or verifier left the run in good standing before it had done this
+	Verified     = "verified"          // the work counts
+	TooSmall     = "below_one_uzen"    // verified, but its price comes to less than one uzen
+	FaultFound   = "fault_found"       // the audit failed, and the verdict confirmed it
+	NothingShown = "nothing_shown"     // the worker was silent in the dispute, so that no fault was shown
+	FoundOutside = "found_outside"     // the audit found the update outside the tolerance of the job
+	Odd          = run.WhyOdd          // more than half of the other members found the update odd
+	Outside      = run.WhyOutside      // verifiers found the update outside the tolerance of the job
+	Contradicted = run.WhyContradicted // no two of those who looked found the same
+	Differs      = run.WhyDiffers      // most of those who looked found the same, and this one something else
+	FalseReport  = run.WhyFalseReport  // the exact execution of the unit ends in another state than the verifier reported
+	Distrusted   = run.WhyDistrusted   // other work of the worker in the round forfeited its deposit
+
+	// the update was outside the tolerance for all who looked, or could not be fetched for its audit
+	DepositForfeited = "deposit_forfeited"
+	DepositReturned  = "deposit_returned"    // the deposit that was held over a unit is not taken
+	MissedDeadline   = run.WhyMissedDeadline // the unit was not committed in time
+	Overtaken        = run.WhyOvertaken      // who had the unit before committed it first
+	WrongWork        = run.WhyWrongWork      // a verdict found the work wrong
+	Silent           = run.WhySilent         // the worker of challenged work made no move by the deadline
+	Forfeited        = "forfeited"           // not found wrong, but its worker was convicted before it was paid
+	// paid, though the round was built on work of another that a verdict found wrong
+	RolledBack  = run.WhyRolledBack
+	Restitution = "restitution" // of who is convicted, for rounds that were done in vain over its lie
+	// not paid: the unit was not committed, or was not yet checked when too many such rounds were open
+	Unchecked = "unchecked"
+	// the worker found its own commitment wrong and said so, before the audits were drawn
+	Confessed   = run.WhyConfessed
+	Unavailable = run.WhyUnavailable // the members could not fetch the update
+	WorkerLeft  = run.WhyWorkerLeft  // the worker became inactive before it committed
+	// the worker or verifier left the run in good standing before it had done this
+	Left            = run.WhyLeft
 	AuditMissed     = "audit_missed"         // the audit was not answered in time
 	VerifierLeft    = run.WhyVerifierLeft    // the verifier became inactive before it answered
 	AuditMoot       = "audit_moot"           // the question was settled otherwise before the audit or the challenge was
@@ -44,10 +55,15 @@ const (
 	PartOfEpoch = "part_of_epoch" // the commitment began in the middle of the epoch
 	NoFees      = "no_fees"       // nothing of its work of the epoch paid a fee
 	NotMeasured = "not_measured"  // the rate of the machine was never measured, so that its work weighs nothing
+	StoodBy     = "stood_by"      // a verifier answers what is drawn for it
+	DrawMissed  = "draw_missed"   // it did not in the epoch
+	NoOffer     = "no_offer"      // it asks more than it was paid for its last audit, or offers none
+	NoFeesPaid  = "no_fees_paid"  // there is nothing to share
 	Served      = "bytes_served"  // peers acknowledged the bytes
-	Throttled   = "throttled"     // paid for the bytes, of which peers say that they came at less than half of the promised upload
-	NothingMade = "nothing_made"  // the schedule makes no coins for this
-	Barred      = "barred"        // the account was slashed for wrong work
+	// paid for the bytes, of which peers say that they came at less than half of the promised upload
+	Throttled   = "throttled"
+	NothingMade = "nothing_made" // the schedule makes no coins for this
+	Barred      = "barred"       // the account was slashed for wrong work
 
 	PaidIn     = "paid_in"     // somebody paid revenue of the model
 	NothingDue = "nothing_due" // nobody paid any since the last claim, or too little to divide
@@ -77,43 +93,58 @@ func lostAudit(why string) string {
 
 // because completes the sentence "... because ...".
 var because = map[string]string{
-	Verified:           "the work is verified",
-	TooSmall:           "the work is verified, but its price comes to less than one uzen",
-	FaultFound:         "the audit found a fault, and the verdict confirmed it",
-	NothingShown:       "the worker made no move in the dispute: no fault was shown, and who accuses the silent is not paid for it",
-	FoundOutside:       "the audit found the update outside the tolerance of the job",
-	Odd:                "more than half of the other members found the update odd beside the others",
-	Outside:            "the update is further from that of the exact execution than the job tolerates",
-	Contradicted:       "another verifier found the update within the tolerance of the job",
-	MissedDeadline:     "the unit was not committed by its deadline, and went to another worker; a late commitment counts, with a receipt of its own, if it comes before that of the other",
-	Overtaken:          "the worker that had the unit before, and was late, committed it first",
-	WrongWork:          "the verdict of a dispute found the work wrong",
-	Silent:             "the work was challenged, and its worker made no move in the dispute by the deadline",
-	Forfeited:          "other work of the same worker was found wrong before the round was final",
-	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
-	Restitution:        "rounds were rolled back over its conviction, and the work in them is paid from its stake first",
-	Unchecked:          "the round was rolled back over the work of another worker before this work was committed and checked",
-	Confessed:          "the worker found its own commitment wrong and said so in time, which costs the unit and no stake",
-	Unavailable:        "more than half of the other members could not fetch the update",
-	Left:               "it left the run before it had done this",
-	WorkerLeft:         "the worker became inactive before it committed the unit",
-	AuditMissed:        "the audit was not answered by its deadline",
-	VerifierLeft:       "the verifier became inactive before it answered",
-	AuditMoot:          "another verdict, challenge or report settled the question before the answer",
-	FalseChallenge:     "the verdict of a dispute found the challenged work right",
-	SealUnopened:       "the verifier did not show that it held the state that it had sealed",
-	PlantPassed:        "the verifier passed work in which its worker had planted a fault",
-	WrongAttest:        "a tile of the checkpoint that it signed is not what the updates of the round lead to",
-	BudgetExhausted:    "the budget of the job is exhausted",
-	RunHalted:          "the run was halted before the round was final",
-	RunDone:            "the run is done",
-	KeptUptime:         "it kept the uptime of its tier",
-	Downtime:           "it was there less than its tier promises",
-	PartOfEpoch:        "its commitment began in the middle of the epoch",
-	NoFees:             "none of its work was paid with a fee in the epoch, and only that counts",
-	NotMeasured:        "the rate of its machine was never measured, so that its work weighs nothing",
-	Served:             "its peers acknowledged the bytes that it served",
-	Throttled:          "its peers acknowledged the bytes that it served, and say that they came at less than half of the upload that it promises, which costs nothing",
+	Verified:   "the work is verified",
+	TooSmall:   "the work is verified, but its price comes to less than one uzen",
+	FaultFound: "the audit found a fault, and the verdict confirmed it",
+	NothingShown: "the worker made no move in the dispute: no fault was shown, and who accuses the silent is not " +
+		"paid for it",
+	FoundOutside: "the audit found the update outside the tolerance of the job",
+	Odd:          "more than half of the other members found the update odd beside the others",
+	Outside:      "the update is further from that of the exact execution than the job tolerates",
+	Contradicted: "no two of the verifiers who looked at the unit found the same",
+	Differs:      "most of the verifiers who looked at the unit found the same, and this one something else",
+	FalseReport:  "the exact execution of the unit ends in another state than the verifier reported",
+	Distrusted:   "other work of the worker in the round forfeited its deposit",
+	DepositForfeited: "the update of a unit was outside the tolerance for all verifiers who looked, or could not be " +
+		"fetched for its audit",
+	DepositReturned: "nothing confirmed what verifiers had found of the unit: the deposit stays with the worker",
+	MissedDeadline: "the unit was not committed by its deadline, and went to another worker; a late commitment " +
+		"counts, with a receipt of its own, if it comes before that of the other",
+	Overtaken:   "the worker that had the unit before, and was late, committed it first",
+	WrongWork:   "the verdict of a dispute found the work wrong",
+	Silent:      "the work was challenged, and its worker made no move in the dispute by the deadline",
+	Forfeited:   "other work of the same worker was found wrong before the round was final",
+	RolledBack:  "the work was done, in a round that was rolled back over the work of another worker",
+	Restitution: "rounds were rolled back over its conviction, and the work in them is paid from its stake first",
+	Unchecked: "the round was rolled back over the work of another worker before this work was committed and " +
+		"checked",
+	Confessed:       "the worker found its own commitment wrong and said so in time, which costs the unit and no stake",
+	Unavailable:     "more than half of the other members could not fetch the update",
+	Left:            "it left the run before it had done this",
+	WorkerLeft:      "the worker became inactive before it committed the unit",
+	AuditMissed:     "the audit was not answered by its deadline",
+	VerifierLeft:    "the verifier became inactive before it answered",
+	AuditMoot:       "another verdict, challenge or report settled the question before the answer",
+	FalseChallenge:  "the verdict of a dispute found the challenged work right",
+	SealUnopened:    "the verifier did not show that it held the state that it had sealed",
+	PlantPassed:     "the verifier passed work in which its worker had planted a fault",
+	WrongAttest:     "a tile of the checkpoint that it signed is not what the updates of the round lead to",
+	BudgetExhausted: "the budget of the job is exhausted",
+	RunHalted:       "the run was halted before the round was final",
+	RunDone:         "the run is done",
+	KeptUptime:      "it kept the uptime of its tier",
+	Downtime:        "it was there less than its tier promises",
+	PartOfEpoch:     "its commitment began in the middle of the epoch",
+	NoFees:          "none of its work was paid with a fee in the epoch, and only that counts",
+	NotMeasured:     "the rate of its machine was never measured, so that its work weighs nothing",
+	StoodBy: "it answers the audits that are drawn for it, and shares a part of the fees of the epoch by " +
+		"its stake",
+	DrawMissed: "it missed the deadline of an audit that was drawn for it in the epoch",
+	NoOffer:    "it offers no audits any more, or asks more for them than it was paid for its last",
+	NoFeesPaid: "no fees were paid for work in the epoch, and verifiers share a part of these",
+	Served:     "its peers acknowledged the bytes that it served",
+	Throttled: "its peers acknowledged the bytes that it served, and say that they came at less than half of " +
+		"the upload that it promises, which costs nothing",
 	NothingMade:        "the schedule makes no coins for this",
 	Barred:             "the account was slashed for wrong work",
 	PaidIn:             "somebody paid revenue of the model in",
@@ -121,38 +152,59 @@ var because = map[string]string{
 	run.WhyNoWorkers:   "the run was halted: no active worker is left",
 	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
 	run.WhyNoQuorum:    "the run was halted: its members do not agree on a checkpoint",
+	run.WhyUnopened:    "the run was halted: most members could not open the job, and nobody had worked on it",
 	run.WhyCancelled:   "the consumer cancelled the job, and every round under way is final",
-	run.WhyDiverged:    "the training diverged: an audit confirmed that a unit comes to weights which are infinite or no numbers",
+	run.WhyDiverged: "the training diverged: an audit confirmed that a unit comes to weights which are infinite or " +
+		"no numbers",
 }
 
 // fixes say what the one the receipt is about can do.
 var fixes = map[string]string{
-	TooSmall:           "ask a higher price",
-	Odd:                "check that the machine trains the data and the rate of the job; nothing is slashed",
-	Outside:            "check the numerics of the machine against the built-in engine; nothing is slashed",
-	Contradicted:       "check the memory of the machine and that it runs the version that the network runs",
-	MissedDeadline:     "keep the machine on and free of other load, or give the worker fewer jobs",
-	Overtaken:          "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
-	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
-	Silent:             "stay reachable while rounds are open that you worked in; a move has at least four times the deadline of an audit",
-	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
-	Restitution:        "see the receipt of the conviction",
-	Unchecked:          "nothing; the units of the round are given out again",
-	Confessed:          "check the memory of the machine: it computed something else the second time",
-	Unavailable:        "check that other machines can reach this one, or use a relay",
-	Left:               "nothing; leaving costs nothing but what was not done",
-	WorkerLeft:         "see the receipt that says why the worker became inactive",
-	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",
-	VerifierLeft:       "see the receipt that says why the verifier became inactive",
-	NothingShown:       "challenge what is wrong, and whose worker answers: nothing else is paid",
-	FalseChallenge:     "before staking again, check the memory of the machine and that it runs the version that the network runs",
-	SealUnopened:       "check that the verifier executes every unit and stays reachable until its seals are opened; a small part of the stake is slashed",
-	PlantPassed:        "before staking again, check the memory of the machine and that the verifier executes every unit",
-	WrongAttest:        "before staking again, check the memory of the machine and that it runs the version that the network runs",
-	BudgetExhausted:    "raise the budget of the job and resume it",
-	Downtime:           "keep the machine on and connected, or commit to a lower tier",
-	PartOfEpoch:        "nothing; the next epoch counts",
-	NoFees:             "nothing; units are paid, and count, when their rounds are final; one whose price is below some uzen has no fee",
+	TooSmall: "ask a higher price",
+	Odd:      "check that the machine trains the data and the rate of the job; nothing is slashed",
+	Outside: "check the numerics of the machine against the built-in engine; see whether a receipt of a " +
+		"deposit follows",
+	Contradicted: "check the memory of the machine and that it runs the version that the network runs",
+	Differs: "check the memory of the machine, that the verifier executes every unit, and that it runs the " +
+		"version that the network runs",
+	FalseReport: "before staking again, check the memory of the machine and that the verifier executes every unit",
+	Distrusted:  "see the receipt of the deposit",
+	DepositForfeited: "check the numerics of the machine against the built-in engine, and that other machines can " +
+		"reach this one",
+	DepositReturned: "nothing; the verifiers who reported falsely are slashed, if the run went on until it could be " +
+		"shown",
+	MissedDeadline: "keep the machine on and free of other load, or give the worker fewer jobs",
+	Overtaken:      "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
+	WrongWork: "before staking again, check the memory of the machine and that it runs the version that the " +
+		"network runs",
+	Silent: "stay reachable while rounds are open that you worked in; a move has at least four times the " +
+		"deadline of an audit",
+	Forfeited: "before staking again, check the memory of the machine and that it runs the version that the " +
+		"network runs",
+	Restitution:  "see the receipt of the conviction",
+	Unchecked:    "nothing; the units of the round are given out again",
+	Confessed:    "check the memory of the machine: it computed something else the second time",
+	Unavailable:  "check that other machines can reach this one, or use a relay",
+	Left:         "nothing; leaving costs nothing but what was not done",
+	WorkerLeft:   "see the receipt that says why the worker became inactive",
+	AuditMissed:  "keep the machine on and free of other load, or give the verifier fewer jobs",
+	VerifierLeft: "see the receipt that says why the verifier became inactive",
+	NothingShown: "challenge what is wrong, and whose worker answers: nothing else is paid",
+	FalseChallenge: "before staking again, check the memory of the machine and that it runs the version that the " +
+		"network runs",
+	SealUnopened: "check that the verifier executes every unit and stays reachable until its seals are opened; a " +
+		"small part of the stake is slashed",
+	PlantPassed: "before staking again, check the memory of the machine and that the verifier executes every unit",
+	WrongAttest: "before staking again, check the memory of the machine and that it runs the version that the " +
+		"network runs",
+	BudgetExhausted: "raise the budget of the job and resume it",
+	Downtime:        "keep the machine on and connected, or commit to a lower tier",
+	PartOfEpoch:     "nothing; the next epoch counts",
+	NoFees: "nothing; units are paid, and count, when their rounds are final; one whose price is below " +
+		"some uzen has no fee",
+	DrawMissed:         "keep the machine on and free of other load, or withdraw the offer while it is away",
+	NoOffer:            "offer audits at the price of the last one that was paid, or lower",
+	NoFeesPaid:         "nothing; the next epoch counts",
 	NotMeasured:        "have the machine measured; docs/market.md says how",
 	Throttled:          "nothing is lost; if it is so, promise less upload, or free the line of other load",
 	NothingMade:        "nothing; the network decides the schedule by governance",
@@ -162,7 +214,10 @@ var fixes = map[string]string{
 	run.WhyNoWorkers:   "resume the job when workers offer themselves",
 	run.WhyNoVerifiers: "resume the job when verifiers offer themselves",
 	run.WhyNoQuorum:    "resume the job from its last checkpoint with other members",
-	run.WhyDiverged:    "order the job again with a lower training.learning_rate or strategy.outer_optimizer.lr, or with a longer warmup",
+	run.WhyUnopened: "check that other machines can fetch the job from this one (starling doctor --listen), and " +
+		"what the members' processes say of it; then order it again",
+	run.WhyDiverged: "order the job again with a lower training.learning_rate or strategy.outer_optimizer.lr, or " +
+		"with a longer warmup",
 }
 
 // Reason says the reason of a receipt, as the end of a sentence: "the work is verified".
@@ -173,7 +228,8 @@ func Reason(r Receipt) string {
 	return "of " + r.Reason
 }
 
-var rewards = map[Kind]string{Base: "base reward", WorkReward: "work reward", Bandwidth: "bandwidth bonus"}
+var rewards = map[Kind]string{Base: "base reward", WorkReward: "work reward", Bandwidth: "bandwidth bonus",
+	Standby: "standby share"}
 
 // Explain says a receipt in one sentence, and what to do if there is something. People count rounds from 1.
 func Explain(r Receipt) string {
@@ -181,20 +237,25 @@ func Explain(r Receipt) string {
 	var what string
 	switch r.Kind {
 	case Work, Audit:
-		what = fmt.Sprintf("%s receives %d uzen for the %s of %s", r.Who, r.Amount, r.Kind, at)
+		what = fmt.Sprintf("%s receives %s ZEN for the %s of %s", r.Who, zen(r.Amount), r.Kind, at)
 	case Slash:
 		if r.OfEpoch() {
 			at = r.Job
 		}
-		what = fmt.Sprintf("%s loses %d uzen of its stake over %s", r.Who, r.Amount, at)
-	case Base, WorkReward, Bandwidth:
-		what = fmt.Sprintf("%s receives %d uzen of the %s of %s", r.Who, r.Amount, rewards[r.Kind], r.Job)
+		what = fmt.Sprintf("%s loses %s ZEN of its stake over %s", r.Who, zen(r.Amount), at)
+	case Base, WorkReward, Bandwidth, Standby:
+		what = fmt.Sprintf("%s receives %s ZEN of the %s of %s", r.Who, zen(r.Amount), rewards[r.Kind], r.Job)
 	case Revenue:
-		what = fmt.Sprintf("%s receives %d uzen of the revenue of %s for its shares", r.Who, r.Amount, r.Job)
+		what = fmt.Sprintf("%s receives %s ZEN of the revenue of %s for its shares", r.Who, zen(r.Amount), r.Job)
+	case Deposit:
+		what = fmt.Sprintf("%s keeps the deposit that was held over %s", r.Who, at)
 	case Refund:
-		what = fmt.Sprintf("%s gets %d uzen back", r.Who, r.Amount)
+		what = fmt.Sprintf("%s gets %s ZEN back", r.Who, zen(r.Amount))
+		if r.Fee > 0 {
+			what += fmt.Sprintf(", less the fee of %s ZEN for an order that nobody worked on,", zen(r.Fee))
+		}
 	default:
-		what = fmt.Sprintf("%s receives %d uzen of a slashed stake over %s", r.Who, r.Amount, at)
+		what = fmt.Sprintf("%s receives %s ZEN of a slashed stake over %s", r.Who, zen(r.Amount), at)
 	}
 	sentence := what + " because " + Reason(r) + "."
 	if r.Fix != "" {

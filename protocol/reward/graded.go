@@ -16,11 +16,12 @@ type Conviction struct {
 	Again bool   // it was convicted within MemoryBlocks
 }
 
-// Taken is what a conviction takes of a stake, in uzen. A first one takes what deters: the bond of the seat that was lied from, raised by what an
-// accuser gets, who may be an accomplice; and never less than FirstPPM of the stake, nor than SlashPPM of the smallest stake. It is bounded
-// by SlashPPM of the stake. So a machine that erred once costs an honest owner of a large stake a small part of it, and what a liar
-// loses does not fall below what its lie could gain, since the stake of all its seats is at least cover times their bonds
-// (market.Order.Stake). One more within MemoryBlocks takes SlashPPM of the stake at least, and the bond.
+// Taken is what a conviction takes of a stake, in uzen. A first one takes what deters: the bond of the seat that was
+// lied from, raised by what an accuser gets, who may be an accomplice; and never less than FirstPPM of the stake, nor
+// than SlashPPM of the smallest stake. It is bounded by SlashPPM of the stake. So a machine that erred once costs an
+// honest owner of a large stake a small part of it, and what a liar loses does not fall below what its lie could gain,
+// since the stake of all its seats is at least cover times their bonds (market.Order.Stake). One more within
+// MemoryBlocks takes SlashPPM of the stake at least, and the bond.
 func (p Penalty) Taken(c Conviction) uint64 {
 	half := market.Share(c.Stake, p.SlashPPM)
 	if p.MemoryBlocks == 0 {
@@ -33,7 +34,8 @@ func (p Penalty) Taken(c Conviction) uint64 {
 	return min(half, max(deters, market.Share(c.Stake, p.FirstPPM), market.Share(min(c.Stake, c.Least), p.SlashPPM)))
 }
 
-// grossed is what must be taken so that an amount is left when a part in parts per million of it is given away, rounded up.
+// grossed is what must be taken so that an amount is left when a part in parts per million of it is given away, rounded
+// up.
 func grossed(amount uint64, ppm uint32) uint64 {
 	kept := uint64(million - min(ppm, million))
 	high, low := bits.Mul64(amount, million)

@@ -9,8 +9,9 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// A first conviction takes less of a large stake than one more, and still leaves whoever fakes with a loss, however large the stake is, with a
-// quarter of the auditors and the accuser its own: what it takes does not follow from the stake but from the bond.
+// A first conviction takes less of a large stake than one more, and still leaves whoever fakes with a loss, however
+// large the stake is, with a quarter of the auditors and the accuser its own: what it takes does not follow from the
+// stake but from the bond.
 func TestFirstConvictionTakesLessAndStillDeters(t *testing.T) {
 	params, penalty := registry.DefaultParams(), DefaultPenalty()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
@@ -59,18 +60,21 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// The ledger knows whether a conviction is the first, for as long as the penalty remembers, and the receipt says how much of which stake
-// was taken.
+// The ledger knows whether a conviction is the first, for as long as the penalty remembers, and the receipt says how
+// much of which stake was taken.
 func TestConvictionsAreRemembered(t *testing.T) {
-	s := run.State{Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1}, Members: []run.Member{
-		{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
-	}}
+	s := run.State{Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
+		Members: []run.Member{
+			{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
+		}}
 	verdict := []run.Event{{Kind: run.DisputeEnded, Who: "vera", Other: "liar", Why: run.WhyWrongWork}}
 	for _, c := range []struct{ last, height, want int64 }{
-		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, DefaultMemoryBlocks + 1, 50_000_000}, {1, DefaultMemoryBlocks + 2, 10_000_000},
+		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, DefaultMemoryBlocks + 1, 50_000_000},
+		{1, DefaultMemoryBlocks + 2, 10_000_000},
 	} {
 		settled := Settle(s, verdict, Book{
-			Escrow: market.Escrow{Budget: 1000}, Penalty: DefaultPenalty(), Height: c.height, Stake: func(string) uint64 { return 100_000_000 },
+			Escrow: market.Escrow{Budget: 1000}, Penalty: DefaultPenalty(), Height: c.height,
+			Stake:     func(string) uint64 { return 100_000_000 },
 			Convicted: func(string) int64 { return c.last }, Least: registry.DefaultParams().MinStake,
 		})
 		var out uint64
@@ -83,7 +87,8 @@ func TestConvictionsAreRemembered(t *testing.T) {
 		for settled.Receipts[i].Kind != Slash {
 			i++
 		}
-		if r := settled.Receipts[i]; out != uint64(c.want) || r.Amount != out || r.Part != out || r.Whole != 100_000_000 || !r.Jails() {
+		if r := settled.Receipts[i]; out != uint64(c.want) || r.Amount != out || r.Part != out || r.Whole != 100_000_000 ||
+			!r.Jails() {
 			t.Errorf("convicted at %d and at %d: takes %d: %+v", c.last, c.height, out, r)
 		}
 	}

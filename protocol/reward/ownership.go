@@ -16,8 +16,8 @@ type Holding struct {
 }
 
 // Grant divides the shares of a model: a part, in parts per million, among those whose work in its run was verified, in
-// proportion to their operations, by the largest remainder and then the lesser account; the rest to the consumer. If nobody
-// worked the consumer has them all. The order of the work does not matter; each account is in it once.
+// proportion to their operations, by the largest remainder and then the lesser account; the rest to the consumer. If
+// nobody worked the consumer has them all. The order of the work does not matter; each account is in it once.
 func Grant(consumer string, ppm uint32, work []Holding) []Holding {
 	work = slices.Clone(work)
 	slices.SortFunc(work, func(a, b Holding) int { return cmp.Compare(a.Who, b.Who) })
@@ -62,8 +62,8 @@ func Grant(consumer string, ppm uint32, work []Holding) []Holding {
 	return slices.DeleteFunc(granted, func(h Holding) bool { return h.Shares == 0 })
 }
 
-// Model is a model whose shares are held, and the revenue that was paid in for it. What a share has earned is one number for
-// all, so that paying costs the same however many holders there are.
+// Model is a model whose shares are held, and the revenue that was paid in for it. What a share has earned is one
+// number for all, so that paying costs the same however many holders there are.
 type Model struct {
 	Job      string `cbor:"1,keyasint"`
 	PerShare uint64 `cbor:"2,keyasint"` // uzen that every share has earned so far
@@ -97,8 +97,8 @@ func (h Holder) Accrue(m Model, shares uint64) Holder {
 	return Holder{Mark: m.PerShare, Due: h.Due + shares*(m.PerShare-h.Mark)}
 }
 
-// Claim takes what somebody is due who has so many shares, and books it: what was credited before its shares last changed, and what
-// each share earned since. Nothing is booked of nothing.
+// Claim takes what somebody is due who has so many shares, and books it: what was credited before its shares last
+// changed, and what each share earned since. Nothing is booked of nothing.
 func (m Model) Claim(who string, h Holder, shares uint64, height int64) (Model, Holder, Receipt) {
 	now := h.Accrue(m, shares)
 	r := Receipt{

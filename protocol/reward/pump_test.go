@@ -8,9 +8,9 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Accounts of one owner lie one after the other, each in a later round and each found late, so that the rounds after it are rolled back. With an effect
-// or without, on what rounds hand on or not: the budget pays each unit of the job and its audit once, whoever is honest is paid for all that it has
-// committed to, and the owner loses.
+// Accounts of one owner lie one after the other, each in a later round and each found late, so that the rounds after it
+// are rolled back. With an effect or without, on what rounds hand on or not: the budget pays each unit of the job and
+// its audit once, whoever is honest is paid for all that it has committed to, and the owner loses.
 func TestRollbackIsNoPump(t *testing.T) {
 	const liars, rounds, units = 6, 14, 4
 	for name, lie := range map[string]func(from uint32) party{
@@ -21,7 +21,8 @@ func TestRollbackIsNoPump(t *testing.T) {
 			t.Run(fmt.Sprint(name, carry), func(t *testing.T) {
 				order := job("pump", units, rounds, 2, 1_000_000)
 				order.Terms.Carry, order.Terms.Window = carry, 8
-				parties := []party{worker("ann", party{}), worker("bob", party{}), verifier("vic", party{pace: 14}), verifier("wim", party{pace: 11})}
+				parties := []party{worker("ann", party{}), worker("bob", party{}), verifier("vic", party{pace: 14}),
+					verifier("wim", party{pace: 11})}
 				for i := range uint32(liars) {
 					parties = append(parties, worker(fmt.Sprint("liz", i), lie(2*i)))
 				}
@@ -70,6 +71,38 @@ func TestRollbackIsNoPump(t *testing.T) {
 					t.Errorf("the owner of the liars gains %d by %d convictions", gained, convictions)
 				}
 			})
+		}
+	}
+}
+
+// What handed on a state to a unit is audited again when the unit is taken from its worker, for the same price. Whoever
+// is late on purpose has that done as often as it likes: the budget pays for it as far as nobody is owed what it takes.
+func TestAuditsAgainTakeNothingOfWhatIsOwed(t *testing.T) {
+	for _, spare := range []uint64{0, 5_000, 1_000_000} {
+		order := job("again", 4, 12, 2, 1_000_000)
+		order.Terms.Carry, order.Terms.Window = 4, 8
+		_, order.Budget = market.Quote(order.Terms, 1001, 2)
+		order.Budget += spare
+		late := party{lazy: func(round uint32) bool { return round%2 == 1 }}
+		w := enact(t, order, []party{worker("ann", party{}), worker("bob", party{}), worker("leo", late),
+			worker("lou", late), verifier("vic", party{}), verifier("wim", party{})})
+		audits := map[[2]uint32]int{}
+		again := 0
+		for _, r := range w.receipts {
+			if (r.Kind == Work || r.Kind == Audit) && r.Reason == BudgetExhausted {
+				t.Errorf("%d to spare: %s is not paid: %+v", spare, r.Who, r)
+			}
+			if at := [2]uint32{r.Round, r.Unit}; r.Kind == Audit && r.Amount > 0 {
+				if audits[at]++; audits[at] > 1 {
+					again++
+				}
+			}
+		}
+		if w.s.Phase != run.Done {
+			t.Errorf("%d to spare: the run ends as %s: %s", spare, w.s.Phase, w.s.Why)
+		}
+		if spare > 100_000 && again == 0 {
+			t.Error("nothing is audited again")
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // Package reward turns what happened in a run into money: who is paid for which verified work, who is slashed, and why
 // somebody is paid nothing.
 //
-// Its results are data: receipts to show and transfers to execute. It moves no coins (the chain does) and judges no work
-// (run and dispute have).
+// Its results are data: receipts to show and transfers to execute. It moves no coins (the chain does) and judges no
+// work (run and dispute have).
 package reward
 
 import "github.com/starling-network/starling/protocol/run"
@@ -12,16 +12,18 @@ type Kind string
 
 // The kinds of receipts. Amount is what Who receives, except for Slash: there it is what Who loses.
 const (
-	Work   Kind = "work"   // an attempt at a unit
-	Audit  Kind = "audit"  // an audit that was drawn
-	Slash  Kind = "slash"  // taken from the stake of Who
-	Bounty Kind = "bounty" // the part of a slash that goes to the one who was right
-	Fee    Kind = "fee"    // the part of a slash that goes to the community pool
-	Refund Kind = "refund" // what was not spent, back to the consumer
+	Work    Kind = "work"    // an attempt at a unit
+	Audit   Kind = "audit"   // an audit that was drawn
+	Slash   Kind = "slash"   // taken from the stake of Who
+	Bounty  Kind = "bounty"  // the part of a slash that goes to the one who was right
+	Fee     Kind = "fee"     // the part of a slash that goes to the community pool
+	Deposit Kind = "deposit" // held of the stake of Who, and not taken
+	Refund  Kind = "refund"  // what was not spent, back to the consumer
 
 	Base       Kind = "base"        // of an epoch: for uptime
 	WorkReward Kind = "work_reward" // for verified work, by the class of the machine
 	Bandwidth  Kind = "bandwidth"   // for bytes that peers acknowledged
+	Standby    Kind = "standby"     // for being there, as a verifier, when audits are drawn
 
 	Revenue Kind = "revenue" // of a model, claimed by a holder of its shares
 )
@@ -41,8 +43,9 @@ type Receipt struct {
 	Amount uint64   `cbor:"11,keyasint" json:"amount"` // uzen, net
 	Fee    uint64   `cbor:"12,keyasint" json:"fee"`    // uzen to the community pool on top of Amount
 	Reason string   `cbor:"13,keyasint" json:"reason"`
-	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"`     // what Who can do about it
-	FeePPM uint32   `cbor:"15,keyasint" json:"fee_ppm,omitempty"` // of a payment, to the community pool, as governance had it
+	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"` // what Who can do about it
+	// of a payment, to the community pool, as governance had it
+	FeePPM uint32 `cbor:"15,keyasint" json:"fee_ppm,omitempty"`
 
 	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake (its millionths, or its
 	// uzen), or of what was taken of it. Of revenue:
@@ -54,11 +57,12 @@ type Receipt struct {
 	// Of an epoch: Amount would be more, but is all that is made of the fees of the work.
 	Capped bool `cbor:"19,keyasint,omitzero" json:"capped,omitempty"`
 
-	Payer string `cbor:"20,keyasint,omitempty" json:"payer,omitempty"` // of work: whose stake paid it; none: the budget of the job
+	// of work: whose stake paid it; none: the budget of the job
+	Payer string `cbor:"20,keyasint,omitempty" json:"payer,omitempty"`
 }
 
-// OfDispute reports whether a receipt can come of the verdict of a dispute, as that of every slash can. Which dispute it was, if one
-// was, its height, round and unit say.
+// OfDispute reports whether a receipt can come of the verdict of a dispute, as that of every slash can. Which dispute
+// it was, if one was, its height, round and unit say.
 func (r Receipt) OfDispute() bool {
 	switch r.Kind {
 	case Slash, Bounty, Fee:
@@ -71,11 +75,11 @@ func (r Receipt) OfDispute() bool {
 	return false
 }
 
-// Jails reports whether a receipt bars who it is about from being matched: it was slashed for what it did. A seal may stay closed because
-// a machine stopped, and
-// who pays restitution is barred over its conviction.
+// Jails reports whether a receipt bars who it is about from being matched: it was slashed for what it did. A seal may
+// stay closed because a machine stopped, and who pays restitution is barred over its conviction. A deposit is forfeited
+// without proof.
 func (r Receipt) Jails() bool {
-	return r.Kind == Slash && r.Reason != SealUnopened && r.Reason != Restitution
+	return r.Kind == Slash && r.Reason != SealUnopened && r.Reason != Restitution && r.Reason != DepositForfeited
 }
 
 // Accounts of transfers that are not a participant's own.
@@ -90,7 +94,7 @@ func Stake(id string) string { return "stake:" + id }
 
 // Transfer is one movement of coins for the chain to execute.
 type Transfer struct {
-	From   string `cbor:"1,keyasint"` // Escrow, Emission, or Stake of somebody
+	From   string `cbor:"1,keyasint"` // Escrow, Emission, CommunityPool, or Stake of somebody
 	To     string `cbor:"2,keyasint"` // CommunityPool, or an account address
 	Amount uint64 `cbor:"3,keyasint"` // uzen, never zero
 }

@@ -88,11 +88,13 @@ func (w *world) audit() {
 		if r.Kind == Slash && w.party(r.Who).honest() && !w.party(r.Who).owes() {
 			w.t.Errorf("honest %s is slashed", r.Who)
 		}
-		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Round >= p.from && r.Amount > 0 && r.Payer == "" && w.order.Terms.AuditPPM == 1_000_000 {
+		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Round >= p.from && r.Amount > 0 && r.Payer == "" &&
+			w.order.Terms.AuditPPM == 1_000_000 {
 			w.t.Errorf("liar %s is paid: %+v", r.Who, r)
 		}
 	}
-	if sums[Work]+sums[Audit] != w.escrow.Paid || fees != w.escrow.Fee || sums[Refund] != w.escrow.Refunded || w.escrow.Remaining() != 0 {
+	if sums[Work]+sums[Audit] != w.escrow.Paid || fees != w.escrow.Fee || sums[Refund] != w.escrow.Refunded ||
+		w.escrow.Remaining() != 0 {
 		w.t.Errorf("receipts %v with fees %d, escrow %+v", sums, fees, w.escrow)
 	}
 	if sums[Slash] != sums[Bounty]+sums[Fee] || sums[Bounty] > sums[Slash]/2 {
@@ -121,10 +123,12 @@ func (w *world) audit() {
 		}
 	}
 	if drawn != ended[Audit] || attempts != ended[Work] {
-		w.t.Errorf("%d audits and challenges and %d attempts, receipts for %d and %d", drawn, attempts, ended[Audit], ended[Work])
+		w.t.Errorf("%d audits and challenges and %d attempts, receipts for %d and %d", drawn, attempts, ended[Audit],
+			ended[Work])
 	}
 	for _, p := range w.parties {
-		if m, _ := w.s.Member(p.offer.ID); p.honest() && !p.owes() && (m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
+		if m, _ := w.s.Member(p.offer.ID); p.honest() && !p.owes() &&
+			(m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
 			w.t.Errorf("honest %s is out: %s", m.ID, m.Why)
 		}
 	}
@@ -133,7 +137,8 @@ func (w *world) audit() {
 	}
 }
 
-// everyCommitmentPays checks that honest workers were paid for all that they committed to, whatever became of the round.
+// everyCommitmentPays checks that honest workers were paid for all that they committed to, whatever became of the
+// round.
 func (w *world) everyCommitmentPays() {
 	w.t.Helper()
 	open := map[string]int{}
@@ -178,7 +183,8 @@ func TestManyWorlds(t *testing.T) {
 			if r.IntN(8) == 0 {
 				order.Budget = 60_000 + r.Uint64N(60_000)
 			}
-			parties := []party{worker("w0", party{pace: 1 + r.Int64N(4)}), verifier("v0", party{pace: 1 + r.Int64N(4)}), verifier("v1", chance(r))}
+			parties := []party{worker("w0", party{pace: 1 + r.Int64N(4)}), verifier("v0", party{pace: 1 + r.Int64N(4)}),
+				verifier("v1", chance(r))}
 			for i := range 2 + r.IntN(4) {
 				parties = append(parties, worker(fmt.Sprint("w", i+1), chance(r)))
 			}
@@ -225,22 +231,38 @@ func TestStories(t *testing.T) {
 		parties []party
 		end     string
 	}{
-		"late-verdict": {job("late-verdict", 3, 4, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true, from: 1}),
-			verifier("vic", party{pace: 14}), verifier("wim", party{pace: 11})}, "done"},
-		"two-challengers": {job("two-challengers", 2, 2, 3, 1_000_000), []party{worker("ann", honest), worker("liz", party{lies: true}),
-			verifier("vic", honest), verifier("wim", party{watches: true}), verifier("xan", party{watches: true})}, "done"},
-		"stamp":        {job("stamp", 3, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), verifier("sid", party{stamps: true}), verifier("vic", honest)}, "done"},
-		"plant":        {job("plant", 3, 2, 2, 1_000_000), []party{worker("ann", party{plants: true}), worker("bob", honest), verifier("vic", honest), verifier("wim", honest)}, "done"},
-		"plant-passed": {job("plant-passed", 3, 2, 2, 1_000_000), []party{worker("ann", party{plants: true}), worker("bob", honest), verifier("sid", party{stamps: true}), verifier("vic", honest)}, "done"},
-		"honest":       {job("honest", 3, 2, 1, 50_000), []party{worker("ann", honest), worker("bob", honest), worker("cem", honest), verifier("vic", honest)}, "done"},
-		"liar":         {job("liar", 4, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true}), verifier("vic", honest), verifier("wim", honest)}, "done"},
+		"late-verdict": {job("late-verdict", 3, 4, 2, 1_000_000),
+			[]party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true, from: 1}),
+				verifier("vic", party{pace: 14}), verifier("wim", party{pace: 11})}, "done"},
+		"two-challengers": {job("two-challengers", 2, 2, 3, 1_000_000),
+			[]party{worker("ann", honest), worker("liz", party{lies: true}),
+				verifier("vic", honest), verifier("wim", party{watches: true}), verifier("xan", party{watches: true})}, "done"},
+		"stamp": {job("stamp", 3, 2, 2, 1_000_000),
+			[]party{worker("ann", honest), worker("bob", honest), verifier("sid", party{stamps: true}),
+				verifier("vic", honest)}, "done"},
+		"plant": {job("plant", 3, 2, 2, 1_000_000),
+			[]party{worker("ann", party{plants: true}), worker("bob", honest), verifier("vic", honest),
+				verifier("wim", honest)}, "done"},
+		"plant-passed": {job("plant-passed", 3, 2, 2, 1_000_000),
+			[]party{worker("ann", party{plants: true}), worker("bob", honest), verifier("sid", party{stamps: true}),
+				verifier("vic", honest)}, "done"},
+		"honest": {job("honest", 3, 2, 1, 50_000),
+			[]party{worker("ann", honest), worker("bob", honest), worker("cem", honest), verifier("vic", honest)}, "done"},
+		"liar": {job("liar", 4, 2, 2, 1_000_000),
+			[]party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true}), verifier("vic", honest),
+				verifier("wim", honest)}, "done"},
 		"lazy": {job("lazy", 3, 4, 1, 1_000_000), []party{worker("ann", honest), worker("bob", honest),
 			worker("leo", party{lazy: func(uint32) bool { return true }}), verifier("vic", honest)}, "done"},
-		"lost-verifier": {job("lost-verifier", 3, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), verifier("vic", honest), verifier("lou", party{diesAt: 5})}, "done"},
+		"lost-verifier": {job("lost-verifier", 3, 2, 2, 1_000_000),
+			[]party{worker("ann", honest), worker("bob", honest), verifier("vic", honest), verifier("lou", party{diesAt: 5})},
+			"done"},
 		"false-challenge": {job("false-challenge", 2, 1, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest),
 			verifier("vic", honest), verifier("fay", party{lies: true})}, "done"},
-		"withheld": {job("withheld", 2, 1, 1, 1_000_000), []party{worker("ann", honest), worker("hal", party{withhold: true}), verifier("vic", honest)}, "done"},
-		"tie":      {job("tie", 2, 2, 1, 0), []party{worker("ann", honest), worker("bob", party{astray: true}), worker("cem", party{astray: true}), verifier("vic", honest)}, "halted no_quorum"},
+		"withheld": {job("withheld", 2, 1, 1, 1_000_000),
+			[]party{worker("ann", honest), worker("hal", party{withhold: true}), verifier("vic", honest)}, "done"},
+		"tie": {job("tie", 2, 2, 1, 0),
+			[]party{worker("ann", honest), worker("bob", party{astray: true}), worker("cem", party{astray: true}),
+				verifier("vic", honest)}, "halted no_quorum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := enact(t, c.order, c.parties)
@@ -252,10 +274,12 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// A verifier that seals what it has not computed loses a part of its stake, all of it to the community pool. It is not barred: a machine
-// that stops after it sealed looks the same.
+// A verifier that seals what it has not computed loses a part of its stake, all of it to the community pool. It is not
+// barred: a machine that stops after it sealed looks the same.
 func TestUnopenedSealCostsStake(t *testing.T) {
-	w := enact(t, job("unopened", 2, 2, 2, 1_000_000), []party{worker("ann", party{}), worker("bob", party{}), verifier("sid", party{stamps: true}), verifier("vic", party{})})
+	w := enact(t, job("unopened", 2, 2, 2, 1_000_000),
+		[]party{worker("ann", party{}), worker("bob", party{}), verifier("sid", party{stamps: true}),
+			verifier("vic", party{})})
 	const lost = stake * DefaultUnopenedPPM / million
 	if got := w.bank[Stake("sid")]; got != stake-lost {
 		t.Errorf("it has %d of %d staked, %d are to be lost", got, uint64(stake), uint64(lost))
@@ -311,13 +335,17 @@ func TestBudgetRunsOut(t *testing.T) {
 }
 
 func TestShortEscrowPaysWhatItHolds(t *testing.T) {
-	s := run.State{Terms: run.Terms{Job: "j", UnitFlops: market.Flops}, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}}}
-	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "x"}}
+	s := run.State{Terms: run.Terms{Job: "j", UnitFlops: market.Flops},
+		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}}}
+	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"},
+		{Kind: run.AuditPassed, Who: "x"}}
 	got := Settle(s, passed, Book{Escrow: market.Escrow{Budget: 140}, FeePPM: market.FeePPM, Seq: 7})
 	want := []string{
-		"v receives 95 uzen for the audit of unit 0 of round 1 because the work is verified.",
-		"v receives 38 uzen for the audit of unit 0 of round 1 because the budget of the job is exhausted. To do: raise the budget of the job and resume it.",
-		"x receives 0 uzen for the audit of unit 0 of round 1 because the work is verified, but its price comes to less than one uzen. To do: ask a higher price.",
+		"v receives 0.000095 ZEN for the audit of unit 0 of round 1 because the work is verified.",
+		"v receives 0.000038 ZEN for the audit of unit 0 of round 1 because the budget of the job is exhausted. To do: " +
+			"raise the budget of the job and resume it.",
+		"x receives 0.00 ZEN for the audit of unit 0 of round 1 because the work is verified, but its price comes to less " +
+			"than one uzen. To do: ask a higher price.",
 	}
 	for i, r := range got.Receipts {
 		if Explain(r) != want[i] || r.Seq != 7+uint64(i) {
@@ -345,11 +373,12 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
-// Who is silent in a dispute loses stake, of which nobody has a part, and the accuser is not paid its audit: nothing was shown, and to accuse
-// who is away must not pay.
+// Who is silent in a dispute loses stake, of which nobody has a part, and the accuser is not paid its audit: nothing
+// was shown, and to accuse who is away must not pay.
 func TestSilenceEarnsNothing(t *testing.T) {
 	o := job("job", 1, 1, 1, 1_000_000)
-	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001}, {ID: "v", Role: run.Verifier, Price: 999}}, 1)
+	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001},
+		{ID: "v", Role: run.Verifier, Price: 999}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +394,8 @@ func TestSilenceEarnsNothing(t *testing.T) {
 				t.Errorf("%s: nothing explains %+v", why, r)
 			}
 		}
-		if got[Slash] != 500 || got[Bounty] != bounty || got[Fee] != 500-bounty || (got[Audit] == 0) != (why == run.WhySilent) {
+		if got[Slash] != 500 || got[Bounty] != bounty || got[Fee] != 500-bounty ||
+			(got[Audit] == 0) != (why == run.WhySilent) {
 			t.Errorf("%s: %v", why, got)
 		}
 	}
@@ -383,13 +413,14 @@ func TestReceiptsOfADispute(t *testing.T) {
 	}
 }
 
-// Units of different sizes are paid by what is computed of them: of a run without a fault, in which every unit is audited once, that is
-// what its order was quoted, to the last uzen, also where prices do not divide.
+// Units of different sizes are paid by what is computed of them: of a run without a fault, in which every unit is
+// audited once, that is what its order was quoted, to the last uzen, also where prices do not divide.
 func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
 	o := job("paces", 4, 3, 1, 1_000_000)
 	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 7, 7*(market.Flops/11), []uint32{3, 7, 1, 5}
 	w := enact(t, o, []party{
-		worker("w0", party{}), worker("w1", party{pace: 3}), worker("w2", party{pace: 5}), worker("w3", party{pace: 8}), verifier("v0", party{}),
+		worker("w0", party{}), worker("w1", party{pace: 3}), worker("w2", party{pace: 5}), worker("w3", party{pace: 8}),
+		verifier("v0", party{}),
 	})
 	if w.s.Phase != run.Done {
 		t.Fatalf("phase %d: %s", w.s.Phase, w.s.Why)

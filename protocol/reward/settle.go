@@ -14,6 +14,7 @@ type Book struct {
 	Escrow   market.Escrow
 	Penalty  Penalty                // of a lost dispute
 	FeePPM   uint32                 // of every payment, to the community pool
+	Waiting  uint64                 // uzen that the job costs if nobody ever worked on it
 	Stake    func(id string) uint64 // uzen staked by a member now
 	// Height of the latest conviction of a member before, 0: none; and the smallest stake of a role, in uzen. nil: none.
 	Convicted func(id string) int64
@@ -30,9 +31,9 @@ type Settlement struct {
 	Seq       uint64        // of the next receipt
 }
 
-// Settle books the events of one transition, given the state after it. A unit is paid when its round is final, or when the
-// round is rolled back over another's lie and nothing was open about the unit; an audit when it passes, or when the verdict
-// confirms it. When the run is done or halted the rest of the budget returns to the consumer.
+// Settle books the events of one transition, given the state after it. A unit is paid when its round is final, or when
+// the round is rolled back over another's lie and nothing was open about the unit; an audit when it passes, or when the
+// verdict confirms it. When the run is done or halted the rest of the budget returns to the consumer.
 func Settle(s run.State, events []run.Event, b Book) Settlement {
 	l := &ledger{Settlement: Settlement{Escrow: b.Escrow, Seq: b.Seq}, state: s, book: b}
 	for _, e := range events {
@@ -44,7 +45,8 @@ func Settle(s run.State, events []run.Event, b Book) Settlement {
 // Books reports whether Settle books an event. Of others, most commitments among them, no book need be opened.
 func Books(e run.Event) bool {
 	switch e.Kind {
-	case run.UnitReassigned, run.AuditPassed, run.AuditOutside, run.AuditMissed, run.AuditBroken, run.DisputeEnded, run.CheckpointRefuted,
+	case run.UnitReassigned, run.AuditPassed, run.AuditOutside, run.AuditMissed, run.AuditBroken, run.DepositForfeited,
+		run.DepositReturned, run.DisputeEnded, run.CheckpointRefuted,
 		run.RoundFinal, run.RoundDropped, run.RunHalted, run.RunDone:
 		return true
 	}
@@ -72,9 +74,15 @@ func (l *ledger) settle(e run.Event) {
 		switch e.Why {
 		case run.WhyPlantPassed:
 			l.slash(e, e.Who, e.Other)
+		case run.WhyFalseReport:
+			l.slash(e, e.Who, "")
 		case run.WhySealUnopened:
 			l.part(e, e.Who, "", l.book.Penalty.UnopenedPPM)
 		}
+	case run.DepositForfeited:
+		l.forfeit(e)
+	case run.DepositReturned:
+		l.unpaid(Deposit, e.Round, e.Unit, e.Who, DepositReturned)
 	case run.CheckpointRefuted: // a quorum does not err as a machine does
 		l.part(e, e.Who, e.Other, l.book.Penalty.SlashPPM)
 	case run.DisputeEnded:
@@ -155,8 +163,9 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 		Flops: l.state.Terms.FlopsOf(unit), Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
-// slash takes from the stake of the loser of a dispute, or of a verifier that did not look, as much as Penalty.Taken. A part goes to
-// the winner, if there is one, and the rest to the community pool, so that a liar who convicts itself under another name still loses.
+// slash takes from the stake of the loser of a dispute, or of a verifier that did not look, as much as Penalty.Taken. A
+// part goes to the winner, if there is one, and the rest to the community pool, so that a liar who convicts itself
+// under another name still loses.
 func (l *ledger) slash(e run.Event, loser, winner string) {
 	m, _ := l.state.Member(loser)
 	m.ID = loser
@@ -171,11 +180,23 @@ func (l *ledger) part(e run.Event, loser, winner string, lost uint32) {
 	l.take(e, loser, winner, amount, uint64(lost), million)
 }
 
+// forfeit takes the deposit of a worker of tolerant work from its stake. Nobody is paid of it, so that nobody gains by
+// saying that the work of others is outside.
+func (l *ledger) forfeit(e run.Event) {
+	m, _ := l.state.Member(e.Who)
+	order := market.Order{Terms: l.state.Terms}
+	stake := l.stake(e.Who)
+	amount := min(stake, order.Value(run.Worker, m.Price))
+	e.Why = DepositForfeited
+	l.take(e, e.Who, "", amount, amount, stake)
+}
+
 // take takes an amount of a stake, which is a part of a whole.
 func (l *ledger) take(e run.Event, loser, winner string, amount, of, whole uint64) {
 	receipt := func(kind Kind, who string, amount, of, whole uint64) {
 		m, _ := l.state.Member(who)
-		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why, Part: of, Whole: whole})
+		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why,
+			Part: of, Whole: whole})
 	}
 	receipt(Slash, loser, amount, of, whole)
 	var bounty uint64
@@ -191,9 +212,9 @@ func (l *ledger) take(e run.Event, loser, winner string, amount, of, whole uint6
 	l.fromStake(loser, CommunityPool, amount-bounty)
 }
 
-// abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open are
-// paid: the consumer has their work. So they are in one that was rolled back, or that showed that the job diverges. Audits
-// of members who left ended with an event of their own.
+// abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open
+// are paid: the consumer has their work. So they are in one that was rolled back, or that showed that the job diverges.
+// Audits of members who left ended with an event of their own.
 func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
 	for _, u := range lap.Units {
 		switch {
@@ -209,6 +230,11 @@ func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
 // unasked closes the audits and challenges of a round that a halted run leaves without an answer.
 func (l *ledger) unasked(lap run.Lap) {
 	for _, u := range lap.Units {
+		for _, x := range u.Looks {
+			if v, _ := l.state.Member(x.Verifier); v.Active || !x.Seal.IsZero() {
+				l.unpaid(Audit, lap.Round, u.Index, x.Verifier, RunHalted)
+			}
+		}
 		if v, _ := l.state.Member(u.Verifier); u.Status == run.Auditing && v.Active || u.Status == run.Sealed {
 			l.unpaid(Audit, lap.Round, u.Index, u.Verifier, RunHalted)
 		}
@@ -219,9 +245,13 @@ func (l *ledger) unasked(lap run.Lap) {
 }
 
 func (l *ledger) refund(e run.Event, reason string) {
-	var amount uint64
+	var fee, amount uint64
+	if !l.state.Opened() { // it cost the chain and its members what an order costs that is never matched
+		l.Escrow, fee = l.Escrow.Charge(l.book.Waiting)
+	}
 	l.Escrow, amount = l.Escrow.Close()
-	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Reason: reason})
+	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Fee: fee, Reason: reason})
+	l.transfer(Escrow, CommunityPool, fee)
 	l.transfer(Escrow, l.book.Consumer, amount)
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an order
-// that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what earlier rounds
-// leave, and without any ends the run. So does a round that the consumer no longer wants; while it pauses the run, no round
-// begins.
+// deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an
+// order that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what
+// earlier rounds leave, and without any ends the run. So does a round that the consumer no longer wants; while it
+// pauses the run, no round begins.
 func (d *draft) deal() {
 	switch {
 	case d.env.Ended:
@@ -46,7 +46,7 @@ func (d *draft) deal() {
 	d.enter(Train)
 }
 
-// equal deals units of one size: to each worker as many as its share, of which those come first that it did in the round before.
+// equal deals units of one size: to each worker as many as its share, first those that it did in the round before.
 func (d *draft) equal(workers []string) []string {
 	shares := d.measured(workers, func(blocks []uint32) []uint32 { return Shares(d.Terms.Units, blocks) })
 	owners := make([]string, d.Terms.Units)
@@ -91,9 +91,9 @@ func (d *draft) shuffled(ids []string) []string {
 	return order
 }
 
-// measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured counts as the mean of those who are, and before all
-// others if that leaves nothing for it: its first unit measures it. A worker that gets nothing is held to be half as slow the next
-// time, so that it is measured again one day.
+// measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured
+// counts as the mean of those who are, and before all others if that leaves nothing for it: its first unit measures it.
+// A worker that gets nothing is held to be half as slow the next time, so that it is measured again one day.
 func (d *draft) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)

@@ -16,7 +16,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	case round != s.Round:
 		return s, nil, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
 	case s.Phase != Attest && !s.Combines():
-		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed, and every slice agreed", ErrWrongPhase, s.Round)
+		return s, nil, fmt.Errorf("%w: a unit of round %d is not committed, or a slice not agreed", ErrWrongPhase, s.Round)
 	case !s.Attestable():
 		return s, nil, fmt.Errorf("%w: a unit has diverged, or a tolerant round has audits that are not over", ErrWrongPhase)
 	case s.Voted(v.Member):
@@ -37,9 +37,10 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	return after, events, nil
 }
 
-// tally ends the round when a quorum agrees and its units are committed. When all have voted and there is no quorum, more than half of the
-// weight is enough: that checkpoint can be refuted like any other, and one false vote of three must not end a run. That of a round in
-// slices cannot. Where not even half agrees, the run waits for who joins, and ends when nobody comes in time.
+// tally ends the round when a quorum agrees and its units are committed. When all have voted and there is no quorum,
+// more than half of the weight is enough: that checkpoint can be refuted like any other, and one false vote of three
+// must not end a run. That of a round in slices cannot. Where not even half agrees, the run waits for who joins, and
+// ends when nobody comes in time.
 func (d *draft) tally() {
 	agree, voted := make(map[Checkpoint]map[string]bool), 0
 	for _, v := range d.Votes {
@@ -101,8 +102,8 @@ func (d *draft) attested(next Checkpoint) {
 	d.restore()
 }
 
-// lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody speaks
-// there is nobody to go on with, and all are waited for.
+// lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody
+// speaks there is nobody to go on with, and all are waited for.
 func (d *draft) lateVotes() {
 	if !d.env.expired(d.Since, d.Terms.Deadlines.Attest) {
 		if d.env.passed(d.Since + lastPatience*d.Terms.Deadlines.Attest) {

@@ -7,11 +7,11 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Units may hand on a state: what error feedback left out of the update of a unit is added to the update of the same unit in
-// the next round. The state belongs to the index of the unit, whoever computes it. It is handed on within a group of
-// Terms.Carry rounds, of which the first starts from nothing, so that it is a function of the checkpoints of that group, and
-// whoever misses it can compute it. That is why the rounds of a group become final together (tick.go), and why what a lie
-// was handed on to needs no owner: it is done again with everything after the lie.
+// Units may hand on a state: what error feedback left out of the update of a unit is added to the update of the same
+// unit in the next round. The state belongs to the index of the unit, whoever computes it. It is handed on within a
+// group of Terms.Carry rounds, of which the first starts from nothing, so that it is a function of the checkpoints of
+// that group, and whoever misses it can compute it. That is why the rounds of a group become final together (tick.go),
+// and why what a lie was handed on to needs no owner: it is done again with everything after the lie.
 
 // Carried names what a unit hands on. The zero value is nothing.
 type Carried struct {
@@ -33,7 +33,8 @@ func (t Terms) carries(c Commitment, round uint32) error {
 		return nil
 	}
 	if c.Carried.Root.IsZero() || !validCID(c.Carried.CID) {
-		return fmt.Errorf("%w: no root of the state that is handed on, or a CID of %d bytes, wanted 1 to %d", ErrBadCommitment, len(c.Carried.CID), MaxCID)
+		return fmt.Errorf("%w: no root of the state that is handed on, or a CID of %d bytes, wanted 1 to %d",
+			ErrBadCommitment, len(c.Carried.CID), MaxCID)
 	}
 	return nil
 }
@@ -67,7 +68,7 @@ func (s State) Before(l Lap) (Lap, bool) {
 	return before, ok && before.Round+1 == l.Round
 }
 
-// had returns which of the workers did each unit in the round before, if that handed on a state: it has that state. -1 is none.
+// had returns which of the workers did each unit in the round before, and has the state it handed on; -1 is none.
 func (d *draft) had(workers []string) []int {
 	had := slices.Repeat([]int{-1}, int(d.Terms.Units))
 	if before, ok := d.Before(d.Lap); ok {
@@ -78,9 +79,10 @@ func (d *draft) had(workers []string) []int {
 	return had
 }
 
-// questionOrigin audits what handed on the state that a unit starts from, once the unit is taken from its worker. Whoever has
-// it then may not get that state, and would find, when it computes it, another than the committed one: only a verifier can
-// do something about that, another than may have passed it as a friend. One that stopped at a drawn segment has not seen it.
+// questionOrigin audits what handed on the state that a unit starts from, once the unit is taken from its worker.
+// Whoever has it then may not get that state, and would find, when it computes it, another than the committed one: only
+// a verifier can do something about that, another than may have passed it as a friend. One that stopped at a drawn
+// segment has not seen it.
 func (d *draft) questionOrigin(i int) {
 	before, ok := d.Before(d.Lap)
 	if !ok {
@@ -89,6 +91,7 @@ func (d *draft) questionOrigin(i int) {
 	l := d.lap(before.Round)
 	switch u := l.Units[i]; {
 	case d.lookers() == 0 || u.Passed && u.Segment == 0 && d.lookers() == 1:
+	case u.Passed && !d.spares(u.Index):
 	case u.Status == Committed || u.Status == Disputed: // it is audited when its audits are drawn, or the dispute is over
 		u = d.unit(l, i)
 		u.Audited, u.Segment = true, 0
@@ -97,4 +100,17 @@ func (d *draft) questionOrigin(i int) {
 		u.Passed, u.Segment = false, 0
 		d.audit(l, i)
 	}
+}
+
+// originDisputed reports whether there is a dispute about a unit of an earlier round whose state led to what a unit
+// starts from, unless a worker of the same owner did it, who has that state.
+func originDisputed(s State, u Unit) bool {
+	w, _ := s.Member(u.Worker)
+	for l, ok := s.Before(s.Lap); ok; l, ok = s.Before(l) {
+		o := l.Units[u.Index]
+		if m, _ := s.Member(o.Worker); o.Status == Disputed && m.owner() != w.owner() {
+			return true
+		}
+	}
+	return false
 }

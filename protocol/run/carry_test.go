@@ -78,8 +78,10 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 		given Carried
 		fits  bool
 	}{
-		{carries, 0, some, true}, {carries, 0, Carried{}, false}, {carries, 0, Carried{Root: some.Root}, false}, {carries, 0, Carried{CID: some.CID}, false},
-		{carries, 1, some, false}, {carries, 1, Carried{}, true}, {carries, 4, Carried{}, true}, {carries, 4, some, false}, {alone, 0, some, false}, {alone, 0, Carried{}, true},
+		{carries, 0, some, true}, {carries, 0, Carried{}, false}, {carries, 0, Carried{Root: some.Root}, false},
+		{carries, 0, Carried{CID: some.CID}, false},
+		{carries, 1, some, false}, {carries, 1, Carried{}, true}, {carries, 4, Carried{}, true}, {carries, 4, some, false},
+		{alone, 0, some, false}, {alone, 0, Carried{}, true},
 	} {
 		commit := commitment(Lap{}, 0)
 		commit.Carried = c.given
@@ -124,35 +126,42 @@ func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
 	}
 }
 
-// takeOver plays two rounds in which everything passes, but that the worker of a unit of the second is late. It returns what was
-// handed on to that unit, before and after.
+// takeOver plays a round in which everything passes, and one in which only the worker of a unit is late. It returns the
+// unit that handed on to that one, before and after.
 func (g *stage) takeOver(unit uint32) (before, after Unit) {
 	g.t.Helper()
 	g.round()
 	g.passAll()
 	g.tick(1)
-	if before = g.unit(0, unit); before.Status != Accepted || !before.Passed {
+	now := g.s.Round
+	if before = g.unit(now-1, unit); before.Status != Accepted || !before.Passed {
 		g.t.Fatalf("nothing to see: %+v", before)
 	}
-	for _, u := range g.lap(1).Units {
+	g.commitOthers(unit)
+	late := g.unit(now, unit).Worker
+	for range 60 {
+		if g.unit(now, unit).Worker == late {
+			g.tick(1)
+		}
+	}
+	if g.unit(now, unit).Worker == late {
+		g.t.Fatal("nobody takes over")
+	}
+	return before, g.unit(now-1, unit)
+}
+
+// commitOthers commits all units of the current round but one.
+func (g *stage) commitOthers(unit uint32) {
+	g.t.Helper()
+	for _, u := range g.lap(g.s.Round).Units {
 		if u.Index != unit {
 			g.commit(u.Index)
 		}
 	}
-	late := g.unit(1, unit).Worker
-	for range 60 {
-		if g.unit(1, unit).Worker == late {
-			g.tick(1)
-		}
-	}
-	if g.unit(1, unit).Worker == late {
-		g.t.Fatal("nobody takes over")
-	}
-	return before, g.unit(0, unit)
 }
 
-// What was built on a verdict's round is kept without a duty for anybody: it may have started from a state that nobody has. It goes on when
-// the same state is handed on again.
+// What was built on a verdict's round is kept without a duty for anybody: it may have started from a state that nobody
+// has. It goes on when the same state is handed on again.
 func TestVoidRoundsOfCarriedState(t *testing.T) {
 	few := carrying()
 	few.Carry, few.Deadlines.Challenge = 3, 100
@@ -180,5 +189,51 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 	}
 	if len(g.s.Void) != 0 || g.count(RoundRestored) != 1 || g.s.Round != 1 {
 		t.Errorf("round %d, %d rounds kept, %d restored", g.s.Round, len(g.s.Void), g.count(RoundRestored))
+	}
+}
+
+// A worker that may not be able to train, because what its unit goes back to is disputed, is not late while the dispute
+// lasts, however many rounds ago that was.
+func TestUnitsWaitForTheDisputeAboutTheirOrigin(t *testing.T) {
+	for _, rounds := range []int{0, 1} {
+		terms := carrying()
+		terms.Carry = uint32(rounds + 2)
+		g := begin(t, terms, crew(4, 2))
+		for range rounds {
+			g.round()
+			g.passAll()
+		}
+		_, origin := g.takeOver(2)
+		round := uint32(rounds + 1)
+		g.challenge(origin.Verifier, 0, 2)
+		misled := g.unit(round, 2)
+		before, _ := g.s.Member(misled.Worker)
+		g.tick(int(6 * (misled.Deadline - misled.AssignedAt + 1)))
+		if after, _ := g.s.Member(misled.Worker); g.unit(round, 2).Worker != misled.Worker || after.Missed != before.Missed {
+			t.Errorf("while its origin is disputed: %+v, %+v", g.unit(round, 2), after)
+		}
+		g.verdict(0, 2, false)
+		g.tick(int(20 * (misled.Deadline - misled.AssignedAt + 1)))
+		if after, _ := g.s.Member(misled.Worker); g.unit(round, 2).Worker == misled.Worker && after.Missed == before.Missed {
+			t.Errorf("after it: %+v, %+v", g.unit(round, 2), after)
+		}
+	}
+}
+
+// A worker is late with its unit although what it handed on to itself is disputed: it has that, and a challenger of its
+// own would else buy it time.
+func TestNobodyWaitsForADisputeAboutItsOwnWork(t *testing.T) {
+	g := begin(t, carrying(), crew(4, 2))
+	g.round()
+	g.passAll()
+	mine := g.unit(1, 2)
+	if g.unit(0, 2).Worker != mine.Worker {
+		t.Fatalf("nothing to see: %+v", mine)
+	}
+	g.commitOthers(2)
+	g.challenge("v0", 0, 2)
+	g.tick(int(2 * (mine.Deadline - mine.AssignedAt + 1)))
+	if g.unit(1, 2).Worker == mine.Worker {
+		t.Errorf("it still has %+v", g.unit(1, 2))
 	}
 }

@@ -10,15 +10,15 @@ import (
 // MaxChallengers is how many disputes about one attempt at a unit may be open at a time.
 const MaxChallengers = 16
 
-// Challenge says that a commitment is wrong: a verifier as its answer to an audit drawn for it, or anybody unasked, up to
-// when the round is final. It opens a dispute, which a Verdict ends; disputes about one unit are played one at a time, in
-// the order of the challenges. The stake of the challenger is its bond; who is no member of the run enters it as a guest, and the
-// caller has made sure of its stake.
-func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
+// Challenge says that a commitment is wrong: a verifier as its answer to an audit drawn for it, or anybody unasked, up
+// to when the round is final. It opens a dispute, which a Verdict ends; disputes about one unit are played one at a
+// time, in the order of the challenges. The stake of the challenger is its bond; who is no member of the run enters it
+// as a guest, and the caller has made sure of its stake.
+func (s State) Challenge(env Env, from string, id UnitID) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.locate(round, unit, attempt)
+	u, err := s.locate(id)
 	if err == nil {
 		err = s.challenger(from, u)
 	}
@@ -27,19 +27,19 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 	}
 	switch {
 	case slices.Contains(u.Challengers, from):
-		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
-	case s.Terms.freezes() && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(round, unit, attempt) }):
-		return s, nil, fmt.Errorf("%w: round %d was rolled back", ErrStale, round)
+		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, id.Unit)
+	case s.Terms.freezes() && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(id) }):
+		return s, nil, fmt.Errorf("%w: round %d was rolled back", ErrStale, id.Round)
 	case u.Status == Assigned || u.Status == Committed:
-		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
+		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, id.Round)
 	case s.Forfeited(u):
-		return s, nil, fmt.Errorf("%w: round %d was rolled back, and %s is convicted", ErrStale, round, u.Worker)
+		return s, nil, fmt.Errorf("%w: round %d was rolled back, and %s is convicted", ErrStale, id.Round, u.Worker)
 	case s.Tolerant(u.Unit):
-		return s, nil, fmt.Errorf("%w: unit %d is not exact, nothing about it can be shown", ErrWrongPhase, unit)
+		return s, nil, fmt.Errorf("%w: unit %d is not exact, nothing about it can be shown", ErrWrongPhase, id.Unit)
 	case u.Status == Sealed:
-		return s, nil, fmt.Errorf("%w: %s has to open its seal of unit %d first", ErrWrongPhase, u.Verifier, unit)
+		return s, nil, fmt.Errorf("%w: %s has to open its seal of unit %d first", ErrWrongPhase, u.Verifier, id.Unit)
 	case len(u.Challengers) >= MaxChallengers:
-		return s, nil, fmt.Errorf("%w: %d disputes about unit %d are open", ErrWrongPhase, len(u.Challengers), unit)
+		return s, nil, fmt.Errorf("%w: %d disputes about unit %d are open", ErrWrongPhase, len(u.Challengers), id.Unit)
 	}
 	d := s.edit(env)
 	l := d.of(u)
@@ -52,10 +52,10 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		kind = AuditFailed
 		d.answered(u.Unit)
 	case u.Status == Auditing:
-		d.unanswered(l, int(unit), u.Verifier, WhyChallenged)
+		d.unanswered(l, int(id.Unit), u.Verifier, WhyChallenged)
 	}
-	d.emit(Event{Kind: kind, Round: round, Unit: unit, Who: from, Other: u.Worker})
-	v := d.unit(l, int(unit))
+	d.emit(Event{Kind: kind, Round: id.Round, Unit: id.Unit, Who: from, Other: u.Worker})
+	v := d.unit(l, int(id.Unit))
 	v.Status, v.Challengers = Disputed, append(slices.Clip(u.Challengers), from)
 	after, events := d.done()
 	return after, events, nil
@@ -64,31 +64,31 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 // Digest tells a commitment from every other, also from that which takes its place when a planted fault is shown.
 func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitment/1", c) }
 
-// Stands reports why a challenge of the commitment with a digest is not one of what stands there for an attempt at a unit. The
-// fault that a challenger found may have been planted, and shown before its challenge is in a block: what it would then challenge
-// is right, and it would lose its stake for having looked.
-func (s State) Stands(round, unit, attempt uint32, commitment canon.Digest) error {
-	d, err := s.locate(round, unit, attempt)
+// Stands reports why a challenge of the commitment with a digest is not one of what stands there for an attempt at a
+// unit. The fault that a challenger found may have been planted, and shown before its challenge is in a block: what it
+// would then challenge is right, and it would lose its stake for having looked.
+func (s State) Stands(id UnitID, commitment canon.Digest) error {
+	d, err := s.locate(id)
 	if err == nil && d.Commit.Digest() != commitment {
-		err = fmt.Errorf("%w: the commitment to unit %d of round %d is another by now", ErrStale, unit, round)
+		err = fmt.Errorf("%w: the commitment to unit %d of round %d is another by now", ErrStale, id.Unit, id.Round)
 	}
 	return err
 }
 
 // Verdict ends the dispute about a unit that is being played. The loser takes no further part. If it is the worker, the
-// unit is done again by another, from the checkpoint that its round started from, and every other dispute about it is moot;
-// if it is the challenger, the next dispute about the unit begins, or its audit is drawn again, or it counts. silent says that
-// the loser made no move by its deadline, so that nothing was shown.
-func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies, silent bool, loser string) (State, []Event, error) {
+// unit is done again by another, from the checkpoint that its round started from, and every other dispute about it is
+// moot; if it is the challenger, the next dispute about the unit begins, or its audit is drawn again, or it counts.
+// silent says that the loser made no move by its deadline, so that nothing was shown.
+func (s State) Verdict(env Env, id UnitID, workerLies, silent bool, loser string) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.locate(round, unit, attempt)
+	u, err := s.locate(id)
 	switch {
 	case err != nil:
 		return s, nil, err
 	case u.Status != Disputed:
-		return s, nil, fmt.Errorf("%w: unit %d is not disputed", ErrWrongPhase, unit)
+		return s, nil, fmt.Errorf("%w: unit %d is not disputed", ErrWrongPhase, id.Unit)
 	}
 	party := u.Challengers[0]
 	if workerLies {
@@ -99,16 +99,16 @@ func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies, silent 
 	}
 	d := s.edit(env)
 	if workerLies {
-		d.convict(d.of(u), int(unit), silent)
+		d.convict(d.of(u), int(id.Unit), silent)
 	} else {
-		d.acquit(d.of(u), int(unit))
+		d.acquit(d.of(u), int(id.Unit))
 	}
 	after, events := d.done()
 	return after, events, nil
 }
 
-// convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and what
-// it did in earlier rounds that are not final is audited.
+// convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and
+// what it did in earlier rounds that are not final is audited.
 func (d *draft) convict(l *Lap, i int, silent bool) {
 	u := *l.Units[i]
 	why, verdict := WhyWrongWork, WhyVerdict
@@ -137,7 +137,8 @@ func (d *draft) convict(l *Lap, i int, silent bool) {
 	d.forfeit()
 }
 
-// redo takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from it.
+// redo takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from
+// it.
 func (d *draft) redo(wrong int, worker, verdict string) {
 	for j, v := range d.Units {
 		why := WhyConvicted
@@ -151,8 +152,8 @@ func (d *draft) redo(wrong int, worker, verdict string) {
 	}
 }
 
-// suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it: who
-// passed it may have been its friend. Of that all segments are looked at.
+// suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it:
+// who passed it may have been its friend. Of that all segments are looked at.
 func (d *draft) suspect(l *Lap, worker string) {
 	for i, u := range l.Units {
 		switch {
@@ -160,7 +161,7 @@ func (d *draft) suspect(l *Lap, worker string) {
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
 			u = d.unit(l, i)
 			u.Audited, u.Passed, u.Segment = true, false, 0
-		case !u.Audited || d.lookers() > 1:
+		case !u.Audited || d.lookers() > 1 && (!u.Passed || d.spares(u.Index)):
 			u = d.unit(l, i)
 			u.Passed, u.Segment = false, 0
 			d.audit(l, i)
@@ -171,7 +172,12 @@ func (d *draft) suspect(l *Lap, worker string) {
 // moot ends every audit and challenge of a unit that is taken from its worker.
 func (d *draft) moot(l *Lap, i int, why string) {
 	u := d.unit(l, i)
-	if u.Status == Auditing || u.Status == Sealed {
+	switch {
+	case u.Status != Auditing && u.Status != Sealed:
+	case d.Tolerant(*u):
+		d.overlook(l, i, why, func(Look) bool { return true })
+		u.Panel = 0
+	default:
 		d.unanswered(l, i, u.Verifier, why)
 	}
 	for _, id := range u.Challengers {
@@ -180,8 +186,8 @@ func (d *draft) moot(l *Lap, i int, why string) {
 	u.Challengers = nil
 }
 
-// rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void, over those who are
-// convicted.
+// rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void,
+// over those who are convicted.
 func (d *draft) rollback(round uint32, u Unit, culprits ...string) {
 	at := slices.IndexFunc(d.Open, func(l Lap) bool { return l.Round == round })
 	d.emit(Event{Kind: RolledBack, Round: round, Unit: u.Index, Who: u.Worker})

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-// draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of that
-// block was unknown to every worker when it committed.
+// draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of
+// that block was unknown to every worker when it committed.
 func (d *draft) draw() {
 	if d.env.Beacon.IsZero() || d.unwatched() && d.env.Draw == nil {
 		return
@@ -33,6 +33,8 @@ func (d *draft) draw() {
 			m, _ := d.Member(u.Worker)
 			rate := audit.Rate(d.Terms.Floor(), m.Passed)
 			switch {
+			case u.Looked && !u.Exact && !u.Commit.Diverged() && !d.spares(u.Index):
+				d.accept(l, i)
 			case u.Audited || u.Commit.Diverged() && d.lookers() > 0:
 				d.audit(l, i)
 			case audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
@@ -45,11 +47,12 @@ func (d *draft) draw() {
 	}
 }
 
-// unwatched reports whether audits wait for a verifier: nobody is left who could do them. The run goes on as far as its window reaches, and
-// ends when nobody has joined for as many deadlines as the last member of a role is waited for.
+// unwatched reports whether audits wait for a verifier: nobody is left who could do them. The run goes on as far as its
+// window reaches, and ends when nobody has joined for as many deadlines as the last member of a role is waited for.
 func (d *draft) unwatched() bool {
 	waits := func(l *Lap) bool {
-		return !d.frozen(l) && slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status == Committed && l.Closed > 0 })
+		return !d.frozen(l) && slices.ContainsFunc(l.Units,
+			func(u *Unit) bool { return u.Status == Committed && l.Closed > 0 })
 	}
 	switch {
 	case len(d.Active(Verifier)) > 0 || d.Terms.AuditPPM == 0 || !slices.ContainsFunc(d.all(), waits):
@@ -97,9 +100,14 @@ func (d *draft) audit(l *Lap, i int) {
 		u.Status, u.Verifier, u.Audited = Committed, "", true
 		return
 	}
-	m, ok := d.drawn(l, *u)
-	if !ok {
-		m.ID, ok = d.seated(l, *u)
+	if d.Tolerant(*u) && d.look(l, i, 1) {
+		return
+	}
+	m, ok := Member{}, false
+	if !d.Tolerant(*u) {
+		if m, ok = d.drawn(l, *u); !ok {
+			m.ID, ok = d.seated(l, *u)
+		}
 	}
 	switch {
 	case ok:
@@ -123,49 +131,57 @@ func (d *draft) unanswered(l *Lap, i int, who, why string) {
 	d.emit(Event{Kind: AuditMissed, Round: l.Round, Unit: u.Index, Who: who, Other: u.Worker, Why: why})
 }
 
-// Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A beacon that is drawn
-// later says where the seal must be opened.
-func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal canon.Digest) (State, []Event, error) {
-	u, err := s.answers(from, round, unit, attempt)
+// Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A beacon that is
+// drawn later says where the seal must be opened.
+func (s State) Pass(env Env, from string, id UnitID, seal canon.Digest) (State, []Event, error) {
+	u, err := s.answers(from, id)
 	switch {
 	case err != nil:
 		return s, nil, err
 	case u.Status != Auditing || s.Tolerant(u.Unit):
-		return s, nil, fmt.Errorf("%w: no audit of unit %d that a seal answers is open", ErrWrongPhase, unit)
+		return s, nil, fmt.Errorf("%w: no audit of unit %d that a seal answers is open", ErrWrongPhase, id.Unit)
 	case u.Verifier != from:
-		return s, nil, fmt.Errorf("%w: unit %d is audited by %s", ErrNotYours, unit, u.Verifier)
+		return s, nil, fmt.Errorf("%w: unit %d is audited by %s", ErrNotYours, id.Unit, u.Verifier)
 	case seal.IsZero():
 		return s, nil, fmt.Errorf("%w: no seal", ErrBadOpening)
 	}
 	d := s.edit(env)
 	d.answered(u.Unit)
-	v := d.unit(d.of(u), int(unit))
+	v := d.unit(d.of(u), int(id.Unit))
 	v.Status, v.Seal, v.Question, v.AssignedAt = Sealed, seal, canon.Digest{}, env.Height
-	d.emit(Event{Kind: AuditSealed, Round: round, Unit: unit, Who: from, Other: u.Worker})
+	d.emit(Event{Kind: AuditSealed, Round: id.Round, Unit: id.Unit, Who: from, Other: u.Worker})
 	after, events := d.done()
 	return after, events, nil
 }
 
 // answered takes note that a verifier has answered an audit. It turns to its next one.
-func (d *draft) answered(u Unit) {
-	blocks := d.waited(u.AssignedAt)
+func (d *draft) answered(u Unit) { d.responded(u.Verifier, u, u.AssignedAt) }
+
+// responded takes note that a verifier has answered an audit of a unit that it had since a height.
+func (d *draft) responded(verifier string, u Unit, since int64) {
+	blocks := d.waited(since)
 	d.Checks = remember(d.Checks, blocks)
-	d.change(u.Verifier, func(m *Member) {
+	d.change(verifier, func(m *Member) {
 		m.Missed = 0
 		m.measure(d.Terms.executed(u, blocks<<8), false)
 	})
 	for _, l := range d.all() {
 		for i, v := range l.Units {
-			if v.Status == Auditing && v.Verifier == u.Verifier {
+			switch {
+			case v.OwesReport(verifier):
 				v = d.unit(l, i)
-				v.AssignedAt, v.Deadline = d.env.Height, d.due(u.Verifier, d.AuditDeadline())
+				v.Looks = slices.Clone(v.Looks)
+				x := &v.Looks[v.look(verifier)]
+				x.Since, x.Deadline = d.env.Height, d.due(verifier, d.AuditDeadline())
+			case v.Status == Auditing && v.Verifier == verifier:
+				v = d.unit(l, i)
+				v.AssignedAt, v.Deadline = d.env.Height, d.due(verifier, d.AuditDeadline())
 			}
 		}
 	}
 }
 
-// lateAudits draws other verifiers for the audits that are past their deadline. However many they are, a verifier has
-// missed one deadline.
+// lateAudits draws other verifiers for audits past their deadline. A verifier of several has missed one deadline.
 func (d *draft) lateAudits() {
 	type place struct {
 		lap  *Lap
@@ -175,7 +191,7 @@ func (d *draft) lateAudits() {
 	var verifiers []string
 	for _, l := range d.all() {
 		for i, u := range l.Units {
-			if u.Status != Auditing || d.env.Height <= u.Deadline {
+			if u.Status != Auditing || d.env.Height <= u.Deadline || d.Tolerant(*u) {
 				continue
 			}
 			late = append(late, place{l, i})

@@ -6,19 +6,22 @@ import (
 	"slices"
 )
 
-// In a dispute silence costs stake. So nobody's time for a move follows from what the other party did, who could be quick on purpose: it is
-// some times what it needed itself, and never less than a share of what the terms give for an audit, and than leastMove.
+// In a dispute silence costs stake. So nobody's time for a move follows from what the other party did, who could be
+// quick on purpose: it is some times what it needed itself, and never less than the deadline of an audit, than a share
+// of what the terms give for one, and than leastMove. Some times the deadline is no more than what the terms give.
 const (
-	movePatience = 4  // times what a party needs for a unit: it executes it again, traces a step, and may first have to finish what it computes
+	// times what a party needs for a unit: it executes it again, traces a step, and may first have to finish another
+	movePatience = 4
 	leastMove    = 24 // blocks
 	termsMove    = 4  // the part of the terms' deadline of an audit that is the least time for a move
 )
 
-// MoveBlocks are the blocks that the worker of a unit and a challenger have for a move in their dispute. Who waits for the end of another dispute
-// about the unit may prepare its moves meanwhile, and has less.
+// MoveBlocks are the blocks that the worker of a unit and a challenger have for a move in their dispute. Who waits for
+// the end of another dispute about the unit may prepare its moves meanwhile, and has less.
 func (s State) MoveBlocks(u Unit, challenger string) (worker, other int64) {
 	blocks := func(needs int64) int64 {
-		return max(movePatience*max(needs, s.AuditDeadline()), s.Terms.Deadlines.Audit/termsMove, leastMove)
+		usual, most := s.AuditDeadline(), s.Terms.Deadlines.Audit
+		return max(movePatience*needs, usual, min(movePatience*usual, most), most/termsMove, leastMove)
 	}
 	worker, other = blocks(max(u.Took, s.pace(u.Worker))), blocks(s.pace(challenger))
 	if len(u.Challengers) > 1 {
@@ -35,8 +38,8 @@ func (s State) pace(id string) int64 {
 
 func (m Member) pace() int64 { return (int64(m.Speed) + 255) >> 8 }
 
-// ChallengeBlocks are the blocks from the attestation of a round in which its units may be challenged: what the terms say, and at least as long
-// as a median worker takes to do a unit twice, and half of that time again to say so.
+// ChallengeBlocks are the blocks from the attestation of a round in which its units may be challenged: what the terms
+// say, and at least as long as a median worker takes to do a unit twice, and half of that time again to say so.
 func (s State) ChallengeBlocks() int64 {
 	speeds := s.speeds(Worker)
 	if len(speeds) == 0 {

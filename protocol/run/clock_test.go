@@ -2,7 +2,8 @@ package run
 
 import "testing"
 
-// slow is a run whose worker takes 20 blocks for each of eight units, which a verifier passes one block after they are drawn.
+// slow is a run whose worker takes 20 blocks for each of eight units, which a verifier passes one block after they are
+// drawn.
 func slow(t *testing.T) *stage {
 	t.Helper()
 	all := terms()
@@ -42,11 +43,30 @@ func TestQuickVerifierDoesNotSetTheClockOfTheWorker(t *testing.T) {
 	}
 	u.Took = 500
 	if longer, same := g.s.MoveBlocks(u, "v0"); longer < 4*500 || same != challenger {
-		t.Errorf("with a worker that took 500 blocks: %d and %d blocks for a move, were %d and %d", longer, same, worker, challenger)
+		t.Errorf("with a worker that took 500 blocks: %d and %d blocks for a move, were %d and %d", longer, same, worker,
+			challenger)
 	}
 	u.Challengers = []string{"v1", "v0"}
 	if _, waiting := g.s.MoveBlocks(u, "v0"); waiting >= challenger {
 		t.Errorf("who waits for another dispute has %d blocks for a move, as if it could not prepare", waiting)
+	}
+}
+
+// Before anybody has answered an audit its deadline is that of the terms: who is silent in a dispute then stalls the
+// run for no longer, and who is known to need more has more.
+func TestSilenceStallsARunForNoLongerThanTheTermsGive(t *testing.T) {
+	all := terms()
+	all.Deadlines.Audit = 600
+	s := begin(t, all, crew(2, 1)).s
+	if worker, challenger := s.MoveBlocks(Unit{Worker: "w0"}, "v0"); worker != 600 || challenger != 600 {
+		t.Errorf("parties of which nothing is known have %d and %d blocks for a move", worker, challenger)
+	}
+	if worker, _ := s.MoveBlocks(Unit{Worker: "w0", Took: 400}, "v0"); worker != 4*400 {
+		t.Errorf("a worker that took 400 blocks has %d for a move", worker)
+	}
+	s.Checks = []int64{10, 10, 10, 10, 10, 10, 10, 10}
+	if worker, _ := s.MoveBlocks(Unit{Worker: "w0"}, "v0"); worker < s.AuditDeadline() || worker < 600/termsMove {
+		t.Errorf("where audits take 10 blocks: %d blocks for a move, %d for an audit", worker, s.AuditDeadline())
 	}
 }
 

@@ -2,25 +2,35 @@ package run
 
 import "testing"
 
-// A worker that finds its commitment wrong in time loses the unit alone: it stays, nobody is convicted, and the right result of
-// another ends the round.
+// A worker that finds its commitment wrong in time loses the unit alone: it stays, nobody is convicted, and the right
+// result of another ends the round.
 func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	g := begin(t, long(), crew(3, 2))
 	g.tick(1)
 	worker := g.s.Units[0].Worker
 	wrong := commitment(g.s.Lap, 0)
 	wrong.Segments[2][0]++
-	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), worker, 0, 0, 0, wrong) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), worker, UnitID{}, wrong)
+	})
 	for name, f := range map[string]func(State) (State, []Event, error){
-		"not_yours":   func(s State) (State, []Event, error) { return s.Confess(g.env(), "v0", 0, 0, 0) },
-		"wrong_phase": func(s State) (State, []Event, error) { return s.Confess(g.env(), s.Units[1].Worker, 0, 1, 0) },
-		"stale":       func(s State) (State, []Event, error) { return s.Confess(g.env(), worker, 0, 0, 7) },
+		"not_yours": func(s State) (State, []Event, error) {
+			return s.Confess(g.env(), "v0", UnitID{})
+		},
+		"wrong_phase": func(s State) (State, []Event, error) {
+			return s.Confess(g.env(), s.Units[1].Worker, UnitID{Unit: 1})
+		},
+		"stale": func(s State) (State, []Event, error) {
+			return s.Confess(g.env(), worker, UnitID{Attempt: 7})
+		},
 	} {
-		if err := g.do(f); Code(err) != name {
+		if err := g.do(f); codeOf(err) != name {
 			t.Errorf("wanted %s: %v", name, err)
 		}
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Confess(g.env(), worker, 0, 0, 0) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Confess(g.env(), worker, UnitID{})
+	})
 	if u := g.s.Units[0]; u.Status != Assigned || u.Worker == worker || u.Attempt != 1 || len(u.Former) > 0 {
 		t.Errorf("after the confession: %+v", u)
 	}
@@ -36,22 +46,25 @@ func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	}
 }
 
-// Nobody confesses once the beacon that draws the audits may be known: it would fake every unit, and confess those that are drawn.
+// Nobody confesses once the beacon that draws the audits may be known: it would fake every unit, and confess those that
+// are drawn.
 func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
 	g := begin(t, long(), crew(3, 2))
 	g.tick(1)
 	g.commitAll()
 	u := g.s.Units[0]
-	confess := func(s State) (State, []Event, error) { return s.Confess(g.env(), u.Worker, 0, 0, 0) }
+	confess := func(s State) (State, []Event, error) {
+		return s.Confess(g.env(), u.Worker, UnitID{})
+	}
 	if _, _, err := confess(g.s); err != nil {
 		t.Errorf("in the block of the last commitment: %v", err)
 	}
 	g.height++ // the proposer of this block knows its beacon
-	if err := g.do(confess); Code(err) != "wrong_phase" {
+	if err := g.do(confess); codeOf(err) != "wrong_phase" {
 		t.Errorf("in the block that draws the audits: %v", err)
 	}
 	g.tick(1)
-	if err := g.do(confess); Code(err) != "wrong_phase" {
+	if err := g.do(confess); codeOf(err) != "wrong_phase" {
 		t.Errorf("after the draw: %v", err)
 	}
 }
@@ -65,7 +78,9 @@ func TestWhoConfessesForEverIsLetGo(t *testing.T) {
 		for j := range g.s.Units {
 			if u := g.s.Units[j]; busy() && u.Worker == "w0" && u.Status == Assigned {
 				g.commit(u.Index)
-				g.must(func(s State) (State, []Event, error) { return s.Confess(g.env(), "w0", s.Round, u.Index, u.Attempt) })
+				g.must(func(s State) (State, []Event, error) {
+					return s.Confess(g.env(), "w0", u.ID(s.Round))
+				})
 			}
 		}
 		for _, u := range g.s.Units {

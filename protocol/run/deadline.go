@@ -3,22 +3,23 @@ package run
 import "slices"
 
 // The deadline of a duty follows what was observed: the median, plus four times the median absolute deviation, plus a
-// quarter of the median and at least a floor: to wait for a machine that comes back from a fault costs less than to let another
-// begin anew. Who has just missed one is given twice the time the next time, so that a slow machine is measured before patience
-// with it ends, and a network that slows down as a whole does not lose all its members.
+// quarter of the median and at least a floor: to wait for a machine that comes back from a fault costs less than to let
+// another begin anew. Who has just missed one is given twice the time the next time, so that a slow machine is measured
+// before patience with it ends, and a network that slows down as a whole does not lose all its members.
 const (
 	remembered = 32 // observations
 	trusted    = 8  // observations; with fewer there is more time, see TrainDeadline and adapt
-	novice     = 4  // times the deadline of others, that a worker has which is not measured: it may still have to fetch what it needs
-	spread     = 4
-	slack      = 4 // part of the median
-	floor      = MinBlocks
+	// times the deadline of others, that a worker has which is not measured: it may still have to fetch what it needs
+	novice = 4
+	spread = 4
+	slack  = 4 // part of the median
+	floor  = MinBlocks
 )
 
-// TrainDeadline is the number of blocks in which a worker owes its next commitment, to a whole unit. From the first observation on it
-// follows what others need: of n observations, fewer than are trusted, it takes trusted/n times what they say, up to the
-// terms' own deadline. That is for work of which the worst of being late is that it counts less; audits and disputes wait for
-// enough observations.
+// TrainDeadline is the number of blocks in which a worker owes its next commitment, to a whole unit. From the first
+// observation on it follows what others need: of n observations, fewer than are trusted, it takes trusted/n times what
+// they say, up to the terms' own deadline. That is for work of which the worst of being late is that it counts less;
+// audits and disputes wait for enough observations.
 func (s State) TrainDeadline() int64 { return s.patience(1) }
 
 func (s State) patience(times int64) int64 {
@@ -30,14 +31,14 @@ func (s State) patience(times int64) int64 {
 	return max(blocks, min(first, blocks*max(times*n, trusted)/n))
 }
 
-// AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long as to execute it, so that
-// whoever answers at once takes nobody else the time that it needs.
+// AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long
+// as to execute it, so that whoever answers at once takes nobody else the time that it needs.
 func (s State) AuditDeadline() int64 {
 	return max(MinBlocks, adapt(s.Checks, s.Terms.Deadlines.Audit), s.needed(Worker), s.needed(Verifier))
 }
 
-// needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every member counts once, with its
-// stake, however many units it did.
+// needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every
+// member counts once, with its stake, however many units it did.
 func (s State) needed(r Role) int64 {
 	speeds := s.speeds(r)
 	if len(speeds) == 0 {
@@ -84,6 +85,33 @@ func (d *draft) hurry() {
 	}
 }
 
+// hasten gives the audits and openings that began when nothing was known of the pace no more time than those that begin
+// now: a verifier that never looks holds up the end of a run by what an answer takes, and not by the deadline of the
+// terms. One that is not measured has more, as where it begins now.
+func (d *draft) hasten() {
+	if len(d.Checks) < trusted {
+		return
+	}
+	blocks := d.AuditDeadline()
+	for _, l := range d.all() {
+		for i, u := range l.Units {
+			n := blocks
+			switch {
+			case u.Status == Sealed && !u.Question.IsZero():
+				n *= openingPatience
+			case u.Status != Auditing:
+				continue
+			}
+			if m, _ := d.Member(u.Verifier); m.Speed == 0 {
+				n *= novice
+			}
+			if due := d.due(u.Verifier, n); due < u.Deadline {
+				d.unit(l, i).Deadline = due
+			}
+		}
+	}
+}
+
 // typical is what the most of those need who were observed.
 func typical(seen []int64) int64 {
 	middle := median(seen)
@@ -126,8 +154,8 @@ func remember(seen []int64, blocks int64) []int64 {
 	return seen[max(0, len(seen)-remembered):]
 }
 
-// expired reports whether one of the deadlines of a phase is over since the tick before: the first after so many blocks, each later
-// one after twice as many as the one before.
+// expired reports whether one of the deadlines of a phase is over since the tick before: the first after so many
+// blocks, each later one after twice as many as the one before.
 func (e Env) expired(since, first int64) bool {
 	for over := since + first + 1; over <= e.Height; over += first {
 		if e.passed(over) {

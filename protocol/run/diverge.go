@@ -2,10 +2,10 @@ package run
 
 import "slices"
 
-// A unit whose weights become infinite or no numbers is executed to its end like any other, and every bit of its states is
-// specified. Only an update cannot be made of it. Its worker commits to the states and to no update: the claim that there
-// is none is settled like every other, by an audit, which is certain, and by disputes. When it holds there is nothing to go
-// on with: any other worker comes to the same.
+// A unit whose weights become infinite or no numbers is executed to its end like any other, and every bit of its states
+// is specified. Only an update cannot be made of it. Its worker commits to the states and to no update: the claim that
+// there is none is settled like every other, by an audit, which is certain, and by disputes. When it holds there is
+// nothing to go on with: any other worker comes to the same.
 
 // Diverged reports whether a commitment says that the update of its unit is not finite.
 func (c Commitment) Diverged() bool { return c.UpdateCID == "" }
@@ -19,8 +19,8 @@ func (s State) Diverged() (Unit, bool) {
 	return *s.Units[i], true
 }
 
-// diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over, every
-// round before it is final, and the time for challenges has passed.
+// diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over,
+// every round before it is final, and the time for challenges has passed.
 func (d *draft) diverge() {
 	if d.lost() && len(d.Open) == 0 && len(d.Void) == 0 {
 		d.halt(WhyDiverged)

@@ -17,11 +17,12 @@ func (g *stage) commitDivergent(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, divergent(s.Lap, unit))
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, divergent(s.Lap, unit))
 	})
 }
 
-// A unit that diverged is audited for certain, holds the attestation up, and ends the run when the time for challenges is over.
+// A unit that diverged is audited for certain, holds the attestation up, and ends the run when the time for challenges
+// is over.
 func TestDiverged(t *testing.T) {
 	rare := long()
 	rare.AuditPPM = 1
@@ -37,10 +38,15 @@ func TestDiverged(t *testing.T) {
 	if u := g.s.Units[1]; u.Status != Auditing || g.s.Attestable() {
 		t.Fatalf("attestable: %v; %+v", g.s.Attestable(), u)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w0")) }); Code(err) != "wrong_phase" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Attest(g.env(), s.Round,
+			vote(s, "w0"))
+	}); codeOf(err) != "wrong_phase" {
 		t.Errorf("attested: %v", err)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), "v0", s.Round, 1, 0, 0) }); Code(err) != "wrong_phase" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Missing(g.env(), "v0", UnitID{Round: s.Round, Unit: 1}, 0)
+	}); codeOf(err) != "wrong_phase" {
 		t.Errorf("missing: %v", err)
 	}
 	g.passAll()
@@ -48,7 +54,8 @@ func TestDiverged(t *testing.T) {
 	for g.s.Phase == Attest && g.height < 200 {
 		g.tick(1)
 	}
-	if g.phase(Halted); g.s.Why != WhyDiverged || g.count(RoundFinal) != 1 || g.height < g.s.Closed+rare.Deadlines.Challenge {
+	if g.phase(Halted); g.s.Why != WhyDiverged || g.count(RoundFinal) != 1 ||
+		g.height < g.s.Closed+rare.Deadlines.Challenge {
 		t.Errorf("%s at height %d, closed at %d", g.s.Why, g.height, g.s.Closed)
 	}
 }
@@ -74,7 +81,9 @@ func TestDivergenceIsNoHalfCommitment(t *testing.T) {
 		g.tick(1)
 		u, c := g.s.Units[0], divergent(g.s.Lap, 0)
 		spoil(&c)
-		if err := g.do(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 0, 0, 0, c) }); Code(err) != "bad_commitment" {
+		if err := g.do(func(s State) (State, []Event, error) {
+			return s.Commit(g.env(), u.Worker, UnitID{}, c)
+		}); codeOf(err) != "bad_commitment" {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}

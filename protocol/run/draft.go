@@ -15,17 +15,18 @@ const patience = 3
 // while others may join.
 const lastPatience = 12
 
-// draft is a copy of a state that a transition edits. The transition says what happened to a unit or a member; done then
-// draws the consequences for everything else.
+// draft is a copy of a state that a transition edits. The transition says what happened to a unit or a member; done
+// then draws the consequences for everything else.
 type draft struct {
 	State
 	env    Env
 	events []Event
-	copied map[*Unit]bool // units that no other state has
+	copied map[*Unit]bool                                    // units that no other state has
+	more   func(unit uint32, price uint64, spared bool) bool // what the budget covers besides, see covers
 }
 
-// edit copies what transitions write in place, but for the units, of which unit copies those that are written. The slices
-// inside a unit, and the votes and waits, are only replaced.
+// edit copies what transitions write in place, but for the units, of which unit copies those that are written. The
+// slices inside a unit, and the votes and waits, are only replaced.
 func (s State) edit(env Env) *draft {
 	s.Members = slices.Clone(s.Members)
 	s.Units = slices.Clone(s.Units)
@@ -44,8 +45,8 @@ func (s State) edit(env Env) *draft {
 	return &draft{State: s, env: env}
 }
 
-// unit is a unit of a round of the draft, to be edited: a copy of the one that other states have. What was found in the round
-// before stays as it was.
+// unit is a unit of a round of the draft, to be edited: a copy of the one that other states have. What was found in the
+// round before stays as it was.
 func (d *draft) unit(l *Lap, i int) *Unit {
 	u := l.Units[i]
 	if d.copied[u] {
@@ -85,7 +86,7 @@ func (d *draft) all() []*Lap {
 // of is the lap of an attempt at a unit that locate has found.
 func (d *draft) of(u Duty) *Lap {
 	for i := range d.Void {
-		if l := &d.Void[i]; l.has(u.Round, u.Index, u.Attempt) {
+		if l := &d.Void[i]; l.has(u.ID()) {
 			return l
 		}
 	}
@@ -105,13 +106,14 @@ func (d *draft) emit(e Event) {
 	d.events = append(d.events, e)
 }
 
-// release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on, and
-// seals are to be opened: a party that leaves is not spared its verdict.
+// release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on,
+// and seals are to be opened: a party that leaves is not spared its verdict.
 func (d *draft) release() {
 	out := d.inactive()
 	if len(out) == 0 {
 		return
 	}
+	d.releaseLooks(out)
 	for i, u := range d.Units {
 		if u.Status == Assigned && out[u.Worker] {
 			d.reassign(i, d.gone(u.Worker, WhyWorkerLeft))
@@ -119,7 +121,7 @@ func (d *draft) release() {
 	}
 	for _, l := range d.all() {
 		for i, u := range l.Units {
-			if u.Status != Auditing && u.Status != Sealed || !out[u.Verifier] {
+			if u.Status != Auditing && u.Status != Sealed || !out[u.Verifier] || d.Tolerant(*u) {
 				continue
 			}
 			v, _ := d.Member(u.Verifier)
@@ -153,8 +155,8 @@ func (d *draft) gone(id, otherwise string) string {
 	return otherwise
 }
 
-// follow sets the phase that the units are in: there are commitments to come, or there are none, and then their audits can
-// be drawn.
+// follow sets the phase that the units are in: there are commitments to come, or there are none, and then their audits
+// can be drawn.
 func (d *draft) follow() {
 	open := d.trains()
 	switch {
@@ -188,6 +190,9 @@ func (d *draft) enter(p Phase) { d.Phase, d.Since = p, d.env.Height }
 func (d *draft) halt(why string) {
 	d.enter(Halted)
 	d.Why = why
+	for _, l := range d.all() {
+		d.returned(*l, WhyHalted)
+	}
 	d.emit(Event{Kind: RunHalted, Round: d.Round, Why: why})
 }
 
@@ -237,26 +242,34 @@ func (d *draft) accept(l *Lap, i int) {
 	}
 }
 
-// reassign gives a unit of the current round to another worker. Once an audit of a unit is drawn, all its later attempts are audited.
+// reassign gives a unit of the current round to another worker. Once an audit of a unit is drawn, all its later
+// attempts are audited.
 func (d *draft) reassign(i int, why string) {
 	if d.halted() {
 		return
 	}
 	old := *d.Units[i]
+	exact := why == WhyOdd || why == WhyOutside || why == WhyDistrusted
 	next := Unit{
 		Index:      old.Index,
 		Status:     Assigned,
 		Attempt:    max(old.last()+1, d.First),
 		AssignedAt: d.env.Height,
-		Audited:    old.Audited || why == WhyVerdict || why == WhySilent || why == WhyConvicted || why == WhyOdd || why == WhyOutside,
-		Exact:      old.Exact || why == WhyOdd || why == WhyOutside,
+		Audited:    old.Audited || why == WhyVerdict || why == WhySilent || why == WhyConvicted || exact,
+		Exact:      old.Exact || exact,
+		Held:       old.Held,
+		Looked:     old.Looked || old.Passed,
 		Refused:    old.Refused,
 	}
 	if !slices.Contains(next.Refused, old.Worker) {
 		next.Refused = append(slices.Clip(next.Refused), old.Worker)
 	}
-	if old.Status == Assigned {
+	switch {
+	case old.Status == Assigned:
 		next.Former = former(append(slices.Clip(old.Former), old.holder()))
+	case why == WhyUnavailable && !d.Tolerant(old):
+		// who committed it first may have copied the commitment of who was late, without the bytes
+		next.Former = slices.DeleteFunc(slices.Clone(old.Former), func(h Holder) bool { return h.Worker == old.Worker })
 	}
 	now := d.unit(&d.Lap, i)
 	*now = next // nobody's while open units are counted
@@ -275,9 +288,9 @@ func (d *draft) reassign(i int, why string) {
 	}
 }
 
-// substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units, those that
-// it is late with among them; where units have different sizes, one that is done first. Who is late keeps the unit unless another
-// has less to do: it is at work, and the other is not.
+// substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units,
+// those that it is late with among them; where units have different sizes, one that is done first. Who is late keeps
+// the unit unless another has less to do: it is at work, and the other is not.
 func (d *draft) substitute(old, u Unit) string {
 	all, ending := d.Active(Worker), d.ending(u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
@@ -320,50 +333,51 @@ func (d *draft) pick(purpose string, round uint32, u Unit, n int) int {
 }
 
 // admit finds the attempt at a unit that a message of a member is about, and checks that all are still there.
-func (s State) admit(from string, round, unit, attempt uint32) (Unit, error) {
+func (s State) admit(from string, id UnitID) (Unit, error) {
 	if err := s.sender(from); err != nil {
 		return Unit{}, err
 	}
-	return s.find(round, unit, attempt)
+	return s.find(id)
 }
 
 // answers finds the attempt that an answer of a member is about. Also a round that was rolled back is answered for.
-func (s State) answers(from string, round, unit, attempt uint32) (Duty, error) {
+func (s State) answers(from string, id UnitID) (Duty, error) {
 	if err := s.sender(from); err != nil && (s.over() || !s.Guest(from)) {
 		return Duty{}, err
 	}
-	return s.locate(round, unit, attempt)
+	return s.locate(id)
 }
 
-func (s State) find(round, unit, attempt uint32) (Unit, error) {
-	l, ok := s.At(round)
+func (s State) find(id UnitID) (Unit, error) {
+	l, ok := s.At(id.Round)
 	switch {
 	case !ok:
-		return Unit{}, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
+		return Unit{}, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, id.Round, s.Round)
 	case len(l.Units) == 0:
-		return Unit{}, fmt.Errorf("%w: the units of round %d are not dealt yet", ErrWrongPhase, round)
-	case uint64(unit) >= uint64(len(l.Units)):
-		return Unit{}, fmt.Errorf("%w: unit %d, the round has %d", ErrNoUnit, unit, len(l.Units))
-	case attempt != l.Units[unit].Attempt:
-		return Unit{}, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, attempt, unit, l.Units[unit].Attempt)
+		return Unit{}, fmt.Errorf("%w: the units of round %d are not dealt yet", ErrWrongPhase, id.Round)
+	case uint64(id.Unit) >= uint64(len(l.Units)):
+		return Unit{}, fmt.Errorf("%w: unit %d, the round has %d", ErrNoUnit, id.Unit, len(l.Units))
+	case id.Attempt != l.Units[id.Unit].Attempt:
+		return Unit{}, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, id.Attempt, id.Unit,
+			l.Units[id.Unit].Attempt)
 	}
-	return *l.Units[unit], nil
+	return *l.Units[id.Unit], nil
 }
 
 // locate finds an attempt at a unit as find does, and also in the rounds that were rolled back.
-func (s State) locate(round, unit, attempt uint32) (Duty, error) {
+func (s State) locate(id UnitID) (Duty, error) {
 	for _, l := range s.Void {
-		if l.has(round, unit, attempt) {
-			return Duty{l, *l.Units[unit]}, nil
+		if l.has(id) {
+			return Duty{l, *l.Units[id.Unit]}, nil
 		}
 	}
-	u, err := s.find(round, unit, attempt)
-	l, _ := s.At(round)
+	u, err := s.find(id)
+	l, _ := s.At(id.Round)
 	return Duty{l, u}, err
 }
 
-func (l Lap) has(round, unit, attempt uint32) bool {
-	return l.Round == round && uint64(unit) < uint64(len(l.Units)) && l.Units[unit].Attempt == attempt
+func (l Lap) has(id UnitID) bool {
+	return l.Round == id.Round && uint64(id.Unit) < uint64(len(l.Units)) && l.Units[id.Unit].Attempt == id.Attempt
 }
 
 func (s State) sender(from string) error {

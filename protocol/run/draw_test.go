@@ -7,11 +7,11 @@ import (
 )
 
 // network draws n0, n1, ... in turn, beginning with the number of the unit; n0 works for w0.
-func network(n int) func(round, unit, attempt uint32) iter.Seq[Member] {
-	return func(round, unit, attempt uint32) iter.Seq[Member] {
+func network(n int) func(id UnitID) iter.Seq[Member] {
+	return func(id UnitID) iter.Seq[Member] {
 		return func(yield func(Member) bool) {
 			for i := range n {
-				k := (i + int(round+unit+attempt)) % n
+				k := (i + int(id.Round+id.Unit+id.Attempt)) % n
 				m := Member{ID: fmt.Sprint("n", k), Role: Verifier, Price: 7, Stake: 100}
 				if k == 0 {
 					m.Owner = "w0"
@@ -24,8 +24,8 @@ func network(n int) func(round, unit, attempt uint32) iter.Seq[Member] {
 	}
 }
 
-// Who has the only seat of a verifier audits nothing: audits go to the whole network, and to nobody who works for the worker. Who is drawn
-// has no seat, and is paid its price.
+// Who has the only seat of a verifier audits nothing: audits go to the whole network, and to nobody who works for the
+// worker. Who is drawn has no seat, and is paid its price.
 func TestAuditsGoToTheWholeNetwork(t *testing.T) {
 	g := begin(t, long(), crew(3, 1))
 	g.draw = network(3)
@@ -54,8 +54,8 @@ func TestAuditsGoToTheWholeNetwork(t *testing.T) {
 	}
 }
 
-// A part of what one verifier passed is looked at by a second, of another owner, before it counts; and a plant that the first passed costs
-// it its place all the same.
+// A part of what one verifier passed is looked at by a second, of another owner, before it counts; and a plant that the
+// first passed costs it its place all the same.
 func TestSomeAuditsAreMadeTwice(t *testing.T) {
 	terms := long()
 	terms.Units, terms.Rounds, terms.Window = 64, 1, 1
@@ -104,7 +104,8 @@ func TestNetworkReplacesTheLastVerifier(t *testing.T) {
 	}
 }
 
-// In a block without a beacon, where everybody could know what is drawn, nobody is: an audit that is due there waits for the next beacon.
+// In a block without a beacon, where everybody could know what is drawn, nobody is: an audit that is due there waits
+// for the next beacon.
 func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 	all := long()
 	all.Units, all.Rounds, all.Window = 8, 1, 1
@@ -142,5 +143,41 @@ func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 		if u := g.unit(0, i); u.Status != Auditing || u.Verifier == u.First || u.First == "" {
 			t.Errorf("with the next beacon no second verifier is drawn: %+v", u)
 		}
+	}
+}
+
+// Where the budget covers no audit more than what is owed, nobody from the network is asked who wants more than the
+// verifiers of the run, and no unit is looked at twice.
+func TestNoAuditIsDrawnThatTheBudgetDoesNotCover(t *testing.T) {
+	all := long()
+	all.Units, all.Rounds, all.Window = 64, 1, 1
+	members := crew(3, 2)
+	for i := range members {
+		members[i].Price = 6
+	}
+	g := begin(t, all, members)
+	g.draw = network(8) // for 7
+	asked := 0
+	g.covers = func(_ uint32, price uint64) bool { asked++; return price < 1 }
+	g.toAudits()
+	for i := range all.Units {
+		if u := g.unit(0, i); u.Verifier != "v0" && u.Verifier != "v1" {
+			t.Errorf("unit %d is audited by %s", i, u.Verifier)
+		}
+	}
+	var counted []uint64
+	g.covers = func(_ uint32, price uint64) bool {
+		counted = append(counted, price)
+		return price == 6
+	}
+	for i := range all.Units {
+		g.pass(g.unit(0, i).Verifier, 0, i)
+		if u := g.unit(0, i); u.Status != Accepted || u.First != "" {
+			t.Errorf("unit %d is looked at twice", i)
+		}
+	}
+	// what is passed in the transition is to be paid, too
+	if asked < 64 || len(counted) < 4 || counted[0] != 6 || counted[1] != 1 {
+		t.Errorf("the budget is asked %d times, and then for %v", asked, counted)
 	}
 }

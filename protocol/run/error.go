@@ -1,7 +1,5 @@
 package run
 
-import "errors"
-
 // Error is a refusal of a message. Its Code is stable and for programs, its Text for people; a transition wraps it with
 // the particulars.
 type Error struct {
@@ -14,11 +12,12 @@ func (e *Error) Error() string { return "run: " + e.Text }
 
 // The refusals. After each of them the state is unchanged.
 var (
-	ErrTerms         = &Error{"bad_terms", "these terms or members cannot make a run"}
-	ErrHalted        = &Error{"halted", "the run is halted or done, nothing more is accepted"}
-	ErrNotMember     = &Error{"not_member", "the sender takes no part in this run"}
-	ErrInactive      = &Error{"inactive", "the sender no longer takes part in this run"}
-	ErrStale         = &Error{"stale", "the round is final or not yet begun, or the attempt is not the current one: read the state again"}
+	ErrTerms     = &Error{"bad_terms", "these terms or members cannot make a run"}
+	ErrHalted    = &Error{"halted", "the run is halted or done, nothing more is accepted"}
+	ErrNotMember = &Error{"not_member", "the sender takes no part in this run"}
+	ErrInactive  = &Error{"inactive", "the sender no longer takes part in this run"}
+	ErrStale     = &Error{"stale", "the round is final or not yet begun, or the attempt is not the current one: " +
+		"read the state again"}
 	ErrNoUnit        = &Error{"no_unit", "the round has no such unit"}
 	ErrWrongPhase    = &Error{"wrong_phase", "the round or the unit is not at this point of its life"}
 	ErrNotYours      = &Error{"not_yours", "this duty is another member's"}
@@ -30,11 +29,3 @@ var (
 	ErrLast          = &Error{"last", "the run would end without the sender: it stays until another has joined"}
 	ErrBadVote       = &Error{"bad_vote", "the vote has not the shape of an attestation of this round"}
 )
-
-// Code is the stable code of an error that wraps an *Error, and "internal" for any other.
-func Code(err error) string {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return "internal"
-}

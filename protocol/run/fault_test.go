@@ -77,7 +77,8 @@ func TestConvictedWorker(t *testing.T) {
 	if g.s.Phase != Train || u.Worker == liar || u.Attempt != 1 || !u.Audited {
 		t.Fatalf("phase %d, %+v", g.s.Phase, u)
 	}
-	if others == 0 || g.count(UnitReassigned) != 1+others || len(g.s.Lap.units(func(u Unit) bool { return u.Worker == liar })) > 0 {
+	if others == 0 || g.count(UnitReassigned) != 1+others ||
+		len(g.s.Lap.units(func(u Unit) bool { return u.Worker == liar })) > 0 {
 		t.Errorf("of %d other units of the liar, %d moved on", others, g.count(UnitReassigned)-1)
 	}
 	g.commitAll()
@@ -100,7 +101,9 @@ func TestSilentWorker(t *testing.T) {
 	g.toAudits()
 	u := g.unit(0, 0)
 	g.challenge(u.Verifier, 0, 0)
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, 0, true, true, u.Worker) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), UnitID{}, true, true, u.Worker)
+	})
 	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
 		t.Errorf("%+v", m)
 	}
@@ -250,10 +253,14 @@ func TestMissingUpdate(t *testing.T) {
 		}
 	}
 	for _, id := range others[:2] {
-		g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, 2, 0, 0) })
+		g.must(func(s State) (State, []Event, error) {
+			return s.Missing(g.env(), id, UnitID{Unit: 2}, 0)
+		})
 	}
 	g.phase(Attest)
-	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2, 0, 0) }); !errors.Is(err, ErrDuplicate) {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Missing(g.env(), others[0], UnitID{Unit: 2}, 0)
+	}); !errors.Is(err, ErrDuplicate) {
 		t.Errorf("second report: %v", err)
 	}
 	silent := func(id string) uint32 { m, _ := g.s.Member(id); return m.Silent }
@@ -261,7 +268,9 @@ func TestMissingUpdate(t *testing.T) {
 	if silent(others[0]) != 1 || silent(others[2]) != 1 {
 		t.Errorf("%+v", g.s.Members)
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2, 0, 0) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Missing(g.env(), others[2], UnitID{Unit: 2}, 0)
+	})
 	if silent(others[0]) != 1 || silent(others[2]) != 0 {
 		t.Errorf("who reports is not silent: %+v", g.s.Members)
 	}
@@ -281,7 +290,9 @@ func TestMissingUpdate(t *testing.T) {
 	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	for _, m := range g.s.Members {
 		if g.s.Phase == Attest && m.ID != g.s.Units[0].Worker {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0, 0, 0) })
+			g.must(func(s State) (State, []Event, error) {
+				return s.Missing(g.env(), m.ID, UnitID{}, 0)
+			})
 		}
 	}
 	g.phase(Train)
@@ -297,11 +308,17 @@ func TestWithheldLieIsConvicted(t *testing.T) {
 	u := g.s.Units[2]
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 2, 0, 0) })
+			g.must(func(s State) (State, []Event, error) {
+				return s.Missing(g.env(), m.ID, UnitID{Unit: 2}, 0)
+			})
 		}
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 2, 0) })
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 2, 0, true, false, u.Worker) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), u.Verifier, UnitID{Unit: 2})
+	})
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), UnitID{Unit: 2}, true, false, u.Worker)
+	})
 	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
 		t.Errorf("the liar after the verdict: %+v", m)
 	}
@@ -415,21 +432,24 @@ func TestDealFollowsSpeed(t *testing.T) {
 		{9, []uint32{512, 1024}, []int{6, 3}},
 		{10, []uint32{256, 0, 768}, []int{5, 3, 2}}, // 1 : 1/2 : 1/3
 		{2, []uint32{256, 256, 1 << 28}, []int{1, 1, 0}},
-		{4, []uint32{256, 256, 256, 256, 2560, 2560, 0}, []int{-1, -1, -1, -1, 0, 0, 1}}, // a newcomer is measured, whoever stands back
+		// a newcomer is measured, whoever stands back
+		{4, []uint32{256, 256, 256, 256, 2560, 2560, 0}, []int{-1, -1, -1, -1, 0, 0, 1}},
 		{4, []uint32{256, 256, 256, 256, 0, 0}, []int{-1, -1, -1, -1, 1, 1}},
 	} {
 		spec := terms()
 		spec.Units = c.units
 		g := begin(t, spec, crew(len(c.speeds), 1))
 		for i, speed := range c.speeds {
-			g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = speed
+			g.s.Members[slices.IndexFunc(g.s.Members,
+				func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = speed
 		}
 		g.tick(1)
 		got := make([]int, len(c.speeds))
 		for i := range got {
 			got[i] = len(g.s.Work(fmt.Sprintf("w%d", i)))
 		}
-		if len(g.s.Units) != int(c.units) || !slices.EqualFunc(got, c.want, func(got, want int) bool { return want < 0 || got == want }) {
+		if len(g.s.Units) != int(c.units) ||
+			!slices.EqualFunc(got, c.want, func(got, want int) bool { return want < 0 || got == want }) {
 			t.Errorf("%d units over speeds %v: %v, want %v", c.units, c.speeds, got, c.want)
 		}
 	}

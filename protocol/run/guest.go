@@ -6,13 +6,16 @@ import (
 	"slices"
 )
 
-// A guest answers for something in a run without a seat in it: it was drawn from the whole network for an audit, or challenges a
-// unit unasked, with its stake as its bond. It trains and attests nothing, counts for no quorum, and is not waited for.
+// A guest answers for something in a run without a seat in it: it was drawn from the whole network for an audit, or
+// challenges a unit unasked, with its stake as its bond. It trains and attests nothing, counts for no quorum, and is
+// not waited for.
 
-// MaxGuests is how many guests a run remembers. Those of whom nothing is open are forgotten when there are more, the earliest first.
+// MaxGuests is how many guests a run remembers. Those of whom nothing is open are forgotten when there are more, the
+// earliest first.
 const MaxGuests = 256
 
-// maxGuestChallengers is how many of the disputes about an attempt at a unit guests may have open, so that they leave some for members.
+// maxGuestChallengers is how many of the disputes about an attempt at a unit guests may have open, so that they leave
+// some for members.
 const maxGuestChallengers = MaxChallengers / 2
 
 func (m Member) guest() bool { return m.Why == WhyGuest }
@@ -32,17 +35,18 @@ func (d *draft) welcome(m Member) {
 	if !known {
 		d.forget()
 		i, _ = d.member(m.ID)
-		d.Members = slices.Insert(d.Members, i, Member{ID: m.ID, Role: Verifier, Price: m.Price, Stake: m.Stake, Owner: m.owner()})
+		d.Members = slices.Insert(d.Members, i,
+			Member{ID: m.ID, Role: Verifier, Price: m.Price, Stake: m.Stake, Owner: m.owner()})
 	}
 	e := &d.Members[i]
 	e.Active, e.Why, e.Since = false, WhyGuest, d.env.Height
 }
 
-// forget drops the guests of whom nothing is open, the earliest first, while there are too many.
+// forget drops guests with nothing open and verifiers that declined, the earliest first, while there are too many.
 func (d *draft) forget() {
 	var guests []Member
 	for _, m := range d.Members {
-		if m.guest() {
+		if m.guest() || m.Why == WhyUnopened && m.Role == Verifier {
 			guests = append(guests, m)
 		}
 	}
@@ -59,7 +63,8 @@ func (d *draft) forget() {
 	}
 }
 
-// mayBeGuest reports whether a member that has no duties may have those of a guest: it is out of the run for nothing that it did.
+// mayBeGuest reports whether a member that has no duties may have those of a guest: it is out of the run for nothing
+// that it did.
 func (m Member) mayBeGuest() bool {
 	return m.guest() || m.Role == Verifier && !m.Active && m.Why == WhyLeft
 }
@@ -71,12 +76,13 @@ func (s State) challenger(from string, u Duty) error {
 	switch {
 	case u.Worker == from:
 		return fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, u.Index)
-	case known && outsider && !m.guest() && !m.present() && m.Why != WhyLeft && m.Why != WhyReturning && !m.missing():
+	case known && outsider && !m.guest() && !m.present() && m.Why != WhyLeft && m.Why != WhyReturning &&
+		m.Why != WhyDiffers && !m.missing():
 		return fmt.Errorf("%w: %s (%s)", ErrInactive, from, m.Why)
 	case !known && len(s.Members) >= MaxMembers+MaxGuests:
 		return fmt.Errorf("%w: the run has %d members", ErrWrongPhase, len(s.Members))
 	case outsider && s.guestsAmong(u.Challengers) >= maxGuestChallengers:
-		return fmt.Errorf("%w: %d disputes of who is no member about unit %d are open", ErrWrongPhase, maxGuestChallengers, u.Index)
+		return fmt.Errorf("%w: %d disputes of guests about unit %d are open", ErrWrongPhase, maxGuestChallengers, u.Index)
 	}
 	return nil
 }

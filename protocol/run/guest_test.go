@@ -6,22 +6,29 @@ import (
 	"testing"
 )
 
-// The only verifier of a run and a worker are one, and pass each other's lie. A stranger who looks convicts the worker, and is no
-// member of any quorum for it.
+// The only verifier of a run and a worker are one, and pass each other's lie. A stranger who looks convicts the worker,
+// and is no member of any quorum for it.
 func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
 	g := begin(t, long(), crew(3, 1))
 	g.toAudits()
 	liar := g.unit(0, 0).Worker
 	g.pass("v0", 0, 0)
 	_, quorum := g.s.Weighs(nil)
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "stranger", 0, 0, 0) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), "stranger", UnitID{})
+	})
 	if heads(g.s) != quorum || !g.s.Guest("stranger") || !g.s.Liable("stranger") || g.s.Voted("stranger") {
 		t.Fatalf("the stranger as a member: %+v", g.s.Members)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "stranger")) }); !errors.Is(err, ErrInactive) {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Attest(g.env(), 0,
+			vote(s, "stranger"))
+	}); !errors.Is(err, ErrInactive) {
 		t.Errorf("it attests: %v", err)
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, 0, true, false, liar) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), UnitID{}, true, false, liar)
+	})
 	if m, _ := g.s.Member(liar); m.Active || m.Why != WhyVerdict {
 		t.Errorf("the liar: %+v", m)
 	}
@@ -35,12 +42,18 @@ func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
 func TestStrangerThatAccusesFalselyIsOut(t *testing.T) {
 	g := begin(t, long(), crew(3, 1))
 	g.toAudits()
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "stranger", 0, 0, 0) })
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, 0, false, false, "stranger") })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), "stranger", UnitID{})
+	})
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), UnitID{}, false, false, "stranger")
+	})
 	if m, _ := g.s.Member("stranger"); m.Active || m.Why != WhyFalseChallenge {
 		t.Errorf("the stranger: %+v", m)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "stranger", 0, 1, 0) }); !errors.Is(err, ErrInactive) {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), "stranger", UnitID{Unit: 1})
+	}); !errors.Is(err, ErrInactive) {
 		t.Errorf("it challenges again: %v", err)
 	}
 	if u := g.unit(0, 0); u.Status != Auditing || u.Verifier != "v0" {
@@ -54,7 +67,9 @@ func TestStrangersAreFew(t *testing.T) {
 	g := begin(t, long(), crew(3, 1))
 	g.toAudits()
 	challenge := func(id string) func(State) (State, []Event, error) {
-		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), id, 0, 0, 0) }
+		return func(s State) (State, []Event, error) {
+			return s.Challenge(g.env(), id, UnitID{})
+		}
 	}
 	for i := range maxGuestChallengers {
 		g.must(challenge(fmt.Sprint("s", i)))

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// Holder is who had a unit of the current round and was late with it. Its unit went to another, but what it has done is not
-// lost: while nobody has committed the unit it may still commit, to its own attempt, and then has the unit again. So a
-// machine that comes back from a fault within the round is paid for what it did, and one slower than its deadline is
-// measured all the same. A unit that was committed and is taken away again starts over without former holders: nothing that
-// was begun before the reason to take it away may count.
+// Holder is who had a unit of the current round and was late with it. Its unit went to another, but what it has done is
+// not lost: while nobody has committed the unit it may still commit, to its own attempt, and then has the unit again.
+// So a machine that comes back from a fault within the round is paid for what it did, and one slower than its deadline
+// is measured all the same. A unit that was committed and is taken away again starts over without former holders:
+// nothing that was begun before the reason to take it away may count. Only where the update of exact work could not be
+// had they may still commit.
 type Holder struct {
 	Worker     string `cbor:"1,keyasint"`
 	Attempt    uint32 `cbor:"2,keyasint"`
@@ -47,32 +48,34 @@ func (u Unit) last() uint32 {
 func (u Unit) late() bool { return u.Attempt != u.last() }
 
 // held finds the attempt that a worker may commit to.
-func (s State) held(from string, round, unit, attempt uint32) (Holder, error) {
+func (s State) held(from string, id UnitID) (Holder, error) {
 	if err := s.sender(from); err != nil {
 		return Holder{}, err
 	}
-	if round == s.Round {
-		for _, h := range s.Former(from, unit) {
-			if h.Attempt == attempt {
+	if id.Round == s.Round {
+		for _, h := range s.Former(from, id.Unit) {
+			if h.Attempt == id.Attempt {
 				return h, nil
 			}
 		}
 	}
-	u, err := s.find(round, unit, attempt)
+	u, err := s.find(id)
 	switch {
-	case err != nil && round == s.Round && uint64(unit) < uint64(len(s.Units)) && s.Units[unit].Status != Assigned:
-		return Holder{}, fmt.Errorf("%w: unit %d went to %s, who has committed it", err, unit, s.Units[unit].Worker)
+	case err != nil && id.Round == s.Round && uint64(id.Unit) < uint64(len(s.Units)) &&
+		s.Units[id.Unit].Status != Assigned:
+		return Holder{}, fmt.Errorf("%w: unit %d went to %s, who has committed it", err, id.Unit, s.Units[id.Unit].Worker)
 	case err != nil:
 		return Holder{}, err
 	case u.Worker != from:
-		return Holder{}, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, unit, u.Worker)
+		return Holder{}, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, id.Unit, u.Worker)
 	case u.Status != Assigned:
-		return Holder{}, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, unit)
+		return Holder{}, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, id.Unit)
 	}
 	return u.holder(), nil
 }
 
-// takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one, or stays at what it had before.
+// takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one, or stays at what
+// it had before.
 func (d *draft) takeBack(i int, to Holder) {
 	u := d.unit(&d.Lap, i)
 	from := u.holder()
@@ -82,21 +85,31 @@ func (d *draft) takeBack(i int, to Holder) {
 		return
 	}
 	d.turn(from.Worker, from.AssignedAt)
-	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: u.Index, Who: from.Worker, Other: to.Worker, Why: WhyOvertaken})
+	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: u.Index, Who: from.Worker, Other: to.Worker,
+		Why: WhyOvertaken})
 }
 
-// lateUnits takes the units that are past their deadline from their workers. However many they are, a worker has missed
-// one deadline.
+// lateUnits takes units past their deadline from their workers. A worker of several has missed one deadline.
+// A unit waits for the dispute about its origin, without which its worker may not be able to train.
 func (d *draft) lateUnits() {
 	var late []int
 	var workers []string
 	for i, u := range d.Units {
-		if u.Status != Assigned || d.env.Height <= u.Deadline {
+		switch {
+		case u.Status != Assigned || d.env.Height <= u.Deadline:
+			continue
+		case originDisputed(d.State, *u):
+			d.unit(&d.Lap, i).Deadline = d.owed(u.Worker, u.Index, d.env.Height)
 			continue
 		}
 		late = append(late, i)
 		if !slices.Contains(workers, u.Worker) {
 			workers = append(workers, u.Worker)
+		}
+	}
+	if len(late) > 0 {
+		if d.unopened(); d.halted() {
+			return
 		}
 	}
 	for _, id := range workers {

@@ -7,8 +7,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// late begins a run in which one worker is late: what is not its own is committed, and its units went to others. It returns
-// the first of these as it was before.
+// late begins a run in which one worker is late: what is not its own is committed, and its units went to others. It
+// returns the first of these as it was before.
 func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
 	t.Helper()
 	g = begin(t, all, members)
@@ -30,11 +30,13 @@ func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
 
 func commits(g *stage, u Unit, round uint32) func(State) (State, []Event, error) {
 	return func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, u.Index, round, u.Attempt, commitment(s.Lap, u.Index))
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: u.Index, Round: round, Attempt: u.Attempt},
+			commitment(s.Lap, u.Index))
 	}
 }
 
-// Who is late with a unit still works on it: it is given to who has nothing to do, and not exchanged for another late one.
+// Who is late with a unit still works on it: it is given to who has nothing to do, and not exchanged for another late
+// one.
 func TestUnitsOfTheLateAreNotExchanged(t *testing.T) {
 	few := terms()
 	few.Units = 3
@@ -100,8 +102,8 @@ func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
 	g.refused(ErrStale, commits(g, Unit{Worker: was.Worker, Index: 0, Attempt: was.Attempt + 7}, 1))
 }
 
-// Of a unit that was committed and is taken away, nothing that was begun before counts: in a tolerant run it may have been
-// computed by another stack than the one that is asked for now. And no attempt is given twice.
+// Of a unit that was committed and is taken away, nothing that was begun before counts: in a tolerant run it may have
+// been computed by another stack than the one that is asked for now. And no attempt is given twice.
 func TestFormerHoldersEndWithACommitment(t *testing.T) {
 	g, was := late(t, terms(), crew(5, 2))
 	now := *g.s.Units[0]
@@ -130,8 +132,8 @@ func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 	}
 }
 
-// A fault of a machine whose pace is known says nothing about its pace; of one that is not measured, a late commitment is the
-// only measure there may ever be.
+// A fault of a machine whose pace is known says nothing about its pace; of one that is not measured, a late commitment
+// is the only measure there may ever be.
 func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	many := terms()
 	many.Units = 8
@@ -160,7 +162,8 @@ func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	g.tick(2)
 	g.must(commits(g, mine[0], 1))
 	if m, _ := g.s.Member(was.Worker); m.Speed != measured || len(g.s.Waits) != waits {
-		t.Errorf("after a fault its pace is %d, before it %d; %d observations of %d", m.Speed, measured, len(g.s.Waits), waits)
+		t.Errorf("after a fault its pace is %d, before it %d; %d observations of %d", m.Speed, measured, len(g.s.Waits),
+			waits)
 	}
 }
 
@@ -211,8 +214,8 @@ func TestFirstDeadlinesFollowTheOthers(t *testing.T) {
 	}
 }
 
-// However few were observed and whatever they say, a deadline is at least what is typical for them, and the terms' own is the
-// most that a doubt adds.
+// However few were observed and whatever they say, a deadline is at least what is typical for them, and the terms' own
+// is the most that a doubt adds.
 func TestPatienceIsBounded(t *testing.T) {
 	for n := range 12 {
 		for _, blocks := range []int64{1, 3, 50, 700} {
@@ -256,7 +259,8 @@ func TestFormerHoldersAreBounded(t *testing.T) {
 	}
 }
 
-// Who gets a unit beside that which it works on, and loses it again to who had it, is measured by all the time that it had its own for.
+// Who gets a unit beside that which it works on, and loses it again to who had it, is measured by all the time that it
+// had its own for.
 func TestTakingBackDoesNotMeasure(t *testing.T) {
 	few := terms()
 	few.Units = 3
@@ -273,5 +277,35 @@ func TestTakingBackDoesNotMeasure(t *testing.T) {
 	}
 	if u := g.s.Units[1]; u.Worker != own.Worker || u.AssignedAt != own.AssignedAt || u.Deadline <= own.Deadline {
 		t.Errorf("%+v, before %+v", u, own)
+	}
+}
+
+// Who stands in for a late worker may see its commitment before it is in a block, and send the same: the roots are
+// plain. It has not the bytes, so that it is paid nothing, and the late worker, who has them, is paid all the same.
+func TestCopiedLateCommitmentEarnsNothing(t *testing.T) {
+	g, was := late(t, terms(), crew(5, 1))
+	copier := *g.s.Units[0]
+	g.must(commits(g, copier, 0))
+	g.refused(ErrStale, commits(g, was, 0))
+	g.phase(Attest)
+	g.tick(2)
+	g.passAll()
+	for _, m := range g.s.Members {
+		if m.ID != copier.Worker && g.s.Units[0].Worker == copier.Worker {
+			g.must(func(s State) (State, []Event, error) {
+				return s.Missing(g.env(), m.ID, UnitID{Attempt: copier.Attempt}, 0)
+			})
+		}
+	}
+	if u := g.s.Units[0]; u.Status != Assigned || len(g.s.Former(was.Worker, 0)) != 1 ||
+		len(g.s.Former(copier.Worker, 0)) != 0 {
+		t.Fatalf("after it could not be had: %+v", u)
+	}
+	g.must(commits(g, was, 0))
+	if u := g.s.Units[0]; u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != Committed {
+		t.Errorf("the late worker does not have it: %+v", u)
+	}
+	if m, _ := g.s.Member(copier.Worker); m.Missed == 0 {
+		t.Error("who copied has missed nothing")
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Leave ends the part of a member in good standing. What it had not begun or not finished goes to others at once, what it
-// committed stays and is paid like any other work. While its work may still be questioned it owes the answers: it makes its
-// moves in disputes, opens its seals and shows what it planted (see Liable). The last worker, and the last verifier of a run
-// with audits, cannot leave.
+// Leave ends the part of a member in good standing. What it had not begun or not finished goes to others at once, what
+// it committed stays and is paid like any other work. While its work may still be questioned it owes the answers: it
+// makes its moves in disputes, opens its seals and shows what it planted (see Liable). The last worker, and the last
+// verifier of a run with audits, cannot leave.
 func (s State) Leave(env Env, from string) (State, []Event, error) {
 	m, _ := s.Member(from)
 	if err := s.sender(from); err != nil && (s.over() || !m.present()) {
@@ -38,14 +38,17 @@ func (s State) last(m Member) bool {
 }
 
 // Liable reports whether a member may still have to answer for something: for a unit that it committed to, or that it
-// audited or challenged, in a round that is not final, or for rounds that were rolled back over its conviction. That does not depend on whether it is active.
+// audited or challenged, in a round that is not final, or for rounds that were rolled back over its conviction. That
+// does not depend on whether it is active.
 func (s State) Liable(id string) bool {
 	if s.over() {
 		return false
 	}
 	return slices.ContainsFunc(s.All(), func(l Lap) bool {
 		return slices.Contains(l.Culprits, id) || slices.ContainsFunc(l.Units, func(u *Unit) bool {
-			return u.Worker == id && u.Status != Assigned || (u.Status == Sealed || u.Status == Auditing) && u.Verifier == id || slices.Contains(u.Challengers, id)
+			return u.look(id) >= 0 || u.Held != nil && (u.Held.Worker == id || slices.Contains(u.Held.Verifiers, id)) ||
+				u.Worker == id && u.Status != Assigned || (u.Status == Sealed || u.Status == Auditing) && u.Verifier == id ||
+				slices.Contains(u.Challengers, id)
 		})
 	})
 }

@@ -2,11 +2,13 @@ package run
 
 import "slices"
 
-// Rounds may overlap: the updates of a round travel, and are combined and attested, while the next one is trained. A unit begins
-// it from the checkpoint that is there, less its own progress of the round before, which it has handed on to itself. So a round
-// ends when its units are committed and the checkpoint after it is attested, which is made of the updates of the round before.
+// Rounds may overlap: the updates of a round travel, and are combined and attested, while the next one is trained. A
+// unit begins it from the checkpoint that is there, less its own progress of the round before, which it has handed on
+// to itself. So a round ends when its units are committed and the checkpoint after it is attested, which is made of the
+// updates of the round before.
 //
-// The last round of a group (Terms.Carry) waits for its own updates, too, and the first of the next has nothing to wait for.
+// The last round of a group (Terms.Carry) waits for its own updates, too, and the first of the next has nothing to wait
+// for.
 
 // Applied are the rounds whose updates make the checkpoint after a round.
 func (t Terms) Applied(round uint32) (rounds []uint32) {
@@ -36,8 +38,8 @@ func (s State) Sent() Units {
 	return units
 }
 
-// ahead reports whether the next checkpoint is made without the updates of the current round, so that members attest it while
-// they train.
+// ahead reports whether the next checkpoint is made without the updates of the current round, so that members attest it
+// while they train.
 func (s State) ahead() bool { return s.Terms.Overlap && s.Terms.Carries(s.Round) }
 
 // Combines reports whether all is committed that the next checkpoint is made of.
@@ -52,8 +54,8 @@ func (d *draft) ended() bool {
 	return d.Phase == Attest && !diverged
 }
 
-// unavailable takes the run back to the round before when most members cannot fetch an update of it that the next checkpoint is
-// made of, and gives such units to other workers, as withheld does in the current round.
+// unavailable takes the run back to the round before when most members cannot fetch an update of it that the next
+// checkpoint is made of, and gives such units to other workers, as withheld does in the current round.
 func (d *draft) unavailable() {
 	if d.halted() || !d.Terms.Overlap || d.Round == 0 || !slices.Contains(d.Terms.Applied(d.Round), d.Round-1) {
 		return

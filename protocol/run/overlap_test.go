@@ -27,10 +27,11 @@ func (g *stage) deal(round uint32) {
 	g.t.Fatalf("round %d, phase %d, wanted round %d dealt", g.s.Round, g.s.Phase, round)
 }
 
-// A round ends when its units are committed and the checkpoint after it is attested, in either order. What was sent in the round
-// before makes it; the last of a group waits for what was sent in it, too.
+// A round ends when its units are committed and the checkpoint after it is attested, in either order. What was sent in
+// the round before makes it; the last of a group waits for what was sent in it, too.
 func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
-	for name, first := range map[string]func(*stage){"attested first": (*stage).attestAll, "committed first": (*stage).commitAll} {
+	for name, first := range map[string]func(*stage){"attested first": (*stage).attestAll,
+		"committed first": (*stage).commitAll} {
 		g := begin(t, overlapping(), crew(4, 2))
 		for round, sent := range [][]uint32{nil, {0}, {1, 2}, nil, {3, 4}} {
 			r, last := uint32(round), len(sent) == 2
@@ -39,7 +40,10 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 				t.Fatalf("%s: round %d combines while it trains: %v", name, r, !last)
 			}
 			if last {
-				if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), r, vote(s, "w0")) }); !errors.Is(err, ErrWrongPhase) {
+				if err := g.do(func(s State) (State, []Event, error) {
+					return s.Attest(g.env(), r,
+						vote(s, "w0"))
+				}); !errors.Is(err, ErrWrongPhase) {
 					t.Fatalf("%s: round %d is attested before its commitments: %v", name, r, err)
 				}
 			}
@@ -58,9 +62,11 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 			if g.s.Round != r+1 {
 				t.Fatalf("%s: round %d does not end, phase %d", name, r, g.s.Phase)
 			}
-			entry := g.events[slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == RoundAttested && e.Round == r })].Entry
+			entry := g.events[slices.IndexFunc(g.events,
+				func(e Event) bool { return e.Kind == RoundAttested && e.Round == r })].Entry
 			if !slices.Equal(entry.Attestation.Updates, want) || len(entry.Votes) < 5 {
-				t.Errorf("%s: the checkpoint after round %d has %v, want those of %v; %d votes", name, r, entry.Attestation.Updates, sent, len(entry.Votes))
+				t.Errorf("%s: the checkpoint after round %d has %v, want those of %v; %d votes", name, r,
+					entry.Attestation.Updates, sent, len(entry.Votes))
 			}
 			if len(g.s.From) == 0 != last {
 				t.Errorf("%s: round %d starts from %v", name, g.s.Round, g.s.From)
@@ -99,7 +105,8 @@ func TestVerdictUnderTheNextRound(t *testing.T) {
 	g.challenge("v1", 0, 0)
 	liar, _ := g.verdict(0, 0, true)
 	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.First <= first || len(g.s.Void) != 1 {
-		t.Fatalf("round %d, phase %d, %d votes, attempts from %d, %d rounds kept", g.s.Round, g.s.Phase, len(g.s.Votes), g.s.First, len(g.s.Void))
+		t.Fatalf("round %d, phase %d, %d votes, attempts from %d, %d rounds kept", g.s.Round, g.s.Phase, len(g.s.Votes),
+			g.s.First, len(g.s.Void))
 	}
 	g.commitAll()
 	g.attestAll()
@@ -114,14 +121,15 @@ func TestVerdictUnderTheNextRound(t *testing.T) {
 	}
 }
 
-// An update of the round before that most cannot fetch takes the run back to it: it is done again, when its audit is over.
+// An update of the round before that most cannot fetch takes the run back to it: it is done again, when its audit is
+// over.
 func TestUnavailableUpdateUnderTheNextRound(t *testing.T) {
 	g := begun(t)
 	g.passAll()
 	gone := g.unit(0, 2).Worker
 	report := func(from string, round uint32) error {
 		return g.do(func(s State) (State, []Event, error) {
-			return s.Missing(g.env(), from, round, 2, g.unit(round, 2).Attempt, 0)
+			return s.Missing(g.env(), from, UnitID{Round: round, Unit: 2, Attempt: g.unit(round, 2).Attempt}, 0)
 		})
 	}
 	if err := report("v0", 1); !errors.Is(err, ErrStale) {
@@ -140,7 +148,8 @@ func TestUnavailableUpdateUnderTheNextRound(t *testing.T) {
 		}
 		n++
 	}
-	if u := g.s.Units[2]; g.s.Round != 0 || n != 3 || u.Status != Assigned || u.Worker == gone || g.count(RolledBack) != 1 {
+	if u := g.s.Units[2]; g.s.Round != 0 || n != 3 || u.Status != Assigned || u.Worker == gone ||
+		g.count(RolledBack) != 1 {
 		t.Fatalf("after %d reports round %d, %+v", n, g.s.Round, u)
 	}
 	if m, _ := g.s.Member(gone); m.Missed == 0 {
@@ -160,7 +169,7 @@ func TestFalseDivergenceUnderOverlap(t *testing.T) {
 	g.passAll()
 	liar := g.s.Units[0]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), liar.Worker, 0, 1, liar.Attempt, divergent(s.Lap, 0))
+		return s.Commit(g.env(), liar.Worker, UnitID{Round: 1, Attempt: liar.Attempt}, divergent(s.Lap, 0))
 	})
 	g.commitAll()
 	g.attestAll()

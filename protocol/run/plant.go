@@ -9,24 +9,25 @@ import (
 )
 
 // Unmask shows that a worker planted a fault in a commitment, when the question of it is answered: the roots that were
-// hidden take the place of the planted ones. Who had passed the unit is slashed, who challenged it loses nothing, and if it
-// was audited the audit goes on with the right roots. The update was right all along, so nothing that was built on it
-// changes. Also who takes no further part in the run may show it.
-func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce canon.Digest, segments []canon.Digest) (State, []Event, error) {
+// hidden take the place of the planted ones. Who had passed the unit is slashed, who challenged it loses nothing, and
+// if it was audited the audit goes on with the right roots. The update was right all along, so nothing that was built
+// on it changes. Also who takes no further part in the run may show it.
+func (s State) Unmask(env Env, from string, id UnitID, nonce canon.Digest,
+	segments []canon.Digest) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.locate(round, unit, attempt)
+	u, err := s.locate(id)
 	m, _ := s.Member(from)
 	switch {
 	case err != nil:
 		return s, nil, err
 	case u.Worker != from:
-		return s, nil, fmt.Errorf("%w: unit %d is %s's", ErrNotYours, unit, u.Worker)
+		return s, nil, fmt.Errorf("%w: unit %d is %s's", ErrNotYours, id.Unit, u.Worker)
 	case u.Status != Sealed && u.Status != Accepted && u.Status != Disputed:
-		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", ErrWrongPhase, unit)
+		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", ErrWrongPhase, id.Unit)
 	case s.Tolerant(u.Unit):
-		return s, nil, fmt.Errorf("%w: nobody compares the state roots of unit %d", ErrBadPlant, unit)
+		return s, nil, fmt.Errorf("%w: nobody compares the state roots of unit %d", ErrBadPlant, id.Unit)
 	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.Hidden:
 		return s, nil, fmt.Errorf("%w: this was not hidden in the commitment", ErrBadPlant)
 	case slices.Equal(segments, u.Commit.Segments) || !slices.Equal(audit.Plant(nonce, segments), u.Commit.Segments):
@@ -36,15 +37,15 @@ func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce c
 	}
 	d := s.edit(env)
 	d.change(from, func(m *Member) { m.Planted++ })
-	d.emit(Event{Kind: PlantShown, Round: round, Unit: unit, Who: from})
-	d.unmasked(d.of(u), int(unit), segments)
+	d.emit(Event{Kind: PlantShown, Round: id.Round, Unit: id.Unit, Who: from})
+	d.unmasked(d.of(u), int(id.Unit), segments)
 	after, events := d.done()
 	return after, events, nil
 }
 
 // Unmasked reports whether the worker of an attempt at a unit has shown that it had planted a fault in it.
-func (s State) Unmasked(round, unit, attempt uint32) bool {
-	u, ok := s.Find(round, unit, attempt)
+func (s State) Unmasked(id UnitID) bool {
+	u, ok := s.Find(id)
 	return ok && len(u.Commit.Segments) > 0 && u.Commit.Hidden.IsZero()
 }
 

@@ -9,8 +9,9 @@ import (
 // panel is how many members compute a slice that nobody contests and that is not audited.
 const panel = 2
 
-// MergeDeadline is the number of blocks in which a reducer owes its next seal. However quick others were, it has time to find
-// that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen yet.
+// MergeDeadline is the number of blocks in which a reducer owes its next seal. However quick others were, it has time
+// to find that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen
+// yet.
 func (s State) MergeDeadline() int64 {
 	return max(adapt(s.Merges, s.Terms.Deadlines.Attest), s.Terms.Deadlines.Attest/8)
 }
@@ -131,8 +132,8 @@ func (d *draft) lateReducers(slice uint32) {
 	}
 }
 
-// drawReducers draws more reducers of a slice from the active members that are none, or, when nobody else is left, from those
-// that were late. It reports whether it found any.
+// drawReducers draws more reducers of a slice from the active members that are none, or, when nobody else is left, from
+// those that were late. It reports whether it found any.
 func (d *draft) drawReducers(slice uint32, n int) bool {
 	x := &d.Slices[slice]
 	pool := d.others(*x)
@@ -155,7 +156,8 @@ func (d *draft) drawReducers(slice uint32, n int) bool {
 
 // others lists the active members that are not among the reducers of a slice.
 func (d *draft) others(x Slice) []string {
-	return slices.DeleteFunc(slices.Concat(d.Active(Worker), d.Active(Verifier)), func(id string) bool { return x.reducer(id) >= 0 })
+	return slices.DeleteFunc(slices.Concat(d.Active(Worker), d.Active(Verifier)),
+		func(id string) bool { return x.reducer(id) >= 0 })
 }
 
 func (d *draft) pickSlice(purpose string, slice uint32, n int) int {
@@ -214,8 +216,8 @@ func (d *draft) contest(slice uint32) {
 	}
 }
 
-// agree decides a slice. Who found something else takes no further part, and what it did in rounds that are not final is
-// audited: nobody can prove to the chain who is right, so nobody is slashed.
+// agree decides a slice. Who found something else takes no further part, and what it did in rounds that are not final
+// is audited: nobody can prove to the chain who is right, so nobody is slashed.
 func (d *draft) agree(slice uint32, cid string) {
 	x := &d.Slices[slice]
 	var wrong []string

@@ -7,7 +7,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Combination is what members attest: that Next is the checkpoint which the outer optimizer makes of Base and these updates.
+// Combination is what members attest: that Next is the checkpoint which the outer optimizer makes of Base and these
+// updates.
 type Combination struct {
 	Base, Next Checkpoint
 	Updates    []Sent // in order of unit
@@ -28,8 +29,8 @@ func (l Lap) Combination(next Checkpoint) Combination {
 	return c
 }
 
-// RoundBefore returns the round after which a checkpoint was attested that its rounds are still built on. It is not final, and the
-// checkpoint may be shown to be another than its updates lead to.
+// RoundBefore returns the round after which a checkpoint was attested that its rounds are still built on. It is not
+// final, and the checkpoint may be shown to be another than its updates lead to.
 func (s State) RoundBefore(c Checkpoint) (Lap, bool) {
 	laps := s.Laps()
 	for i := range s.Open {
@@ -40,11 +41,11 @@ func (s State) RoundBefore(c Checkpoint) (Lap, bool) {
 	return Lap{}, false
 }
 
-// Refute takes an attested checkpoint back that the caller has found to be another than its updates lead to: what was shown is a
-// recomputation, so anybody may show it. Whoever signed the checkpoint is out of the run and is slashed, the run goes back to the
-// round that it ended, whose commitments stay, and the others attest that again, also those who were out because they had signed
-// something else. Members of a run in slices sign what others
-// computed, and are not slashed for it: there a checkpoint is settled by Slice.
+// Refute takes an attested checkpoint back that the caller has found to be another than its updates lead to: what was
+// shown is a recomputation, so anybody may show it. Whoever signed the checkpoint is out of the run and is slashed, the
+// run goes back to the round that it ended, whose commitments stay, and the others attest that again, also those who
+// were out because they had signed something else. Members of a run in slices sign what others computed, and are not
+// slashed for it: there a checkpoint is settled by Slice.
 func (s State) Refute(env Env, from string, wrong Entry) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
@@ -53,9 +54,10 @@ func (s State) Refute(env Env, from string, wrong Entry) (State, []Event, error)
 	l, ok := s.RoundBefore(c)
 	switch {
 	case s.Terms.Sliced():
-		return s, nil, fmt.Errorf("%w: the checkpoints of %s are made of slices, and are settled by those", ErrWrongPhase, s.Terms.Job)
+		return s, nil, fmt.Errorf("%w: checkpoints of %s are settled by their slices", ErrWrongPhase, s.Terms.Job)
 	case !ok:
-		return s, nil, fmt.Errorf("%w: no open round is built on checkpoint %d with root %s", ErrStale, c.Round, c.Root.Short())
+		return s, nil, fmt.Errorf("%w: no open round is built on checkpoint %d with root %s", ErrStale, c.Round,
+			c.Root.Short())
 	}
 	d := s.edit(env)
 	d.excuse(func(e Exam) bool { return e.Round > l.Round })
@@ -80,7 +82,7 @@ func (s State) Refute(env Env, from string, wrong Entry) (State, []Event, error)
 	return after, events, nil
 }
 
-// outvoted takes back those who are out because they signed something else than the checkpoint after a round, which is refuted.
+// outvoted takes back members who are out because they did not sign the checkpoint after a round, which is refuted.
 func (d *draft) outvoted(l Lap) {
 	for i := range d.Members {
 		m := &d.Members[i]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Four of five members sign a checkpoint that its updates do not lead to. Whoever shows that has them out of the run and slashed,
-// and the others attest the right one: the run ends where an honest one ends.
+// Four of five members sign a checkpoint that its updates do not lead to. Whoever shows that has them out of the run
+// and slashed, and the others attest the right one: the run ends where an honest one ends.
 func TestWrongCheckpointIsTakenBack(t *testing.T) {
 	honest := begin(t, long(), crew(5, 2))
 	honest.finish()

@@ -26,8 +26,8 @@ func (g *stage) finish() {
 	g.phase(Done)
 }
 
-// A lie that is found two rounds later: the run goes back to its round, keeps the commitments of the others, and ends where
-// a run without the liar ends.
+// A lie that is found two rounds later: the run goes back to its round, keeps the commitments of the others, and ends
+// where a run without the liar ends.
 func TestRollback(t *testing.T) {
 	honest := begin(t, long(), crew(3, 2))
 	honest.finish()
@@ -39,7 +39,9 @@ func TestRollback(t *testing.T) {
 	wrong := commitment(g.s.Lap, 2)
 	wrong.Update[0]++
 	wrong.UpdateCID = "bafywrong"
-	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), lied.Worker, 2, 1, 0, wrong) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), lied.Worker, UnitID{Unit: 2, Round: 1}, wrong)
+	})
 	g.commitAll()
 	g.tick(2)
 	g.attestAll()
@@ -64,7 +66,8 @@ func TestRollback(t *testing.T) {
 		}
 	}
 	if len(g.s.Void) != 2 || g.count(RolledBack) != 1 || g.count(RoundDropped) != 0 {
-		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.Void), g.count(RolledBack), g.count(RoundDropped))
+		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.Void), g.count(RolledBack),
+			g.count(RoundDropped))
 	}
 	g.finish()
 	var dropped []uint32
@@ -99,7 +102,9 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	wrong := commitment(g.s.Lap, 0)
 	wrong.Update[0]++
 	wrong.UpdateCID = "bafywrong"
-	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), s.Units[0].Worker, 0, 0, 0, wrong) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), s.Units[0].Worker, UnitID{}, wrong)
+	})
 	g.commitAll()
 	g.tick(2)
 	g.attestAll()
@@ -117,30 +122,36 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	}
 	for name, f := range map[string]func(s State) (State, []Event, error){
 		"commit": func(s State) (State, []Event, error) {
-			return s.Commit(g.env(), now.Worker, 1, 1, was.Attempt, was.Commit)
+			return s.Commit(g.env(), now.Worker, UnitID{Unit: 1, Round: 1, Attempt: was.Attempt}, was.Commit)
 		},
-		"missing": func(s State) (State, []Event, error) { return s.Missing(g.env(), "v0", 1, 1, was.Attempt, 0) },
-		"suspect": func(s State) (State, []Event, error) { return s.Suspect(g.env(), "v0", 1, 1, was.Attempt) },
+		"missing": func(s State) (State, []Event, error) {
+			return s.Missing(g.env(), "v0", UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, 0)
+		},
+		"suspect": func(s State) (State, []Event, error) {
+			return s.Suspect(g.env(), "v0", UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
+		},
 		"pass of no attempt": func(s State) (State, []Event, error) {
-			return s.Pass(g.env(), was.Verifier, 1, 1, now.Attempt+1, was.Commit.Update)
+			return s.Pass(g.env(), was.Verifier, UnitID{Round: 1, Unit: 1, Attempt: now.Attempt + 1}, was.Commit.Update)
 		},
 	} {
-		if err := g.do(f); Code(err) != "stale" {
+		if err := g.do(f); codeOf(err) != "stale" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	current := canon.MustMarshal(g.s.Lap)
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), was.Verifier, 1, 1, was.Attempt) })
 	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), 1, 1, was.Attempt, false, false, was.Verifier)
+		return s.Challenge(g.env(), was.Verifier, UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
+	})
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, false, false, was.Verifier)
 	})
 	if !slices.Equal(canon.MustMarshal(g.s.Lap), current) {
 		t.Error("a dispute about a round that was rolled back changes the one that replaces it")
 	}
 }
 
-// A lie in a round that was rolled back convicts once, and rolls nothing back. What the convicted worker had not committed in
-// the current round goes to another.
+// A lie in a round that was rolled back convicts once, and rolls nothing back. What the convicted worker had not
+// committed in the current round goes to another.
 func TestLieInADroppedRound(t *testing.T) {
 	g := begin(t, long(), crew(4, 3))
 	g.round()
@@ -158,12 +169,13 @@ func TestLieInADroppedRound(t *testing.T) {
 	second := was.Units[i]
 	round, base := g.s.Round, g.s.Base
 	g.must(func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), "v1", was.Round, second.Index, second.Attempt)
+		return s.Challenge(g.env(), "v1", second.ID(was.Round))
 	})
 	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), was.Round, second.Index, second.Attempt, true, false, second.Worker)
+		return s.Verdict(g.env(), second.ID(was.Round), true, false, second.Worker)
 	})
-	if m, _ := g.s.Member(second.Worker); m.Why != WhyVerdict || g.count(RolledBack) != 1 || g.s.Round != round || g.s.Base != base {
+	if m, _ := g.s.Member(second.Worker); m.Why != WhyVerdict || g.count(RolledBack) != 1 || g.s.Round != round ||
+		g.s.Base != base {
 		t.Errorf("after %d rollbacks in round %d: %+v", g.count(RolledBack), g.s.Round, m)
 	}
 	for _, u := range g.s.Units {
@@ -171,20 +183,20 @@ func TestLieInADroppedRound(t *testing.T) {
 			t.Errorf("nobody was to do this unit: %+v", u)
 		}
 	}
-	if d, ok := g.s.Find(was.Round, second.Index, second.Attempt); !ok || !g.s.Forfeited(d) || d.Status != Accepted {
+	if d, ok := g.s.Find(second.ID(was.Round)); !ok || !g.s.Forfeited(d) || d.Status != Accepted {
 		t.Fatalf("a unit of a convicted worker in a round that is not closed: %+v", d)
 	}
 	again := func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), "v2", was.Round, second.Index, second.Attempt)
+		return s.Challenge(g.env(), "v2", second.ID(was.Round))
 	}
-	if err := g.do(again); Code(err) != "stale" {
+	if err := g.do(again); codeOf(err) != "stale" {
 		t.Errorf("a unit that a verdict found wrong can be challenged again: %v", err)
 	}
 	g.finish()
 }
 
-// Disputes about one unit are played in the order of the challenges. The first that convicts makes the others moot, and who
-// loses one does not shield the unit from the next.
+// Disputes about one unit are played in the order of the challenges. The first that convicts makes the others moot, and
+// who loses one does not shield the unit from the next.
 func TestSeveralChallengers(t *testing.T) {
 	for name, rightful := range map[string]int{"first": 0, "second": 1, "nobody": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +214,7 @@ func TestSeveralChallengers(t *testing.T) {
 				t.Fatalf("%d challenges, %d audits ended by them", g.count(UnitChallenged), g.count(AuditMissed))
 			}
 			for i, v := range challengers {
-				d, ok := g.s.Playing(0, 0, 0, v)
+				d, ok := g.s.Playing(UnitID{}, v)
 				if !ok || d.Unit.Index != 0 || len(d.Challengers) != 3-i {
 					t.Fatalf("dispute %d is not being played", i)
 				}
@@ -256,7 +268,9 @@ func TestChallengeWindow(t *testing.T) {
 		t.Fatalf("a unit that passed its audit and was challenged falsely: %+v", u)
 	}
 	g.tick(1)
-	if err := g.do(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v1", 0, 0, 0) }); Code(err) != "stale" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), "v1", UnitID{})
+	}); codeOf(err) != "stale" {
 		t.Errorf("a challenge of a final round: %v", err)
 	}
 }
@@ -269,7 +283,9 @@ func TestSecondCommitment(t *testing.T) {
 	g.commit(0)
 	other := commitment(g.s.Lap, 0)
 	other.Update[0]++
-	if err := g.do(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 0, 0, 0, other) }); Code(err) != "duplicate" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), u.Worker, UnitID{}, other)
+	}); codeOf(err) != "duplicate" {
 		t.Errorf("a second commitment: %v", err)
 	}
 	if m, _ := g.s.Member(u.Worker); !m.Active || g.s.Units[0].Commit.Update == other.Update {
@@ -296,8 +312,8 @@ func TestConvictionRepeatsAudits(t *testing.T) {
 	}
 }
 
-// pump plays a run of which a worker's commitment in round 0 was wrong, which is found when two more rounds are attested, and returns the
-// commitments that were in those.
+// pump plays a run of which a worker's commitment in round 0 was wrong, which is found when two more rounds are
+// attested, and returns the commitments that were in those.
 func pump(t *testing.T, c func(g *stage) Commitment) (g *stage, commits int) {
 	return pumpOf(t, long(), c)
 }
@@ -308,7 +324,9 @@ func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, c
 	g.tick(1)
 	liar := g.s.Units[2].Worker
 	wrong := c(g)
-	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), liar, 2, 0, 0, wrong) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), liar, UnitID{Unit: 2}, wrong)
+	})
 	g.commitAll()
 	g.tick(2)
 	g.attestAll()
@@ -379,8 +397,8 @@ func handed(c Commitment) Commitment {
 	return c
 }
 
-// Where units hand on a state, a lie without effect on it costs nobody a later round either, and nothing is dealt twice on one base: what was
-// drawn before is audited when the round goes on.
+// Where units hand on a state, a lie without effect on it costs nobody a later round either, and nothing is dealt twice
+// on one base: what was drawn before is audited when the round goes on.
 func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
 	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
 		c := handed(commitment(g.s.Lap, 2))
@@ -400,12 +418,14 @@ func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
 		}
 	}
 	if all := 2 * int(g.s.Terms.Units); again != all-commits || passed != all {
-		t.Errorf("%d units of later rounds are done again, of which the liar had %d; %d of %d audits pass", again, all-commits, passed, all)
+		t.Errorf("%d units of later rounds are done again, of which the liar had %d; %d of %d audits pass", again,
+			all-commits, passed, all)
 	}
 }
 
-// Where it had an effect, the rounds after it are dropped when they cannot be restored any more, with what others committed in them, and with who
-// is to pay for it. Nobody can challenge in them, and the convicted answers with its stake until then.
+// Where it had an effect, the rounds after it are dropped when they cannot be restored any more, with what others
+// committed in them, and with who is to pay for it. Nobody can challenge in them, and the convicted answers with its
+// stake until then.
 func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T) {
 	var liar string
 	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
@@ -419,8 +439,10 @@ func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T
 		t.Error("the stake of the convicted may leave before the rounds are dropped")
 	}
 	for _, u := range g.s.Void[0].Units {
-		f := func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v1", 1, u.Index, u.Attempt) }
-		if err := g.do(f); Code(err) != "stale" {
+		f := func(s State) (State, []Event, error) {
+			return s.Challenge(g.env(), "v1", UnitID{Round: 1, Unit: u.Index, Attempt: u.Attempt})
+		}
+		if err := g.do(f); codeOf(err) != "stale" {
 			t.Errorf("a challenge in a round that was rolled back: %v", err)
 		}
 	}
@@ -436,7 +458,10 @@ func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T
 		if !slices.Equal(e.Lap.Culprits, []string{liar}) {
 			t.Errorf("round %d was dropped over %v", e.Round, e.Lap.Culprits)
 		}
-		kept += len(e.Lap.units(func(u Unit) bool { return u.Worker != liar && (u.Status == Committed || u.Status == Accepted) }))
+		kept += len(e.Lap.units(func(u Unit) bool {
+			return u.Worker != liar &&
+				(u.Status == Committed || u.Status == Accepted)
+		}))
 	}
 	if kept != commits {
 		t.Errorf("%d of %d commitments of others are left", kept, commits)

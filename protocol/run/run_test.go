@@ -51,7 +51,8 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestRoundsThatMayBeOpen(t *testing.T) {
-	for _, c := range [][3]uint32{{4, 0, 8}, {4, 2, 8}, {4, 8, 16}, {4, 32, 64}, {4, 128, 160}, {4, 256, MaxWindow}, {64, 256, 256}, {MaxUnits, 0, 8}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
+	for _, c := range [][3]uint32{{4, 0, 8}, {4, 2, 8}, {4, 8, 16}, {4, 32, 64}, {4, 128, 160}, {4, 256, MaxWindow},
+		{64, 256, 256}, {MaxUnits, 0, 8}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
 		if got := Window(c[0], c[1]); got != c[2] || got*c[0] > MaxOpen {
 			t.Errorf("%d units, a state through %d rounds: a window of %d, want %d", c[0], c[1], got, c[2])
 		}
@@ -88,15 +89,18 @@ func TestHonestRun(t *testing.T) {
 	g.phase(Settle) // a challenge may still come
 	g.tick(1)
 	g.phase(Done)
-	if g.count(RoundFinal) != 2 || g.count(RunDone) != 1 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 || g.count(UnitAccepted) != 8 {
+	if g.count(RoundFinal) != 2 || g.count(RunDone) != 1 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 ||
+		g.count(UnitAccepted) != 8 {
 		t.Errorf("events: %+v", g.events)
 	}
 	for _, e := range g.events {
-		if e.Kind == RoundAttested && (len(e.Entry.Workers) != 4 || len(e.Entry.Votes) != 4 || len(e.Entry.Attestation.Updates) != 4) {
+		if e.Kind == RoundAttested && (len(e.Entry.Workers) != 4 || len(e.Entry.Votes) != 4 ||
+			len(e.Entry.Attestation.Updates) != 4) {
 			t.Errorf("entry: %+v", e.Entry)
 		}
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), 2, vote(s, "w0")) }); !errors.Is(err, ErrHalted) {
+	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), 2, vote(s, "w0")) }); !errors.Is(err,
+		ErrHalted) {
 		t.Errorf("a message after the end: %v", err)
 	}
 	var back State
@@ -139,79 +143,80 @@ func TestRefusals(t *testing.T) {
 	g := begin(t, terms(), crew(3, 2))
 	refused := func(name string, want error, f func(State) (State, []Event, error)) {
 		t.Helper()
-		if err := g.do(f); !errors.Is(err, want) || Code(err) != Code(want) {
+		if err := g.do(f); !errors.Is(err, want) || codeOf(err) != codeOf(want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
-	commit := func(from string, unit, round, attempt uint32, spoil func(*Commitment)) func(State) (State, []Event, error) {
+	commit := func(from string, id UnitID, spoil func(*Commitment)) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) {
-			c := commitment(s.Lap, unit)
+			c := commitment(s.Lap, id.Unit)
 			if spoil != nil {
 				spoil(&c)
 			}
-			return s.Commit(g.env(), from, unit, round, attempt, c)
+			return s.Commit(g.env(), from, id, c)
 		}
 	}
-	refused("before the deal", ErrWrongPhase, commit("w0", 0, 0, 0, nil))
+	refused("before the deal", ErrWrongPhase, commit("w0", UnitID{}, nil))
 	g.tick(1)
 	owner := g.s.Units[0].Worker
 	other := g.s.Units[1].Worker
-	refused("stranger", ErrNotMember, commit("x", 0, 0, 0, nil))
-	refused("round", ErrStale, commit(owner, 0, 1, 0, nil))
-	refused("attempt", ErrStale, commit(owner, 0, 0, 1, nil))
-	refused("unit", ErrNoUnit, commit(owner, 4, 0, 0, nil))
-	refused("largest unit", ErrNoUnit, commit(owner, 1<<32-1, 0, 0, nil))
-	refused("another's", ErrNotYours, commit(other, 0, 0, 0, nil))
-	refused("segments", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Segments = c.Segments[1:] }))
-	refused("update", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Update = canon.Digest{} }))
-	refused("cid", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.UpdateCID = "" }))
-	refused("bytes", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Bytes = 0 }))
+	refused("stranger", ErrNotMember, commit("x", UnitID{}, nil))
+	refused("round", ErrStale, commit(owner, UnitID{Round: 1}, nil))
+	refused("attempt", ErrStale, commit(owner, UnitID{Attempt: 1}, nil))
+	refused("unit", ErrNoUnit, commit(owner, UnitID{Unit: 4}, nil))
+	refused("largest unit", ErrNoUnit, commit(owner, UnitID{Unit: 1<<32 - 1}, nil))
+	refused("another's", ErrNotYours, commit(other, UnitID{}, nil))
+	refused("segments", ErrBadCommitment, commit(owner, UnitID{}, func(c *Commitment) { c.Segments = c.Segments[1:] }))
+	refused("update", ErrBadCommitment, commit(owner, UnitID{}, func(c *Commitment) { c.Update = canon.Digest{} }))
+	refused("cid", ErrBadCommitment, commit(owner, UnitID{}, func(c *Commitment) { c.UpdateCID = "" }))
+	refused("bytes", ErrBadCommitment, commit(owner, UnitID{}, func(c *Commitment) { c.Bytes = 0 }))
 	g.commit(0)
-	refused("again", ErrDuplicate, commit(owner, 0, 0, 0, nil))
-	pass := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
+	refused("again", ErrDuplicate, commit(owner, UnitID{}, nil))
+	pass := func(from string, id UnitID) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) {
-			return s.Pass(g.env(), from, round, unit, attempt, canon.Sum("seal"))
+			return s.Pass(g.env(), from, id, canon.Sum("seal"))
 		}
 	}
-	challenge := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
-		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, round, unit, attempt) }
+	challenge := func(from string, id UnitID) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, id) }
 	}
-	missing := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
-		return func(s State) (State, []Event, error) { return s.Missing(g.env(), from, round, unit, attempt, 0) }
+	missing := func(from string, id UnitID) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Missing(g.env(), from, id, 0) }
 	}
-	verdict := func(round, unit, attempt uint32, lies bool, loser string) func(State) (State, []Event, error) {
+	verdict := func(id UnitID, lies bool, loser string) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) {
-			return s.Verdict(g.env(), round, unit, attempt, lies, false, loser)
+			return s.Verdict(g.env(), id, lies, false, loser)
 		}
 	}
-	refused("pass in train", ErrWrongPhase, pass("v0", 0, 0, 0))
-	refused("challenge in train", ErrWrongPhase, challenge("v0", 0, 0, 0))
-	refused("missing in train", ErrWrongPhase, missing("v0", 0, 0, 0))
-	refused("early vote", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	refused("pass in train", ErrWrongPhase, pass("v0", UnitID{}))
+	refused("challenge in train", ErrWrongPhase, challenge("v0", UnitID{}))
+	refused("missing in train", ErrWrongPhase, missing("v0", UnitID{}))
+	refused("early vote", ErrWrongPhase,
+		func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	g.commitAll()
-	refused("challenge before the draw", ErrWrongPhase, challenge("v0", 0, 0, 0))
+	refused("challenge before the draw", ErrWrongPhase, challenge("v0", UnitID{}))
 	g.tick(2)
 	u := g.s.Units[0]
 	stranger := "v0"
 	if u.Verifier == "v0" {
 		stranger = "v1"
 	}
-	refused("another's audit", ErrNotYours, pass(stranger, 0, 0, 0))
-	refused("audit of a later attempt", ErrStale, pass(u.Verifier, 0, 0, 1))
-	refused("audit of a later round", ErrStale, pass(u.Verifier, 1, 0, 0))
-	refused("challenge of its own unit", ErrNotYours, challenge(u.Worker, 0, 0, 0))
-	refused("challenge of a later attempt", ErrStale, challenge(stranger, 0, 0, 1))
-	refused("no dispute", ErrWrongPhase, verdict(0, 0, 0, true, u.Worker))
-	refused("verdict unit", ErrNoUnit, verdict(0, 99, 0, true, u.Worker))
-	refused("verdict round", ErrStale, verdict(9, 0, 0, true, u.Worker))
-	refused("own missing", ErrNotYours, missing(u.Worker, 0, 0, 0))
-	refused("missing of a later attempt", ErrStale, missing(stranger, 0, 0, 1))
+	refused("another's audit", ErrNotYours, pass(stranger, UnitID{}))
+	refused("audit of a later attempt", ErrStale, pass(u.Verifier, UnitID{Attempt: 1}))
+	refused("audit of a later round", ErrStale, pass(u.Verifier, UnitID{Round: 1}))
+	refused("challenge of its own unit", ErrNotYours, challenge(u.Worker, UnitID{}))
+	refused("challenge of a later attempt", ErrStale, challenge(stranger, UnitID{Attempt: 1}))
+	refused("no dispute", ErrWrongPhase, verdict(UnitID{}, true, u.Worker))
+	refused("verdict unit", ErrNoUnit, verdict(UnitID{Unit: 99}, true, u.Worker))
+	refused("verdict round", ErrStale, verdict(UnitID{Round: 9}, true, u.Worker))
+	refused("own missing", ErrNotYours, missing(u.Worker, UnitID{}))
+	refused("missing of a later attempt", ErrStale, missing(stranger, UnitID{Attempt: 1}))
 	g.challenge(u.Verifier, 0, 0)
-	refused("second challenge", ErrDuplicate, challenge(u.Verifier, 0, 0, 0))
-	refused("wrong loser", ErrNotYours, verdict(0, 0, 0, true, u.Verifier))
-	refused("verdict attempt", ErrStale, verdict(0, 0, 1, true, u.Worker))
+	refused("second challenge", ErrDuplicate, challenge(u.Verifier, UnitID{}))
+	refused("wrong loser", ErrNotYours, verdict(UnitID{}, true, u.Verifier))
+	refused("verdict attempt", ErrStale, verdict(UnitID{Attempt: 1}, true, u.Worker))
 	g.verdict(0, 0, false)
-	refused("inactive", ErrInactive, pass(u.Verifier, 0, 0, 0))
+	refused("inactive", ErrInactive, pass(u.Verifier, UnitID{}))
 	g.passAll()
 	g.phase(Attest)
 	for name, spoil := range map[string]func(*Vote){
@@ -228,12 +233,13 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
-	refused("second vote", ErrDuplicate, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	refused("second vote", ErrDuplicate,
+		func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	for _, id := range []string{"w1", "w2"} {
 		g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, id)) })
 	}
-	refused("missing when attested", ErrStale, missing(stranger, 0, 0, 0))
-	if Code(errors.New("x")) != "internal" {
+	refused("missing when attested", ErrStale, missing(stranger, UnitID{}))
+	if codeOf(errors.New("x")) != "internal" {
 		t.Error("an error of another package has a code of this one")
 	}
 }

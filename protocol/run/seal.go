@@ -12,7 +12,8 @@ const openingPatience = 4
 
 // Subject is the audit that the seal of a unit answers.
 func (s State) Subject(round uint32, u Unit) audit.Subject {
-	return audit.Subject{Verifier: u.Verifier, Job: s.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt, Segment: u.Segment}
+	return audit.Subject{Verifier: u.Verifier, Job: s.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt,
+		Segment: u.Segment}
 }
 
 // ask draws where the seals of earlier blocks must be opened.
@@ -22,7 +23,7 @@ func (d *draft) ask() {
 	}
 	for _, l := range d.all() {
 		for i, u := range l.Units {
-			if u.Status == Sealed && u.Question.IsZero() && d.env.Height > u.AssignedAt {
+			if u.Status == Sealed && u.Question.IsZero() && d.env.Height > u.AssignedAt && !d.Tolerant(*u) {
 				u = d.unit(l, i)
 				u.Question = audit.Question(d.env.Beacon, d.Subject(l.Round, *u))
 				u.AssignedAt, u.Deadline = d.env.Height, d.due(u.Verifier, openingPatience*d.AuditDeadline())
@@ -31,43 +32,42 @@ func (d *draft) ask() {
 	}
 }
 
-// Unseal shows that the verifier of a unit held the state that it sealed, which ends the audit; or that a member on trial
-// did, which ends the trial. Also who takes no further part
-// in the run owes it.
-func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit.Opening, r audit.Rooting) (State, []Event, error) {
+// Unseal shows that the verifier of a unit held the state that it sealed, which ends the audit; or that a member on
+// trial did, which ends the trial. Also who takes no further part in the run owes it.
+func (s State) Unseal(env Env, from string, id UnitID, o audit.Opening, r audit.Rooting) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	if t, ok := s.Trial(from); ok && t.Exam.is(round, unit, attempt) {
+	if t, ok := s.Trial(from); ok && t.Exam.is(id) {
 		return s.prove(env, t, o, r)
 	}
-	u, err := s.locate(round, unit, attempt)
+	u, err := s.locate(id)
 	switch {
 	case err != nil:
 		return s, nil, err
 	case u.Status != Sealed || u.Question.IsZero():
-		return s, nil, fmt.Errorf("%w: no seal of unit %d waits to be opened", ErrWrongPhase, unit)
+		return s, nil, fmt.Errorf("%w: no seal of unit %d waits to be opened", ErrWrongPhase, id.Unit)
 	case u.Verifier != from:
-		return s, nil, fmt.Errorf("%w: unit %d is sealed by %s", ErrNotYours, unit, u.Verifier)
+		return s, nil, fmt.Errorf("%w: unit %d is sealed by %s", ErrNotYours, id.Unit, u.Verifier)
 	}
-	subject := s.Subject(round, u.Unit)
+	subject := s.Subject(id.Round, u.Unit)
 	if err := o.Check(subject, subject.End(u.Commit.Segments), u.Seal, u.Question, r); err != nil {
 		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
 	}
 	d := s.edit(env)
 	l := d.of(u)
-	d.unit(l, int(unit)).Passed = true
-	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker, Segment: u.Segment})
-	if !d.again(l, int(unit)) {
+	d.unit(l, int(id.Unit)).Passed = true
+	d.emit(Event{Kind: AuditPassed, Round: id.Round, Unit: id.Unit, Who: from, Other: u.Worker, Segment: u.Segment})
+	if !d.again(l, int(id.Unit)) {
 		d.change(u.Worker, func(m *Member) { m.Passed++ })
-		d.accept(l, int(unit))
+		d.accept(l, int(id.Unit))
 	}
 	after, events := d.done()
 	return after, events, nil
 }
 
-// lateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their other
-// seals are worth nothing.
+// lateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their
+// other seals are worth nothing.
 func (d *draft) lateOpenings() {
 	for _, l := range d.all() {
 		for i, u := range l.Units {
@@ -82,7 +82,9 @@ func (d *draft) lateOpenings() {
 }
 
 // worthless reports whether a verifier was found not to look at what it passes.
-func worthless(m Member) bool { return m.Why == WhySealUnopened || m.Why == WhyPlantPassed }
+func worthless(m Member) bool {
+	return m.Why == WhySealUnopened || m.Why == WhyPlantPassed || m.Why == WhyDiffers
+}
 
 // broken says that the audit of a unit was none. Its verifier takes no further part.
 func (d *draft) broken(l *Lap, i int, why string) {

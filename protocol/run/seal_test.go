@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-// held is the state at the end of any unit: one tensor of one tile. It is also the rooting under which that state has the
-// root that is committed to.
+// held is the state at the end of any unit: one tensor of one tile. It is also the rooting under which that state has
+// the root that is committed to.
 type held struct{ root canon.Digest }
 
 var tile = []byte("tile")
@@ -29,7 +29,7 @@ func seal(s State, round uint32, u Unit) *audit.Seal {
 
 // pass is an honest verifier's answer to an audit.
 func pass(s State, env Env, round uint32, u Unit) (State, []Event, error) {
-	return s.Pass(env, u.Verifier, round, u.Index, u.Attempt, seal(s, round, u).Root())
+	return s.Pass(env, u.Verifier, UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, seal(s, round, u).Root())
 }
 
 // unseal is an honest verifier's opening of its seal.
@@ -39,7 +39,7 @@ func unseal(s State, env Env, round uint32, u Unit) (State, []Event, error) {
 	if n := len(u.Commit.Segments); n > 0 {
 		h.root = s.Subject(round, u).End(u.Commit.Segments)
 	}
-	return s.Unseal(env, u.Verifier, round, u.Index, u.Attempt, o, h)
+	return s.Unseal(env, u.Verifier, UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, o, h)
 }
 
 // nonce is what every worker of the tests hides its state roots under.
@@ -64,7 +64,8 @@ func unmask(s State, env Env, l Lap, unit uint32) (State, []Event, error) {
 	if int(unit) < len(l.Units) {
 		u = *l.Units[unit]
 	}
-	return s.Unmask(env, u.Worker, l.Round, unit, u.Attempt, nonce(l.Round, unit), commitment(l, unit).cut(s.Terms, l, unit).Segments)
+	return s.Unmask(env, u.Worker, UnitID{Round: l.Round, Unit: unit, Attempt: u.Attempt}, nonce(l.Round, unit),
+		commitment(l, unit).cut(s.Terms, l, unit).Segments)
 }
 
 // plant brings a fresh round to its audits, in which the worker of unit 1 has planted a fault.
@@ -72,7 +73,9 @@ func (g *stage) plant() {
 	g.t.Helper()
 	g.tick(1)
 	u := g.s.Units[1]
-	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 1, 0, 0, planted(s.Lap, 1)) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, planted(s.Lap, 1))
+	})
 	g.commitAll()
 	g.tick(2)
 }
@@ -81,23 +84,33 @@ func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
 	g := begin(t, long(), crew(3, 2))
 	g.toAudits()
 	u := g.unit(0, 0)
-	if err := g.do(func(s State) (State, []Event, error) { return s.Pass(g.env(), u.Verifier, 0, 0, 0, canon.Digest{}) }); Code(err) != "bad_opening" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Pass(g.env(), u.Verifier, UnitID{}, canon.Digest{})
+	}); codeOf(err) != "bad_opening" {
 		t.Errorf("no seal: %v", err)
 	}
 	g.must(func(s State) (State, []Event, error) {
-		return s.Pass(g.env(), u.Verifier, 0, 0, 0, canon.Sum("rubber stamp"))
+		return s.Pass(g.env(), u.Verifier, UnitID{}, canon.Sum("rubber stamp"))
 	})
-	if err := g.do(func(s State) (State, []Event, error) { return unseal(s, g.env(), 0, g.unit(0, 0)) }); Code(err) != "wrong_phase" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return unseal(s, g.env(), 0,
+			g.unit(0, 0))
+	}); codeOf(err) != "wrong_phase" {
 		t.Errorf("before the question: %v", err)
 	}
 	g.tick(2)
 	if g.unit(0, 0).Question.IsZero() {
 		t.Fatal("nothing is asked")
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return unseal(s, g.env(), 0, g.unit(0, 0)) }); Code(err) != "bad_opening" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return unseal(s, g.env(), 0,
+			g.unit(0, 0))
+	}); codeOf(err) != "bad_opening" {
 		t.Errorf("a seal of nothing: %v", err)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 0, 0) }); Code(err) != "wrong_phase" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), u.Verifier, UnitID{})
+	}); codeOf(err) != "wrong_phase" {
 		t.Errorf("second thoughts: %v", err)
 	}
 	for g.count(AuditBroken) == 0 && g.height < 1000 {
@@ -118,6 +131,48 @@ func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
 		t.Errorf("its audit: %+v", again)
 	}
 	g.finish()
+}
+
+// A verifier that passes one of the first units of a run without a look, or does not answer at all, holds up the end of
+// it by what an answer takes, and not by the deadline of the terms: when it was asked nothing was known of the pace
+// yet.
+func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
+	for name, seals := range map[string]bool{"seals": true, "is silent": false} {
+		t.Run(name, func(t *testing.T) {
+			usual := long()
+			usual.Units, usual.Rounds, usual.Window = 12, 2, 8
+			usual.Deadlines = Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: MinBlocks} // of a job on a network
+			g := begin(t, usual, crew(3, 2))
+			g.toAudits()
+			lazy := g.unit(0, 0).Verifier
+			if seals {
+				g.must(func(s State) (State, []Event, error) {
+					return s.Pass(g.env(), lazy, UnitID{}, canon.Sum("rubber stamp"))
+				})
+				g.tick(1)
+			}
+			begun := g.height
+			for g.s.Phase != Done && g.height < begun+3000 {
+				if g.s.Phase == Train {
+					g.commitAll()
+				}
+				if g.s.Phase == Attest {
+					g.attestAll()
+				}
+				for _, v := range g.s.Active(Verifier) {
+					for _, a := range g.s.Audits(v) {
+						if v != lazy {
+							g.pass(v, a.Round, a.Index)
+						}
+					}
+				}
+				g.tick(1)
+			}
+			if took := g.height - begun; g.s.Phase != Done || took > 200 {
+				t.Errorf("phase %s after %d blocks", g.s.Phase, took)
+			}
+		})
+	}
 }
 
 // A planted fault, found, passed or not looked at, changes neither the end of the run nor anything for who is honest.
@@ -142,7 +197,10 @@ func TestPlantedFaults(t *testing.T) {
 			g := begin(t, long(), crew(3, 2))
 			g.plant()
 			u := g.unit(0, 1)
-			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); Code(err) != "wrong_phase" {
+			if err := g.do(func(s State) (State, []Event, error) {
+				return unmask(s, g.env(), g.lap(0),
+					1)
+			}); codeOf(err) != "wrong_phase" {
 				t.Errorf("before the answer: %v", err)
 			}
 			c.answer(g, u)
@@ -196,22 +254,28 @@ func TestLiesAreNoPlants(t *testing.T) {
 			c.Segments[0] = canon.Sum("a lie")
 			return c
 		}, func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
-		"nothing is wrong":    {func(l Lap) Commitment { return commitment(l, 1) }, func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
-		"hidden after":        {func(l Lap) Commitment { return planted(l, 1) }, func(l Lap) []canon.Digest { return planted(l, 1).Segments }},
-		"roots are left out":  {func(l Lap) Commitment { return planted(l, 1) }, func(l Lap) []canon.Digest { return commitment(l, 1).Segments[1:] }},
-		"other roots instead": {func(l Lap) Commitment { return planted(l, 1) }, func(l Lap) []canon.Digest { return commitment(l, 2).Segments }},
+		"nothing is wrong": {func(l Lap) Commitment { return commitment(l, 1) },
+			func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
+		"hidden after": {func(l Lap) Commitment { return planted(l, 1) },
+			func(l Lap) []canon.Digest { return planted(l, 1).Segments }},
+		"roots are left out": {func(l Lap) Commitment { return planted(l, 1) },
+			func(l Lap) []canon.Digest { return commitment(l, 1).Segments[1:] }},
+		"other roots instead": {func(l Lap) Commitment { return planted(l, 1) },
+			func(l Lap) []canon.Digest { return commitment(l, 2).Segments }},
 	} {
 		g := begin(t, long(), crew(3, 2))
 		g.tick(1)
 		u := g.s.Units[1]
-		g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 1, 0, 0, c.commit(s.Lap)) })
+		g.must(func(s State) (State, []Event, error) {
+			return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, c.commit(s.Lap))
+		})
 		g.commitAll()
 		g.tick(2)
 		g.challenge(g.unit(0, 1).Verifier, 0, 1)
 		err := g.do(func(s State) (State, []Event, error) {
-			return s.Unmask(g.env(), u.Worker, 0, 1, 0, nonce(0, 1), c.show(s.Laps()[0]))
+			return s.Unmask(g.env(), u.Worker, UnitID{Unit: 1}, nonce(0, 1), c.show(s.Laps()[0]))
 		})
-		if Code(err) != "bad_plant" {
+		if codeOf(err) != "bad_plant" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -221,7 +285,10 @@ func TestLiesAreNoPlants(t *testing.T) {
 	for i := range g.s.Members {
 		g.s.Members[i].Planted = audit.MayPlant(g.s.Members[i].Commits)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); Code(err) != "bad_plant" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return unmask(s, g.env(), g.lap(0),
+			1)
+	}); codeOf(err) != "bad_plant" {
 		t.Errorf("too many: %v", err)
 	}
 	other := "w0"
@@ -229,8 +296,8 @@ func TestLiesAreNoPlants(t *testing.T) {
 		other = "w1"
 	}
 	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Unmask(g.env(), other, 0, 1, 0, nonce(0, 1), commitment(s.Laps()[0], 1).Segments)
-	}); Code(err) != "not_yours" {
+		return s.Unmask(g.env(), other, UnitID{Unit: 1}, nonce(0, 1), commitment(s.Laps()[0], 1).Segments)
+	}); codeOf(err) != "not_yours" {
 		t.Errorf("another's: %v", err)
 	}
 }
@@ -250,7 +317,9 @@ func TestSuspectedUnitIsAudited(t *testing.T) {
 	if u.Status != Accepted {
 		t.Fatalf("drawn: %+v", u)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Suspect(g.env(), u.Worker, 0, 2, 0) }); Code(err) != "not_yours" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Suspect(g.env(), u.Worker, UnitID{Unit: 2})
+	}); codeOf(err) != "not_yours" {
 		t.Errorf("own: %v", err)
 	}
 	said := 0
@@ -261,9 +330,13 @@ func TestSuspectedUnitIsAudited(t *testing.T) {
 		if g.unit(0, 2).Status != Accepted && said < 3 {
 			t.Fatalf("audited after %d of 4 reports", said)
 		}
-		g.must(func(s State) (State, []Event, error) { return s.Suspect(g.env(), m.ID, 0, 2, 0) })
+		g.must(func(s State) (State, []Event, error) {
+			return s.Suspect(g.env(), m.ID, UnitID{Unit: 2})
+		})
 		said++
-		if err := g.do(func(s State) (State, []Event, error) { return s.Suspect(g.env(), m.ID, 0, 2, 0) }); Code(err) != "duplicate" {
+		if err := g.do(func(s State) (State, []Event, error) {
+			return s.Suspect(g.env(), m.ID, UnitID{Unit: 2})
+		}); codeOf(err) != "duplicate" {
 			t.Errorf("twice: %v", err)
 		}
 	}

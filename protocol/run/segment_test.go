@@ -67,7 +67,10 @@ func TestSealOfAnotherSegment(t *testing.T) {
 	whole.Segment = 0
 	g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), 0, whole) })
 	g.tick(2)
-	if err := g.do(func(s State) (State, []Event, error) { return unseal(s, g.env(), 0, g.unit(0, uint32(i))) }); Code(err) != "bad_opening" {
+	if err := g.do(func(s State) (State, []Event, error) {
+		return unseal(s, g.env(), 0,
+			g.unit(0, uint32(i)))
+	}); codeOf(err) != "bad_opening" {
 		t.Errorf("the state at the end answers an audit of segment %d: %v", u.Segment, err)
 	}
 }
@@ -79,7 +82,8 @@ func TestPlantBehindTheSegment(t *testing.T) {
 		g := begin(t, drawn(), crew(3, 2))
 		g.plant()
 		c := commitment(g.lap(0), 1)
-		at := slices.IndexFunc(audit.Plant(nonce, c.Segments), func(d canon.Digest) bool { return !slices.Contains(c.Segments, d) })
+		at := slices.IndexFunc(audit.Plant(nonce, c.Segments),
+			func(d canon.Digest) bool { return !slices.Contains(c.Segments, d) })
 		g.s.Units[1].Segment = segment
 		g.pass(g.s.Units[1].Verifier, 0, 1)
 		g.unmask(0, 1)
@@ -90,7 +94,8 @@ func TestPlantBehindTheSegment(t *testing.T) {
 			}
 			continue
 		}
-		if u.Status != Accepted || !u.Passed || g.count(AuditBroken) != 0 || !g.s.Unmasked(0, 1, u.Attempt) {
+		if u.Status != Accepted || !u.Passed || g.count(AuditBroken) != 0 ||
+			!g.s.Unmasked(UnitID{Unit: 1, Attempt: u.Attempt}) {
 			t.Errorf("planted at %d, passed to segment %d: %+v", at, segment, u)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Units of a round may have different sizes (Terms.Sizes), made for machines of different speeds: one that is a third as fast takes
-// a third of the steps, and nobody waits for it. The sizes are the job's, so the model does not depend on who works; who is dealt
-// which unit follows what was measured.
+// Units of a round may have different sizes (Terms.Sizes), made for machines of different speeds: one that is a third
+// as fast takes a third of the steps, and nobody waits for it. The sizes are the job's, so the model does not depend on
+// who works; who is dealt which unit follows what was measured.
 
 // SegmentsOf is the number of segments of a unit: so many state roots does a commitment to it have after the first.
 func (t Terms) SegmentsOf(unit uint32) uint32 {
@@ -19,9 +19,11 @@ func (t Terms) SegmentsOf(unit uint32) uint32 {
 	return t.Sizes[unit]
 }
 
-// sized reports whether there is a size for every unit, counted in segments of equal operations, of which the largest has all.
+// sized reports whether there is a size for every unit, counted in segments of equal operations, of which the largest
+// has all.
 func (t Terms) sized() bool {
-	return len(t.Sizes) > 0 && len(t.Sizes) == int(t.Units) && slices.Min(t.Sizes) > 0 && slices.Max(t.Sizes) == t.Segments && t.UnitFlops%uint64(t.Segments) == 0
+	return len(t.Sizes) > 0 && len(t.Sizes) == int(t.Units) && slices.Min(t.Sizes) > 0 &&
+		slices.Max(t.Sizes) == t.Segments && t.UnitFlops%uint64(t.Segments) == 0
 }
 
 // FlopsOf is the number of floating-point operations of a unit.
@@ -32,7 +34,7 @@ func (t Terms) FlopsOf(unit uint32) uint64 {
 	return t.UnitFlops / uint64(t.Segments) * uint64(t.SegmentsOf(unit))
 }
 
-// RoundFlops is the number of floating-point operations of all units of a round, or the largest number if it is above that.
+// RoundFlops is the number of floating-point operations of all units of a round, at most the largest number.
 func (t Terms) RoundFlops() uint64 {
 	each, n := t.UnitFlops, uint64(t.Units)
 	if t.Sizes != nil {
@@ -69,8 +71,8 @@ func (t Terms) share(unit uint32, blocks int64) int64 {
 	return min(blocks, (blocks*k+n-1)/n+floor)
 }
 
-// fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed on, keeps it if
-// that fits.
+// fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed
+// on, keeps it if that fits.
 func (d *draft) fitted(workers []string) []string {
 	var holders []int
 	had := d.had(workers)
@@ -92,11 +94,10 @@ func (d *draft) fitted(workers []string) []string {
 // keeping is the part of the time of a round that may be lost because units stay where they are.
 const keeping = 8
 
-// Fit deals units of these sizes to workers: the largest first, each to the worker who is done with all it has then before the
-// others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of
-// them, in any unit, at least 1. had is the worker who has
-// what each unit goes on from, or -1; it keeps the unit unless that makes the round longer by more than an eighth. Fit returns the
-// worker of each unit.
+// Fit deals units of these sizes to workers: the largest first, each to the worker who is done with all it has then
+// before the others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of them, in any
+// unit, at least 1. had is the worker who has what each unit goes on from, or -1; it keeps the unit unless that makes
+// the round longer by more than an eighth. Fit returns the worker of each unit.
 func Fit(sizes, blocks []uint32, had []int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {
@@ -130,8 +131,8 @@ func Fit(sizes, blocks []uint32, had []int) []int {
 	return best
 }
 
-// ending is when a worker would be done with a unit beside what it has: its open units and this one, times what one takes it.
-// Where all units are whole, it is as fast as all others.
+// ending is when a worker would be done with a unit beside what it has: its open units and this one, times what one
+// takes it. Where all units are whole, it is as fast as all others.
 func (d *draft) ending(unit uint32) func(id string) uint64 {
 	open := d.load()
 	if d.Terms.Sizes == nil {

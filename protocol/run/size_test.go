@@ -66,7 +66,8 @@ func (g *stage) take(unit uint32, blocks int64) {
 	u := g.s.Units[unit]
 	g.height = u.AssignedAt + blocks
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, commitment(s.Lap, unit).cut(s.Terms, s.Lap, unit))
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
+			commitment(s.Lap, unit).cut(s.Terms, s.Lap, unit))
 	})
 }
 
@@ -83,7 +84,7 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 	wrong := g.s.Units[order[0]]
 	if err := g.do(func(s State) (State, []Event, error) {
 		c := commitment(s.Lap, wrong.Index).cut(s.Terms, s.Lap, (wrong.Index+1)%4)
-		return s.Commit(g.env(), wrong.Worker, wrong.Index, 0, wrong.Attempt, c)
+		return s.Commit(g.env(), wrong.Worker, UnitID{Unit: wrong.Index, Attempt: wrong.Attempt}, c)
 	}); !errors.Is(err, ErrBadCommitment) {
 		t.Errorf("a commitment to a unit of another size: %v", err)
 	}
@@ -92,7 +93,8 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 		g.take(u.Index, (pace[u.Worker]*int64(g.s.Terms.SegmentsOf(u.Index))+3)/4)
 		m, _ := g.s.Member(u.Worker)
 		if got := int64(m.Speed+255) >> 8; got < pace[u.Worker] || got > pace[u.Worker]+4 {
-			t.Errorf("%s takes %d blocks for a whole unit, measured on %d segments: %d/256", u.Worker, pace[u.Worker], g.s.Terms.SegmentsOf(u.Index), m.Speed)
+			t.Errorf("%s takes %d blocks for a whole unit, measured on %d segments: %d/256", u.Worker, pace[u.Worker],
+				g.s.Terms.SegmentsOf(u.Index), m.Speed)
 		}
 	}
 	g.height++
@@ -113,27 +115,30 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 func TestLateUnitsGoToWhoIsDoneFirst(t *testing.T) {
 	g := begin(t, sized(), crew(4, 1))
 	for i, blocks := range []uint32{10, 13, 20, 40} {
-		g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = blocks << 8
+		g.s.Members[slices.IndexFunc(g.s.Members,
+			func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = blocks << 8
 	}
 	g.deal(0)
 	if u := g.s.Units[0]; u.Worker != "w0" {
 		t.Fatalf("the whole unit goes to %s", u.Worker)
 	}
-	g.take(3, 10) // w3 has nothing left to do, and is slow: w1 with 3 and 4 segments is done after 91 quarters, w3 with 4 after 160
+	// w3 has nothing left to do, and is slow: w1 with 3 and 4 segments is done after 91 quarters, w3 with 4 after 160
+	g.take(3, 10)
 	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), "w0") })
 	if u := g.s.Units[0]; u.Worker != "w1" {
 		t.Errorf("the whole unit of who left goes to %s", u.Worker)
 	}
 }
 
-// Fit deals every unit, the same way whatever is asked before. No order of the workers of a round makes it much longer than it must
-// be: their work over their speeds, and no more than twice that or the largest unit on the fastest. Who had a unit loses it only where
-// that would cost an eighth.
+// Fit deals every unit, the same way whatever is asked before. No order of the workers of a round makes it much longer
+// than it must be: their work over their speeds, and no more than twice that or the largest unit on the fastest. Who
+// had a unit loses it only where that would cost an eighth.
 func TestFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 2000 {
 		workers, units := 1+r.IntN(8), 1+r.IntN(12)
-		sizes, blocks, had, none := make([]uint32, units), make([]uint32, workers), make([]int, units), slices.Repeat([]int{-1}, units)
+		sizes, blocks, had, none := make([]uint32, units), make([]uint32, workers), make([]int, units),
+			slices.Repeat([]int{-1}, units)
 		for i := range sizes {
 			sizes[i], had[i] = uint32(1+r.IntN(20)), r.IntN(workers+1)-1
 		}
@@ -165,7 +170,8 @@ func TestFit(t *testing.T) {
 		}
 		kept := Fit(sizes, blocks, had)
 		if span(kept) > span(plain)*9/8+1e-6 {
-			t.Fatalf("%v over %v, had by %v: %v takes %g, and %v takes %g", sizes, blocks, had, kept, span(kept), plain, span(plain))
+			t.Fatalf("%v over %v, had by %v: %v takes %g, and %v takes %g", sizes, blocks, had, kept, span(kept), plain,
+				span(plain))
 		}
 		if again := Fit(sizes, blocks, kept); !slices.Equal(again, kept) && span(again) > span(kept)*9/8+1e-6 {
 			t.Fatalf("%v over %v: %v is dealt as %v", sizes, blocks, kept, again)

@@ -10,10 +10,10 @@ import (
 // MaxSlices is in how many slices a round may be reduced at most.
 const MaxSlices = 1 << 9
 
-// Slice is a part of the next checkpoint that a few members compute for all, in a run whose terms want slices. What they
-// computed is the CID of a blob, a function of the commitments of the round. Each is first bound to it by a seal, so that
-// nobody can say what another has found, and shows it when all are bound. If they do not agree, every member computes the
-// slice, and a quorum decides.
+// Slice is a part of the next checkpoint that a few members compute for all, in a run whose terms want slices. What
+// they computed is the CID of a blob, a function of the commitments of the round. Each is first bound to it by a seal,
+// so that nobody can say what another has found, and shows it when all are bound. If they do not agree, every member
+// computes the slice, and a quorum decides.
 type Slice struct {
 	Status   SliceStatus `cbor:"1,keyasint"`
 	Panel    uint32      `cbor:"2,keyasint"` // how many are to compute it
@@ -93,10 +93,11 @@ func (x Slice) reducer(member string) int {
 	return slices.IndexFunc(x.Reducers, func(r Reducer) bool { return r.Member == member })
 }
 
-// ShowSlice is a member's word on what a slice is. A reducer shows what its seal binds it to; when a slice is contested, every
-// member what it finds; and any member may contest what was agreed, until the round is attested, by showing something else.
-// closed is the height of the last commitment of the round: it says of which updates.
-func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice uint32, cid string) (State, []Event, error) {
+// ShowSlice is a member's word on what a slice is. A reducer shows what its seal binds it to; when a slice is
+// contested, every member what it finds; and any member may contest what was agreed, until the round is attested, by
+// showing something else. closed is the height of the last commitment of the round: it says of which updates.
+func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice uint32,
+	cid string) (State, []Event, error) {
 	x, err := s.slice(from, round, closed, slice)
 	if err != nil {
 		return s, nil, err
@@ -115,7 +116,8 @@ func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice
 	case x.Status == Showing && x.Reducers[i].Seal != s.SliceSeal(from, slice, cid):
 		return s, nil, fmt.Errorf("%w: this is not what was sealed for slice %d", ErrBadSlice, slice)
 	case x.Status == Contested && i < 0:
-		return s, nil, fmt.Errorf("%w: %s has just joined, and is asked for slice %d in the next block", ErrNotYours, from, slice)
+		return s, nil, fmt.Errorf("%w: %s has just joined, and is asked for slice %d in the next block", ErrNotYours, from,
+			slice)
 	}
 	d := s.edit(env)
 	y := &d.Slices[slice]
@@ -131,7 +133,8 @@ func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice
 }
 
 // SealSlice binds a reducer to what it computed: seal is a SliceSeal.
-func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice uint32, seal canon.Digest) (State, []Event, error) {
+func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice uint32,
+	seal canon.Digest) (State, []Event, error) {
 	x, err := s.slice(from, round, closed, slice)
 	if err != nil {
 		return s, nil, err
@@ -168,7 +171,8 @@ func (s State) slice(from string, round uint32, closed int64, slice uint32) (Sli
 	}
 	switch {
 	case round != s.Round || closed != s.Closed:
-		return Slice{}, fmt.Errorf("%w: round %d with its last commitment in block %d, the run is in round %d with %d", ErrStale, round, closed, s.Round, s.Closed)
+		return Slice{}, fmt.Errorf("%w: round %d with its last commitment in block %d, the run is in round %d with %d",
+			ErrStale, round, closed, s.Round, s.Closed)
 	case len(s.Slices) == 0:
 		return Slice{}, fmt.Errorf("%w: no reducers are drawn", ErrWrongPhase)
 	case uint64(slice) >= uint64(len(s.Slices)):

@@ -119,7 +119,10 @@ func TestSlicedRun(t *testing.T) {
 					t.Errorf("%s has %d of 10 duties of 6 members", id, n)
 				}
 			}
-			if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w0")) }); !errors.Is(err, ErrWrongPhase) {
+			if err := g.do(func(s State) (State, []Event, error) {
+				return s.Attest(g.env(), s.Round,
+					vote(s, "w0"))
+			}); !errors.Is(err, ErrWrongPhase) {
 				t.Errorf("an attestation before the slices are agreed: %v", err)
 			}
 			g.reduceAll(nil)
@@ -182,7 +185,8 @@ func TestRefusedSlices(t *testing.T) {
 	}
 	g.toSlices()
 	who := g.reducers(0)[0]
-	other := g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return !slices.Contains(g.reducers(0), m.ID) })].ID
+	other := g.s.Members[slices.IndexFunc(g.s.Members,
+		func(m Member) bool { return !slices.Contains(g.reducers(0), m.ID) })].ID
 	seal := func(from string, round uint32, closed int64, slice uint32) error {
 		return g.do(func(s State) (State, []Event, error) {
 			return s.SealSlice(g.env(), from, round, closed, slice, s.SliceSeal(from, slice, "bafy"))
@@ -230,7 +234,8 @@ func TestSilentReducerIsReplaced(t *testing.T) {
 		})
 		g.phase(Attest)
 		m, _ := g.s.Member(silent)
-		if g.count(SliceMissed) != 1 || g.count(SliceAssigned) != 3 || g.count(SliceContested) != 0 || !m.Active || m.Silent != 1 {
+		if g.count(SliceMissed) != 1 || g.count(SliceAssigned) != 3 || g.count(SliceContested) != 0 || !m.Active ||
+			m.Silent != 1 {
 			t.Errorf("sealed: %v: %+v, %+v", sealed, m, g.events)
 		}
 		if slices.Contains(g.reducers(0), silent) {
@@ -249,7 +254,9 @@ func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
 		liar := g.s.Units[unit].Worker
 		for _, m := range g.s.Members {
 			if m.ID != liar {
-				g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, unit, 0, 0) })
+				g.must(func(s State) (State, []Event, error) {
+					return s.Missing(g.env(), m.ID, UnitID{Unit: unit}, 0)
+				})
 			}
 		}
 		for _, a := range g.s.Units {
@@ -272,7 +279,8 @@ func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
 	}
 }
 
-// A liar is outvoted by all, in whichever order it speaks; it is out of the run, not slashed, and its open work is audited.
+// A liar is outvoted by all, in whichever order it speaks; it is out of the run, not slashed, and its open work is
+// audited.
 func TestLyingReducer(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		all := sliced(2)

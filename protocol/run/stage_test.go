@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -56,8 +57,10 @@ type stage struct {
 	s      State
 	height int64
 	events []Event
-	draw   func(round, unit, attempt uint32) iter.Seq[Member] // of verifiers from the network
-	dark   bool                                               // blocks have no beacon
+	at     []int64                              // heights of the events
+	draw   func(id UnitID) iter.Seq[Member]     // of verifiers from the network
+	dark   bool                                 // blocks have no beacon
+	covers func(unit uint32, price uint64) bool // whether the budget covers one more audit; nil: it does
 }
 
 func begin(t *testing.T, terms Terms, members []Member) *stage {
@@ -71,6 +74,11 @@ func begin(t *testing.T, terms Terms, members []Member) *stage {
 
 func (g *stage) env() Env {
 	env := Env{Height: g.height, Draw: g.draw}
+	if g.covers != nil {
+		env.Covers = func(State) func(uint32, uint64, bool) bool {
+			return func(unit uint32, price uint64, _ bool) bool { return g.covers(unit, price) }
+		}
+	}
 	if !g.dark {
 		env.Beacon = canon.Sum("test/beacon", []byte(fmt.Sprint(g.height)))
 	}
@@ -88,6 +96,9 @@ func (g *stage) do(f func(State) (State, []Event, error)) error {
 		g.t.Fatalf("refused (%v), but the state changed", err)
 	}
 	g.s, g.events = after, append(g.events, events...)
+	for range events {
+		g.at = append(g.at, g.height)
+	}
 	return err
 }
 
@@ -118,7 +129,7 @@ func (g *stage) commit(unit uint32) {
 		if s.Terms.Carries(s.Round) {
 			c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
-		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, c)
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c)
 	})
 }
 
@@ -197,7 +208,9 @@ func (g *stage) openAll() {
 func (g *stage) challenge(from string, round, unit uint32) {
 	g.t.Helper()
 	attempt := g.unit(round, unit).Attempt
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, round, unit, attempt) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), from, UnitID{Round: round, Unit: unit, Attempt: attempt})
+	})
 }
 
 // verdict ends the dispute that is being played about a unit, and returns its parties.
@@ -210,7 +223,7 @@ func (g *stage) verdict(round, unit uint32, workerLies bool) (worker, challenger
 		loser = worker
 	}
 	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), round, unit, u.Attempt, workerLies, false, loser)
+		return s.Verdict(g.env(), UnitID{Round: round, Unit: unit, Attempt: u.Attempt}, workerLies, false, loser)
 	})
 	return worker, challenger
 }
@@ -263,4 +276,12 @@ func (g *stage) count(kind EventKind) int {
 		}
 	}
 	return n
+}
+
+// codeOf is the stable code of an error that wraps an *Error, and "internal" for any other.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return "internal"
 }

@@ -7,11 +7,38 @@
 //
 // Members come and go while the run goes on: Leave, Join and Return, with a trial before who comes counts (trial.go).
 //
-// The messages (Commit, Pass, Challenge, Verdict, Missing, SealSlice, ShowSlice, Attest and others) and Tick, which follows
-// them once a block, are functions of (state, message, environment): no clock, no random source, no I/O, integers only.
-// None changes its receiver; a refused message gives the old state back. The chain executes them inside a block, the
-// simulator under virtual time. The package knows nothing of coins (reward, market), of tensors (compute) or of how a dispute is decided
-// (dispute).
+// A run (Phase). A round goes through Assign to Attest while earlier rounds are audited:
+//
+//	          beacon             last commitment     quorum
+//	Assign ------------> Train ----------------> Attest ----> Assign of the next round
+//	  ^                    ^  \                ^    |
+//	  |  window is full:   |   \ with slices   /     | last round
+//	  |  wait              |    +--> Reduce --+      v
+//	  |                    |                       Settle --------> Done
+//	  +---- rollback: a verdict against a worker ----+    every round is final
+//
+//	any phase ---> Halted: no worker is left, most declined, the budget is spent, or it diverged (State.Why)
+//
+// A unit (Status). Another attempt gets another number (UnitID.Attempt):
+//
+//	            Commit             not drawn
+//	Assigned ----------> Committed ----------------------------> Accepted ---> round is final: paid
+//	 ^    ^                 | drawn                                ^  |
+//	 |    |                 v          Pass           Unseal       |  | Challenge, by anybody
+//	 |    |              Auditing ----------> Sealed --------------+  |
+//	 |    |                 | Challenge         | Challenge           |
+//	 |    |                 v                   v                     |
+//	 |    +---------------- Disputed <----------+---------------------+
+//	 |   the worker lied:     | the work is right, or the fault was planted
+//	 |   slashed, rollback    +--> Accepted, or Auditing by another verifier
+//	 |
+//	 +-- a deadline passed, Confess, or most miss the update: another worker, nobody is slashed
+//
+// The messages (Commit, Pass, Challenge, Verdict, Missing, SealSlice, ShowSlice, Attest and others) and Tick, which
+// follows them once a block, are functions of (state, message, environment): no clock, no random source, no I/O,
+// integers only. None changes its receiver; a refused message gives the old state back. The chain executes them inside
+// a block, the simulator under virtual time. The package knows nothing of coins (reward, market), of tensors (compute)
+// or of how a dispute is decided (dispute).
 package run
 
 import (
@@ -34,24 +61,29 @@ const (
 
 // Terms are fixed when an order is matched and never change.
 type Terms struct {
-	Job       string       `cbor:"1,keyasint"`            // identifier of the job, unique on the chain
-	Spec      canon.Digest `cbor:"2,keyasint"`            // digest of the work specification (compute/train.Spec)
-	SpecCID   string       `cbor:"3,keyasint"`            // where its bytes are
-	Genesis   Checkpoint   `cbor:"4,keyasint"`            // the state that round 0 starts from
-	Rounds    uint32       `cbor:"5,keyasint"`            // outer steps of the whole job
-	Units     uint32       `cbor:"6,keyasint"`            // work units of one round, whatever the number of workers
-	Segments  uint32       `cbor:"7,keyasint"`            // state roots of one commitment to a whole unit after the first
-	UnitFlops uint64       `cbor:"8,keyasint"`            // floating-point operations of one whole unit
-	AuditPPM  uint32       `cbor:"9,keyasint"`            // floor of the audit rate, parts per million; 0: no audits
-	Deadlines Deadlines    `cbor:"10,keyasint"`           // in blocks
-	Window    uint32       `cbor:"11,keyasint"`           // rounds that may be attested and not final before the run waits
-	Slices    uint32       `cbor:"12,keyasint"`           // in how many slices a round is reduced; 0: every member combines the updates for itself
-	Screen    Screen       `cbor:"13,keyasint"`           // how members look at updates before they attest
-	Tolerance Tolerance    `cbor:"14,keyasint"`           // zero: the work is exact, and settled by its state roots
-	Drawn     bool         `cbor:"15,keyasint"`           // an audit by chance executes a unit to the end of a drawn segment; false: all of it
-	Carry     uint32       `cbor:"16,keyasint,omitempty"` // in how many rounds in a row units hand on a state, see Carried; 0: in none
-	Overlap   bool         `cbor:"17,keyasint,omitempty"` // the updates of a round travel while the next one is trained, see Applied
-	Sizes     []uint32     `cbor:"18,keyasint,omitempty"` // segments of every unit of a round, see SegmentsOf; nil: all units are whole
+	Job       string       `cbor:"1,keyasint"`  // identifier of the job, unique on the chain
+	Spec      canon.Digest `cbor:"2,keyasint"`  // digest of the work specification (compute/train.Spec)
+	SpecCID   string       `cbor:"3,keyasint"`  // where its bytes are
+	Genesis   Checkpoint   `cbor:"4,keyasint"`  // the state that round 0 starts from
+	Rounds    uint32       `cbor:"5,keyasint"`  // outer steps of the whole job
+	Units     uint32       `cbor:"6,keyasint"`  // work units of one round, whatever the number of workers
+	Segments  uint32       `cbor:"7,keyasint"`  // state roots of one commitment to a whole unit after the first
+	UnitFlops uint64       `cbor:"8,keyasint"`  // floating-point operations of one whole unit
+	AuditPPM  uint32       `cbor:"9,keyasint"`  // floor of the audit rate, parts per million; 0: no audits
+	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
+	Window    uint32       `cbor:"11,keyasint"` // rounds that may be attested and not final before the run waits
+	// in how many slices a round is reduced; 0: every member combines the updates for itself
+	Slices    uint32    `cbor:"12,keyasint"`
+	Screen    Screen    `cbor:"13,keyasint"` // how members look at updates before they attest
+	Tolerance Tolerance `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
+	// an audit by chance executes a unit to the end of a drawn segment; false: all of it
+	Drawn bool `cbor:"15,keyasint"`
+	// in how many rounds in a row units hand on a state, see Carried; 0: in none
+	Carry uint32 `cbor:"16,keyasint,omitempty"`
+	// the updates of a round travel while the next one is trained, see Applied
+	Overlap bool `cbor:"17,keyasint,omitempty"`
+	// segments of every unit of a round, see SegmentsOf; nil: all units are whole
+	Sizes []uint32 `cbor:"18,keyasint,omitempty"`
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -64,8 +96,8 @@ const (
 	ScreenLosses  Screen = 2 // and at what each does to the loss on data of its unit and on held-out data
 )
 
-// Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed. A window for challenges is
-// never shorter than its members need, see State.ChallengeBlocks.
+// Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed. A window for
+// challenges is never shorter than its members need, see State.ChallengeBlocks.
 type Deadlines struct {
 	Train     int64 `cbor:"1,keyasint"`
 	Audit     int64 `cbor:"2,keyasint"`
@@ -102,21 +134,24 @@ func (r Role) String() string {
 
 // Member is one party of the run.
 type Member struct {
-	ID      string `cbor:"1,keyasint"` // account address
-	Role    Role   `cbor:"2,keyasint"`
-	Price   uint64 `cbor:"3,keyasint"`            // uzen per 10^15 floating-point operations
-	Active  bool   `cbor:"4,keyasint"`            // false: takes no further part in this run
-	Why     string `cbor:"5,keyasint"`            // reason for being inactive
-	Passed  uint32 `cbor:"6,keyasint"`            // audits passed since the last failure; lowers the audit rate
-	Missed  uint32 `cbor:"7,keyasint"`            // deadlines of units or audits missed in a row
-	Speed   uint32 `cbor:"8,keyasint"`            // smoothed blocks from assignment to commitment of a whole unit, or from draw to answer of an audit of one, in 1/256 block; 0: not yet measured
+	ID     string `cbor:"1,keyasint"` // account address
+	Role   Role   `cbor:"2,keyasint"`
+	Price  uint64 `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
+	Active bool   `cbor:"4,keyasint"` // false: takes no further part in this run
+	Why    string `cbor:"5,keyasint"` // reason for being inactive
+	Passed uint32 `cbor:"6,keyasint"` // audits passed since the last failure; lowers the audit rate
+	Missed uint32 `cbor:"7,keyasint"` // deadlines of units or audits missed in a row
+	// smoothed blocks from assignment to commitment of a whole unit, or from draw to answer of an audit of one, in
+	// 1/256 block; 0: not yet measured
+	Speed   uint32 `cbor:"8,keyasint"`
 	Silent  uint32 `cbor:"9,keyasint"`            // deadlines to attest missed in a row
 	Commits uint32 `cbor:"10,keyasint"`           // commitments made
 	Planted uint32 `cbor:"11,keyasint"`           // planted faults shown
 	Since   int64  `cbor:"12,keyasint"`           // height at which Active or Why changed last
 	Returns uint32 `cbor:"13,keyasint"`           // times that it came back after missed deadlines
 	Stake   uint64 `cbor:"14,keyasint,omitempty"` // uzen that stood behind it when it took its seat
-	Owner   string `cbor:"15,keyasint,omitempty"` // account that it works for, when it took its seat; its own if nobody else's
+	// account that it works for, when it took its seat; its own if nobody else's
+	Owner string `cbor:"15,keyasint,omitempty"`
 }
 
 // Phase of the current round.
@@ -126,16 +161,21 @@ type Phase uint8
 const (
 	Assign Phase = 1 // waiting for a beacon that deals the units, and for room in the window of rounds that are not final
 	Train  Phase = 2 // at least one unit has no commitment
-	Attest Phase = 3 // every unit is committed, and every slice agreed: updates are readable, members attest the next checkpoint, if they have not before (see Terms.Overlap)
+	// every unit is committed, and every slice agreed: updates are readable, members attest the next checkpoint, if
+	// they have not before (see Terms.Overlap)
+	Attest Phase = 3
 	Settle Phase = 4 // the last round is attested, and not every round is final
 	Done   Phase = 5 // every round is final
 	Halted Phase = 6 // the run cannot go on; State.Why says why
-	Reduce Phase = 7 // between Train and Attest if the terms want slices: every unit is committed, and reducers compute the slices of the next checkpoint
+	// between Train and Attest if the terms want slices: every unit is committed, and reducers compute the slices of
+	// the next checkpoint
+	Reduce Phase = 7
 )
 
 // String names a phase.
 func (p Phase) String() string {
-	names := [...]string{Assign: "assign", Train: "train", Attest: "attest", Settle: "settle", Done: "done", Halted: "halted", Reduce: "reduce"}
+	names := [...]string{Assign: "assign", Train: "train", Attest: "attest", Settle: "settle", Done: "done",
+		Halted: "halted", Reduce: "reduce"}
 	if int(p) < len(names) && names[p] != "" {
 		return names[p]
 	}
@@ -152,38 +192,57 @@ const (
 	Auditing  Status = 3 // a verifier is re-executing it
 	Disputed  Status = 4 // a dispute about it is open
 	Accepted  Status = 5 // nothing is open about it; until its round is final it may be challenged
-	Sealed    Status = 6 // its verifier found it right, and owes the opening of its seal
+	// its verifier found it right, and owes the opening of its seal; or all who look are bound, and owe what they found
+	Sealed Status = 6
 )
 
 // Unit is one attempt at a work unit of a round.
 type Unit struct {
-	Index       uint32       `cbor:"1,keyasint"`
-	Status      Status       `cbor:"2,keyasint"`
-	Worker      string       `cbor:"3,keyasint"`
-	Attempt     uint32       `cbor:"4,keyasint"` // never given twice to the same round and index, also not when a round is done over
-	AssignedAt  int64        `cbor:"5,keyasint"` // height from which who has the current duty could be at it
-	Deadline    int64        `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
-	Commit      Commitment   `cbor:"7,keyasint"`
-	Verifier    string       `cbor:"8,keyasint"`            // of the audit, if one was drawn
-	Audited     bool         `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
-	Passed      bool         `cbor:"10,keyasint"`           // an audit found this attempt right
-	Refused     []string     `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
-	Missing     []string     `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
-	Challengers []string     `cbor:"13,keyasint,omitempty"` // Disputed: the first is in the dispute, the others wait for its end
+	Index  uint32 `cbor:"1,keyasint"`
+	Status Status `cbor:"2,keyasint"`
+	Worker string `cbor:"3,keyasint"`
+	// never given twice to the same round and index, also not when a round is done over
+	Attempt    uint32     `cbor:"4,keyasint"`
+	AssignedAt int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
+	Deadline   int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
+	Commit     Commitment `cbor:"7,keyasint"`
+	Verifier   string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
+	Audited    bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
+	Passed     bool       `cbor:"10,keyasint"`           // an audit found this attempt right
+	Refused    []string   `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
+	Missing    []string   `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
+	// Disputed: the first is in the dispute, the others wait for its end
+	Challengers []string     `cbor:"13,keyasint,omitempty"`
 	Suspects    []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
 	Seal        canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
-	Question    canon.Digest `cbor:"16,keyasint"`           // Sealed: says where the seal must be opened; zero until it is drawn
-	Lost        uint32       `cbor:"17,keyasint"`           // Missing: the slice of the update that the first report is about
-	Exact       bool         `cbor:"18,keyasint,omitempty"` // in a tolerant run: this attempt is settled by its state roots all the same
-	Doubts      []string     `cbor:"19,keyasint,omitempty"` // verifiers who found the update outside the tolerance
-	Segment     uint32       `cbor:"21,keyasint,omitempty"` // of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its update
-	Took        int64        `cbor:"22,keyasint,omitempty"` // blocks that its worker took from the assignment to the commitment
-	First       string       `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
-	Former      []Holder     `cbor:"20,keyasint,omitempty"` // who had this unit before, since it was committed last: the first of all to commit has it
+	// Sealed: says where the seal must be opened; zero until it is drawn
+	Question canon.Digest `cbor:"16,keyasint"`
+	// Missing: the slice of the update that the first report is about
+	Lost uint32 `cbor:"17,keyasint"`
+	// in a tolerant run: this attempt is settled by its state roots all the same
+	Exact bool `cbor:"18,keyasint,omitempty"`
+	// Auditing, Sealed: of an attempt that is not exact, who audits it
+	Looks []Look `cbor:"19,keyasint,omitempty"`
+	// of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its update
+	Segment uint32 `cbor:"21,keyasint,omitempty"`
+	// blocks that its worker took from the assignment to the commitment
+	Took  int64  `cbor:"22,keyasint,omitempty"`
+	First string `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
+	// how many are to look at an attempt that is not exact; 0: not drawn yet
+	Panel uint32 `cbor:"24,keyasint,omitempty"`
+	// of an attempt that is not exact and was found within: the state that its exact execution ends in
+	End canon.Digest `cbor:"25,keyasint,omitzero"`
+	// the deposit over an attempt before, which waits for the end of this one
+	Held *Held `cbor:"26,keyasint,omitempty"`
+	// an audit of an earlier attempt of the round was passed, and paid
+	Looked bool `cbor:"27,keyasint,omitempty"`
+	// who had this unit before, since it was committed last: the first of all to commit has it
+	Former []Holder `cbor:"20,keyasint,omitempty"`
 }
 
-// Units are the attempts at the units of a round, in order of index. States share them: nobody changes a unit that a state
-// holds, and a rule that has to replaces it by a copy (draft.unit). So a message about one of a thousand units copies one.
+// Units are the attempts at the units of a round, in order of index. States share them: nobody changes a unit that a
+// state holds, and a rule that has to replaces it by a copy (draft.unit). So a message about one of a thousand units
+// copies one.
 type Units []*Unit
 
 // UnmarshalCBOR implements cbor.Unmarshaler. There are as many units as the bytes say, whatever they are.
@@ -227,26 +286,34 @@ type Lap struct {
 	Attested int64      `cbor:"105,keyasint"` // height; 0 in the current round
 	Units    Units      `cbor:"106,keyasint,omitempty"`
 	From     []Carried  `cbor:"107,keyasint,omitempty"` // what each unit starts from beside Base; empty: from nothing
-	Culprits []string   `cbor:"108,keyasint,omitempty"` // rolled back: whose conviction that was, and whose stakes pay for it first
+	// rolled back: whose conviction that was, and whose stakes pay for it first
+	Culprits []string `cbor:"108,keyasint,omitempty"`
 }
 
 // Commitment is what a worker is bound to before it may see anybody's update of the round.
 type Commitment struct {
-	Segments  []canon.Digest `cbor:"1,keyasint,omitempty"` // inner state roots: at the start, then at every segment boundary, then at the end
-	Update    canon.Digest   `cbor:"2,keyasint"`           // of the uncompressed update; zero: it is not finite, and cannot be made
-	UpdateCID string         `cbor:"3,keyasint"`           // of the compressed update, as it will be served; empty if there is none
-	Bytes     uint64         `cbor:"4,keyasint"`           // size of the compressed update
-	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
-	Log       string         `cbor:"6,keyasint"`           // CID of the losses and gradient norms of its inner steps; for people, nothing is decided by it
-	Hidden    canon.Digest   `cbor:"7,keyasint"`           // audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
-	Carried   Carried        `cbor:"8,keyasint,omitzero"`  // what the unit hands on to itself in the next round
+	// inner state roots: at the start, then at every segment boundary, then at the end
+	Segments []canon.Digest `cbor:"1,keyasint,omitempty"`
+	// of the uncompressed update; zero: it is not finite, and cannot be made
+	Update canon.Digest `cbor:"2,keyasint"`
+	// of the compressed update, as it will be served; empty if there is none
+	UpdateCID string `cbor:"3,keyasint"`
+	Bytes     uint64 `cbor:"4,keyasint"` // size of the compressed update
+	Loss      int64  `cbor:"5,keyasint"` // mean training loss of the unit, in millionths
+	// CID of the losses and gradient norms of its inner steps; for people, nothing is decided by it
+	Log string `cbor:"6,keyasint"`
+	// audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
+	Hidden  canon.Digest `cbor:"7,keyasint"`
+	Carried Carried      `cbor:"8,keyasint,omitzero"` // what the unit hands on to itself in the next round
 }
 
 // Attestation is what a member signs: the checkpoint after a round, and the updates that made it.
 type Attestation struct {
 	Job        string     `cbor:"1,keyasint"`
 	Checkpoint Checkpoint `cbor:"2,keyasint"`
-	Updates    []string   `cbor:"3,keyasint"` // CID of the accepted update of every unit of every round that the checkpoint is made of, see Terms.Applied; in order of round and unit
+	// CID of the accepted update of every unit of every round that the checkpoint is made of, see Terms.Applied; in
+	// order of round and unit
+	Updates []string `cbor:"3,keyasint"`
 }
 
 // Digest is what the signature of an attestation signs.
@@ -268,14 +335,17 @@ type State struct {
 	Why     string   `cbor:"4,keyasint"` // for Halted
 	Since   int64    `cbor:"5,keyasint"` // height at which the phase began
 	Lap
-	Open   []Lap   `cbor:"6,keyasint,omitempty"`  // the rounds before it that are attested and not final, oldest first
-	Votes  []Vote  `cbor:"7,keyasint,omitempty"`  // of the current round
-	First  uint32  `cbor:"8,keyasint"`            // attempt that the units of a round begin with: above all of rounds that were rolled back
-	Waits  []int64 `cbor:"9,keyasint,omitempty"`  // the latest observed blocks from assignment to commitment of a whole unit, for the deadline
+	Open  []Lap  `cbor:"6,keyasint,omitempty"` // the rounds before it that are attested and not final, oldest first
+	Votes []Vote `cbor:"7,keyasint,omitempty"` // of the current round
+	// attempt that the units of a round begin with: above all of rounds that were rolled back
+	First uint32 `cbor:"8,keyasint"`
+	// the latest observed blocks from assignment to commitment of a whole unit, for the deadline
+	Waits  []int64 `cbor:"9,keyasint,omitempty"`
 	Checks []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
 	Slices []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
 	Merges []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
-	Trials []Trial `cbor:"13,keyasint,omitempty"` // of the members who are to show that they compute what the others do, in order of ID
+	// of the members who are to show that they compute what the others do, in order of ID
+	Trials []Trial `cbor:"13,keyasint,omitempty"`
 	Sample Exam    `cbor:"14,keyasint"`           // a unit of the latest final round to which nothing was handed on
 	Void   []Lap   `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
 
@@ -293,14 +363,19 @@ type Entry struct {
 
 // Env is what a block gives to a transition.
 //
-// Draw draws verifiers for an attempt at a unit from the whole network, one after the other, each with a chance in proportion to its stake;
-// of those drawn ID, Price, Stake and Owner are taken. nil: there is no network but the members.
+// Draw draws verifiers for an attempt at a unit from the whole network, one after the other, each with a chance in
+// proportion to its stake; of those drawn ID, Price, Stake and Owner are taken. nil: there is no network but the
+// members.
+//
+// Covers says what the budget covers beside all that the run may cost in a state, and, if spared, beside all rounds to
+// come: more audits, of a unit at a price, as long as it answers yes. nil: all.
 type Env struct {
 	Height int64
 	Last   int64        // for Tick: height of the tick before; 0: the block before
 	Beacon canon.Digest // of this block, unknown before it; zero if the block has none
 	Broke  bool         // for Tick: the escrow does not cover another round, so that none may begin
 	Paused bool         // for Tick: no round may begin, whatever the budget
-	Draw   func(round, unit, attempt uint32) iter.Seq[Member]
+	Draw   func(id UnitID) iter.Seq[Member]
+	Covers func(s State) (more func(unit uint32, price uint64, spared bool) bool)
 	Ended  bool // for Tick: the consumer wants no further round; the run ends when every round is final
 }

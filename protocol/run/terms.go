@@ -40,7 +40,8 @@ func (t Terms) Validate() error {
 	case t.UnitFlops == 0:
 		return bad("a unit needs a number of operations")
 	case t.Sizes != nil && !t.sized():
-		return bad("sizes %v of %d units of %d operations, wanted one for each, from 1 to all %d segments of the largest, of equal operations", t.Sizes, t.Units, t.UnitFlops, t.Segments)
+		return bad("sizes %v of %d units of %d operations, wanted one for each, from 1 to all %d segments of the largest, "+
+			"of equal operations", t.Sizes, t.Units, t.UnitFlops, t.Segments)
 	case t.AuditPPM > 1_000_000:
 		return bad("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	}
@@ -54,15 +55,18 @@ func (t Terms) Validate() error {
 	case t.Sliced() && (t.Tolerance.DistancePPM > 0 || t.Screen != ScreenOff):
 		return bad("rounds in slices of work that is tolerant, or whose updates are screened: nobody sees a whole update")
 	case t.Carry > t.Window || t.Carry > 0 && t.Tolerance.DistancePPM > 0:
-		return bad("%d rounds in a row whose units hand on a state, in a window of %d, or of tolerant work: nobody could check that", t.Carry, t.Window)
+		return bad("%d rounds in a row whose units hand on a state, in a window of %d, or of tolerant work: nobody could "+
+			"check that", t.Carry, t.Window)
 	case t.Overlap && (t.Carry == 0 || t.Sliced()):
-		return bad("rounds that overlap through %d rounds in a row and in %d slices: units go on with what they hand on to themselves, and exchange whole updates", t.Carry, t.Slices)
+		return bad("rounds that overlap through %d rounds in a row and in %d slices: units go on with what they hand on "+
+			"to themselves, and exchange whole updates", t.Carry, t.Slices)
 	case d.Challenge < 0 || d.Challenge > MaxBlocks:
 		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
 	case t.Screen > ScreenLosses:
 		return bad("screen %d, wanted 0 to %d", t.Screen, ScreenLosses)
 	case t.Tolerance.CosinePPM > 1_000_000 || t.Tolerance.DistancePPM == 0 && t.Tolerance.CosinePPM > 0:
-		return bad("a tolerance of distance %d and cosine %d parts per million, wanted a distance above 0 and a cosine up to 1000000", t.Tolerance.DistancePPM, t.Tolerance.CosinePPM)
+		return bad("a tolerance of distance %d and cosine %d parts per million, wanted a distance above 0 and a cosine up "+
+			"to 1000000", t.Tolerance.DistancePPM, t.Tolerance.CosinePPM)
 	}
 	for _, blocks := range []int64{d.Train, d.Audit, d.Attest} {
 		if blocks < 1 || blocks > MaxBlocks {
@@ -94,7 +98,8 @@ func New(t Terms, members []Member, height int64) (State, error) {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)
 		}
-		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true, Since: height, Stake: m.Stake, Owner: m.owner()})
+		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true,
+			Since: height, Stake: m.Stake, Owner: m.owner()})
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(s.Members); i++ {
@@ -111,8 +116,9 @@ func New(t Terms, members []Member, height int64) (State, error) {
 // ahead is how many rounds at most are trained while a group of those before them becomes final.
 const ahead = 32
 
-// Window is how many rounds of a job of so many units may be open at a time: a group of those in which units hand on a state, and up
-// to as many of the next, so that these are trained while it becomes final, or some rounds where they hand on none.
+// Window is how many rounds of a job of so many units may be open at a time: a group of those in which units hand on a
+// state, and up to as many of the next, so that these are trained while it becomes final, or some rounds where they
+// hand on none.
 func Window(units, carry uint32) uint32 {
 	return max(8, carry, min(2*carry, carry+ahead, MaxWindow, MaxOpen/max(1, units)))
 }

@@ -1,7 +1,7 @@
 package run
 
-// Tick moves a run on at the end of a block, after its messages: it enforces deadlines, draws audits, lets rounds become
-// final and deals units.
+// Tick moves a run on at the end of a block, after its messages: it enforces deadlines, draws audits, lets rounds
+// become final and deals units.
 func (s State) Tick(env Env) (State, []Event) {
 	if s.over() {
 		return s, nil
@@ -9,8 +9,12 @@ func (s State) Tick(env Env) (State, []Event) {
 	d := s.edit(env)
 	d.lateUnits()
 	d.lateAudits()
+	d.lateLooks()
 	d.ask()
+	d.panels()
+	d.hasten()
 	d.lateOpenings()
+	d.lateFigures()
 	d.draw()
 	d.trials()
 	d.settle()
@@ -36,6 +40,7 @@ func (d *draft) settle() {
 			if len(lap.From) == 0 {
 				d.Sample = d.example(lap, true)
 			}
+			d.deposits(lap)
 			d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
 		}
 		d.Open = d.Open[n:]
@@ -46,9 +51,9 @@ func (d *draft) settle() {
 	}
 }
 
-// together is how many of the oldest rounds become final now: one, or in a run whose units hand on a state all that do so
-// to each other. Until then each of these states can be computed again from checkpoints that nobody has forgotten, and who
-// lied about one can be convicted.
+// together is how many of the oldest rounds become final now: one, or in a run whose units hand on a state all that do
+// so to each other. Until then each of these states can be computed again from checkpoints that nobody has forgotten,
+// and who lied about one can be convicted.
 func (d *draft) together() int {
 	for n, l := range d.Open {
 		switch last := n+1 == len(d.Open); {

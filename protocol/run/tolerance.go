@@ -1,20 +1,24 @@
 package run
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/starling-network/starling/canon"
 )
 
-// Tolerance is how far the update of a unit may be from that of its exact execution, in parts per million, in a run whose
-// workers compute with stacks that cannot give the same bits.
+// Tolerance is how far the update of a unit may be from that of its exact execution, in parts per million, in a run
+// whose workers compute with stacks that cannot give the same bits.
 //
-// What is outside cannot be proven to the chain, so nobody is slashed over it, nothing is disputed and nothing rolled back:
-// a round of such a run is attested when its audits are over. An update that two verifiers (or the only one) find outside,
-// or most members find odd, is withheld: its worker is not paid, is audited more, and the unit goes to another. That next
-// attempt is exact: it is settled by state roots, audited for certain, and can be disputed. So a verifier that withholds
-// honest work does so once.
+// What is outside cannot be proven to the chain, so nobody is convicted over it, nothing is disputed and nothing rolled
+// back: a round of such a run is attested when its audits are over. An update that most of a panel of verifiers (or the
+// only one) find outside, or most members find odd, is withheld: its worker is not paid, is audited more, and the unit
+// goes to another. That next attempt is exact: it is settled by state roots, audited for certain, and can be disputed.
+// So a verifier that withholds honest work does so once. Where all of a panel find the same, its worker is out of the
+// run, and loses its deposit (audit.Deposit) when the exact attempt is final, unless that ends in another state than
+// they say.
 type Tolerance struct {
-	DistancePPM uint32 `cbor:"1,keyasint"` // largest distance, relative to the length of the exact update; 0: the run is exact
+	// largest distance, relative to the length of the exact update; 0: the run is exact
+	DistancePPM uint32 `cbor:"1,keyasint"`
 	CosinePPM   uint32 `cbor:"2,keyasint"` // smallest cosine
 }
 
@@ -26,73 +30,91 @@ func (t Tolerance) Holds(distancePPM, cosinePPM uint32) bool {
 // Tolerant reports whether an attempt at a unit is held against the tolerance, and not settled by its state roots.
 func (s State) Tolerant(u Unit) bool { return s.Terms.Tolerance.DistancePPM > 0 && !u.Exact }
 
-// Attestable reports whether the checkpoint after the current round can be attested: every unit that it is made of is committed,
-// to an update, and, in a tolerant run, nothing is open about any.
+// Attestable reports whether the checkpoint after the current round can be attested: every unit that it is made of is
+// committed, to an update, and, in a tolerant run, nothing is open about any.
 func (s State) Attestable() bool {
 	open := func(u *Unit) bool { return u.Status != Accepted }
 	return s.Combines() && (s.Terms.Tolerance.DistancePPM == 0 || !slices.ContainsFunc(s.Units, open))
 }
 
-// Report is a verifier's answer to the audit of a tolerant unit: how far its update is from that of the exact execution.
-func (s State) Report(env Env, from string, round, unit, attempt uint32, distancePPM, cosinePPM uint32) (State, []Event, error) {
-	u, err := s.admit(from, round, unit, attempt)
-	switch {
-	case err != nil:
-		return s, nil, err
-	case !s.Tolerant(u):
-		return s, nil, fmt.Errorf("%w: unit %d is settled by its state roots", ErrWrongPhase, unit)
-	case u.Status != Auditing:
-		return s, nil, fmt.Errorf("%w: no audit of unit %d is open", ErrWrongPhase, unit)
-	case u.Verifier != from:
-		return s, nil, fmt.Errorf("%w: unit %d is audited by %s", ErrNotYours, unit, u.Verifier)
-	}
-	d := s.edit(env)
-	d.answered(u)
-	if s.Terms.Tolerance.Holds(distancePPM, cosinePPM) {
-		d.within(int(unit))
-	} else {
-		d.outside(int(unit))
-	}
-	after, events := d.done()
-	return after, events, nil
+// Held is a deposit that waits for the exact execution of its unit: all who looked, of different owners, found the
+// same, and that it is outside.
+type Held struct {
+	Worker    string       `cbor:"1,keyasint"`
+	End       canon.Digest `cbor:"2,keyasint"` // of the unit, as they found it
+	Verifiers []string     `cbor:"3,keyasint"`
 }
 
-// within accepts a unit. Who had found it outside is contradicted.
-func (d *draft) within(i int) {
+// outside withholds a unit that most of a panel found outside. If there were several, and all of them, the deposit of
+// its worker is held.
+func (d *draft) outside(i int, most []Look, all bool) {
 	u := d.unit(&d.Lap, i)
-	for _, id := range u.Doubts {
-		d.unanswered(&d.Lap, i, id, WhyContradicted)
+	u.Status = Accepted // nothing is left to answer
+	var held *Held
+	if all && len(most) > 1 {
+		held = &Held{Worker: u.Worker, End: most[0].Finding.End}
+		for _, x := range most {
+			held.Verifiers = append(held.Verifiers, x.Verifier)
+		}
 	}
-	u.Doubts, u.Passed = nil, true
-	d.change(u.Worker, func(m *Member) { m.Passed++ })
-	d.emit(Event{Kind: AuditPassed, Round: d.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker})
-	d.accept(&d.Lap, i)
+	d.withhold(i, WhyOutside, held)
 }
 
-// outside asks another verifier, if there is one, and withholds what two found outside.
-func (d *draft) outside(i int) {
-	u := d.unit(&d.Lap, i)
-	if !slices.Contains(u.Doubts, u.Verifier) {
-		u.Doubts = append(slices.Clip(u.Doubts), u.Verifier)
-	}
-	asked := func(id string) bool { return slices.Contains(u.Doubts, id) }
-	if others := slices.DeleteFunc(d.Active(Verifier), asked); len(others) > 0 && len(u.Doubts) < 2 {
-		d.audit(&d.Lap, i)
-		return
-	}
-	for _, id := range u.Doubts {
-		d.emit(Event{Kind: AuditOutside, Round: d.Round, Unit: u.Index, Who: id, Other: u.Worker})
-	}
-	u.Status, u.Doubts = Accepted, nil // nothing is left to answer
-	d.withhold(i, WhyOutside)
-}
-
-// withhold takes a unit of the current round from a worker, without proof and without a slash. The next attempt at it is
-// exact.
-func (d *draft) withhold(i int, why string) {
+// withhold takes a unit of the current round from a worker, without proof and without a conviction. The next attempt at
+// it is exact. With its deposit held the worker is out of the run.
+func (d *draft) withhold(i int, why string, held *Held) {
 	worker := d.Units[i].Worker
 	d.moot(&d.Lap, i, why)
 	d.change(worker, func(m *Member) { m.Passed = 0 })
-	d.miss(worker, WhyWithheld)
+	if held == nil {
+		d.miss(worker, WhyWithheld)
+	} else {
+		d.unit(&d.Lap, i).Held = held
+	}
 	d.reassign(i, why)
+	if held != nil {
+		d.distrust(worker)
+	}
+}
+
+// distrust lets a worker go whose deposit is held or forfeited. All that it did in the round is done again exactly, and
+// not paid: who fakes many units at once loses all of them with the first that is found.
+func (d *draft) distrust(worker string) {
+	if slices.ContainsFunc(d.Active(Worker), func(id string) bool { return id != worker }) {
+		d.leave(worker, WhyWithheld)
+	}
+	for i, u := range d.Units {
+		if u.Worker == worker && u.Status != Assigned && d.Tolerant(*u) {
+			d.moot(&d.Lap, i, WhyDistrusted)
+			d.reassign(i, WhyDistrusted)
+		}
+	}
+}
+
+// deposits settles the deposits that are held over units of a final round. The exact execution of each is one that
+// anybody could dispute: who reported another end of it has not executed the unit, which is proof, and the deposit is
+// the worker's.
+func (d *draft) deposits(l Lap) {
+	for _, u := range l.Units {
+		if u.Held == nil {
+			continue
+		}
+		if roots := u.Commit.Segments; roots[len(roots)-1] == u.Held.End {
+			d.emit(Event{Kind: DepositForfeited, Round: l.Round, Unit: u.Index, Who: u.Held.Worker, Why: WhyOutside})
+			continue
+		}
+		for _, id := range u.Held.Verifiers {
+			d.expel(&l, u, id, WhyFalseReport)
+		}
+		d.emit(Event{Kind: DepositReturned, Round: l.Round, Unit: u.Index, Who: u.Held.Worker, Why: WhyFalseReport})
+	}
+}
+
+// returned gives deposits back that nothing will settle: the exact execution is void, or the run ends before it counts.
+func (d *draft) returned(l Lap, why string) {
+	for _, u := range l.Units {
+		if u.Held != nil {
+			d.emit(Event{Kind: DepositReturned, Round: l.Round, Unit: u.Index, Who: u.Held.Worker, Why: why})
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 )
 
 // tolerant are the terms of a run whose updates may be a tenth apart.
@@ -18,24 +19,89 @@ func tolerant() Terms {
 	return t
 }
 
-// report answers the audit of a unit of the current round.
-func (g *stage) report(unit, distance, cosine uint32) (verifier string) {
+// found is what an execution of a unit of the current round finds of an update so far off.
+func (g *stage) found(unit, distance, cosine uint32) audit.Finding {
+	return audit.Finding{DistancePPM: distance, CosinePPM: cosine,
+		End: commitment(g.s.Lap, unit).Segments[terms().Segments]}
+}
+
+// say binds a verifier to a finding of a unit of the current round.
+func (g *stage) say(verifier string, unit uint32, f audit.Finding) {
 	g.t.Helper()
-	u := g.s.Units[unit]
-	g.must(func(s State) (State, []Event, error) {
-		return s.Report(g.env(), u.Verifier, s.Round, unit, u.Attempt, distance, cosine)
-	})
-	return u.Verifier
+	g.must(func(s State) (State, []Event, error) { return say(s, g.env(), verifier, s.Units[unit], f) })
+}
+
+func say(s State, env Env, verifier string, u *Unit, f audit.Finding) (State, []Event, error) {
+	seal := f.Seal(s.LookSubject(verifier, u.ID(s.Round)), canon.Sum(verifier))
+	return s.Report(env, verifier, u.ID(s.Round), seal, !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM))
+}
+
+// figures shows what a verifier is bound to.
+func (g *stage) figures(verifier string, unit uint32, f audit.Finding) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return figures(s, g.env(), verifier, s.Units[unit], f) })
+}
+
+func figures(s State, env Env, verifier string, u *Unit, f audit.Finding) (State, []Event, error) {
+	return s.ShowReport(env, verifier, u.ID(s.Round), f, canon.Sum(verifier))
+}
+
+// panels plays the audits of all units of the round that are not exact, with what each verifier finds.
+func (g *stage) panels(finds func(verifier string, u Unit) audit.Finding) {
+	g.t.Helper()
+	for range 20 {
+		open := false
+		for i, u := range g.s.Units {
+			if u = g.s.Units[i]; !g.s.Tolerant(*u) {
+				continue
+			}
+			attempt := u.Attempt
+			for _, x := range u.Looks {
+				f := finds(x.Verifier, *u)
+				switch u := g.s.Units[i]; {
+				case u.Attempt != attempt:
+				case u.OwesReport(x.Verifier):
+					g.say(x.Verifier, u.Index, f)
+				case u.OwesFigures(x.Verifier):
+					g.figures(x.Verifier, u.Index, f)
+				}
+			}
+			open = open || g.s.Tolerant(*g.s.Units[i]) && len(g.s.Units[i].Looks) > 0
+		}
+		if !open {
+			return
+		}
+		g.tick(2)
+	}
+	g.t.Fatalf("panels do not end: %+v", g.s.Units)
+}
+
+// report lets all verifiers find the same of a unit of the current round.
+func (g *stage) report(unit, distance, cosine uint32) {
+	g.t.Helper()
+	attempt := g.s.Units[unit].Attempt
+	for range 20 {
+		for _, x := range g.s.Units[unit].Looks {
+			switch u := g.s.Units[unit]; {
+			case u.Attempt != attempt:
+			case u.OwesReport(x.Verifier):
+				g.say(x.Verifier, unit, g.found(unit, distance, cosine))
+			case u.OwesFigures(x.Verifier):
+				g.figures(x.Verifier, unit, g.found(unit, distance, cosine))
+			}
+		}
+		if u := g.s.Units[unit]; u.Attempt != attempt || len(u.Looks) == 0 {
+			return
+		}
+		g.tick(2)
+	}
+	g.t.Fatalf("the panel does not end: %+v", g.s.Units[unit])
 }
 
 // reportAll finds every unit under audit within the tolerance.
 func (g *stage) reportAll() {
 	g.t.Helper()
-	for i, u := range g.s.Units {
-		if u.Status == Auditing && g.s.Tolerant(*u) {
-			g.report(uint32(i), 1000, 999_999)
-		}
-	}
+	g.panels(func(_ string, u Unit) audit.Finding { return g.found(u.Index, 1000, 999_999) })
 }
 
 func (g *stage) refused(want error, f func(State) (State, []Event, error)) {
@@ -61,11 +127,13 @@ func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), round, vote(s, "w0")) })
 		u := g.s.Units[0]
 		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
-			return s.Pass(g.env(), u.Verifier, round, 0, u.Attempt, canon.Sum("seal"))
+			return s.Pass(g.env(), u.Looks[0].Verifier, UnitID{Round: round, Attempt: u.Attempt}, canon.Sum("seal"))
 		})
-		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v0", round, 0, u.Attempt) })
+		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
+			return s.Challenge(g.env(), "v0", UnitID{Round: round, Attempt: u.Attempt})
+		})
 		g.refused(ErrNotYours, func(s State) (State, []Event, error) {
-			return s.Report(g.env(), u.Worker, round, 0, u.Attempt, 0, 1_000_000)
+			return s.Report(g.env(), u.Worker, UnitID{Round: round, Attempt: u.Attempt}, canon.Sum("seal"), false)
 		})
 		g.tick(8)
 		g.reportAll()
@@ -74,83 +142,151 @@ func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 	}
 	g.tick(5)
 	g.phase(Done)
-	if g.count(AuditPassed) != 8 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 {
+	if g.count(AuditPassed) < 8 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 {
 		t.Errorf("events: %+v", g.events)
 	}
 	g.nobodySlashed()
 }
 
-// What two verifiers find outside is not paid and goes to another worker, whose attempt is settled by its bits.
-func TestOutsideIsWithheldAndDoneExactly(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 2))
+// What all who look find outside, several of different owners, is not paid, and costs its worker its place and its
+// deposit, when the unit is done again by another, whose attempt is settled by its bits. So are all other units that it
+// had in the round.
+func TestOutsideIsWithheldAndForfeitsTheDeposit(t *testing.T) {
+	g := begin(t, tolerant(), crew(3, 3))
 	g.toAudits()
 	u := g.s.Units[1]
-	first := g.report(1, 100_001, 999_999)
-	if v := g.s.Units[1]; v.Status != Auditing || v.Verifier == first || v.Worker != u.Worker {
-		t.Fatalf("the second verifier is not asked: %+v", v)
-	}
-	second := g.report(1, 1, 989_999)
-	next := g.s.Units[1]
-	if next.Worker == u.Worker || !next.Exact || !next.Audited || next.Status != Assigned || len(next.Doubts) > 0 {
-		t.Fatalf("not withheld: %+v", next)
-	}
-	if m, _ := g.s.Member(u.Worker); m.Passed != 0 || m.Missed != 1 || !m.Active {
-		t.Errorf("its worker: %+v", m)
-	}
-	var paid []string
-	for _, e := range g.events {
-		if e.Kind == AuditOutside {
-			paid = append(paid, e.Who)
+	others := 0
+	for _, v := range g.s.Units {
+		if v.Worker == u.Worker {
+			others++
 		}
 	}
-	if !slices.Equal(paid, []string{first, second}) {
-		t.Errorf("paid are %v", paid)
+	g.report(1, 100_001, 999_999)
+	next := g.s.Units[1]
+	if next.Worker == u.Worker || !next.Exact || !next.Audited || next.Status != Assigned || next.Held == nil ||
+		len(next.Held.Verifiers) != 3 {
+		t.Fatalf("not withheld: %+v", next)
+	}
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyWithheld || !g.s.Liable(u.Worker) {
+		t.Errorf("its worker: %+v", m)
+	}
+	if n := g.count(UnitReassigned); n != others || g.count(AuditOutside) != 3 {
+		t.Errorf("%d of %d units are done again, %d audits are paid", n, others, g.count(AuditOutside))
 	}
 	g.phase(Train)
 	g.commitAll()
 	g.tick(2)
 	g.reportAll()
-	g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
-		return s.Report(g.env(), s.Units[1].Verifier, 0, 1, next.Attempt, 0, 1_000_000)
-	})
 	g.passAll()
 	g.attestAll()
 	g.nobodySlashed()
-	if g.s.Round != 1 {
-		t.Errorf("the run is in round %d", g.s.Round)
+	if g.s.Round != 1 || g.count(DepositForfeited) != 0 {
+		t.Errorf("the run is in round %d, %d deposits are forfeited", g.s.Round, g.count(DepositForfeited))
 	}
-	g.challenge("v0", 0, 1) // an exact attempt can be disputed until its round is final
-	g.verdict(0, 1, true)
-	if g.s.Round != 0 || g.count(RolledBack) != 1 {
-		t.Errorf("no rollback over an exact lie: round %d", g.s.Round)
+	g.tick(8)
+	i := slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == DepositForfeited })
+	if i < 0 || g.events[i].Who != u.Worker || g.count(DepositForfeited) != 1 || g.count(DepositReturned) != 0 {
+		t.Errorf("when the round is final: %+v", g.events[max(0, i):])
 	}
 }
 
-func TestOneVerifierDecidesAlone(t *testing.T) {
+// An exact attempt after a withheld one can be disputed until its round is final, and then the deposit waits for the
+// next.
+func TestExactAttemptIsDisputed(t *testing.T) {
+	g := begin(t, tolerant(), crew(3, 3))
+	g.toAudits()
+	g.report(1, 1, 989_999)
+	g.commitAll()
+	g.tick(2)
+	g.reportAll()
+	g.passAll()
+	g.attestAll()
+	held := *g.lap(0).Units[1].Held
+	g.challenge("v0", 0, 1)
+	g.verdict(0, 1, true)
+	if g.s.Round != 0 || g.count(RolledBack) != 1 || g.s.Units[1].Held == nil || g.s.Units[1].Held.Worker != held.Worker {
+		t.Errorf("no rollback over an exact lie: round %d, %+v", g.s.Round, g.s.Units[1])
+	}
+}
+
+// Where there is one verifier it decides alone what is withheld. A deposit it does not touch.
+func TestOneVerifierForfeitsNothing(t *testing.T) {
 	g := begin(t, tolerant(), crew(3, 1))
 	g.toAudits()
+	before := g.s.Units[0]
 	g.report(0, 2_000_000, 0)
-	if u := g.s.Units[0]; !u.Exact || u.Status != Assigned {
+	u := g.s.Units[0]
+	if !u.Exact || u.Status != Assigned || u.Held != nil {
+		t.Errorf("%+v", u)
+	}
+	if m, _ := g.s.Member(before.Worker); !m.Active || m.Missed != 1 {
+		t.Errorf("%+v", m)
+	}
+	g.nobodySlashed()
+}
+
+// Two verifiers of one owner are one.
+func TestVerifiersOfOneOwnerForfeitNothing(t *testing.T) {
+	members := crew(3, 3)
+	for i := range members {
+		if members[i].Role == Verifier {
+			members[i].Owner = "one"
+		}
+	}
+	g := begin(t, tolerant(), members)
+	g.toAudits()
+	g.report(0, 2_000_000, 0)
+	if u := g.s.Units[0]; !u.Exact || u.Held != nil || g.count(AuditOutside) != 1 {
 		t.Errorf("%+v", u)
 	}
 }
 
-// A verifier that alone finds an update outside is not paid for that, and harms nobody.
-func TestContradictedVerifierIsNotPaid(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 2))
+// A verifier that alone finds an update outside is out and not paid for that, and harms nobody.
+func TestVerifierThatDiffersIsOut(t *testing.T) {
+	g := begin(t, tolerant(), crew(3, 3))
 	g.toAudits()
 	u := g.s.Units[2]
-	liar := g.report(2, 500_000, 500_000)
-	g.report(2, 10, 1_000_000)
-	if v := g.s.Units[2]; v.Status != Accepted || !v.Passed || v.Worker != u.Worker {
+	liar := u.Looks[0].Verifier
+	g.panels(func(verifier string, u Unit) audit.Finding {
+		if verifier == liar && u.Index == 2 {
+			return g.found(2, 500_000, 500_000)
+		}
+		return g.found(u.Index, 10, 1_000_000)
+	})
+	if v := g.s.Units[2]; v.Status != Accepted || !v.Passed || v.Worker != u.Worker || v.Held != nil {
 		t.Fatalf("%+v", v)
 	}
-	i := slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == AuditMissed && e.Why == WhyContradicted })
-	if i < 0 || g.events[i].Who != liar || g.count(AuditOutside) != 0 {
+	i := slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == AuditMissed && e.Why == WhyDiffers })
+	if m, _ := g.s.Member(liar); i < 0 || g.events[i].Who != liar || g.count(AuditOutside) != 0 || m.Active ||
+		m.Why != WhyDiffers {
+		t.Errorf("%+v, events: %+v", m, g.events)
+	}
+	g.attestAll()
+	if g.count(DepositForfeited)+g.count(DisputeEnded) > 0 {
 		t.Errorf("events: %+v", g.events)
 	}
-	g.reportAll()
-	g.attestAll()
+}
+
+// Of two who differ nobody can tell who has looked: neither is paid or out, and the unit counts.
+func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
+	g := begin(t, tolerant(), crew(3, 2))
+	g.toAudits()
+	liar := g.s.Units[2].Looks[0].Verifier
+	g.panels(func(verifier string, u Unit) audit.Finding {
+		if verifier == liar && u.Index == 2 {
+			return g.found(2, 500_000, 500_000)
+		}
+		return g.found(u.Index, 10, 1_000_000)
+	})
+	unpaid := 0
+	for _, e := range g.events {
+		if e.Kind == AuditMissed && e.Why == WhyContradicted && e.Unit == 2 {
+			unpaid++
+		}
+	}
+	if u := g.s.Units[2]; u.Status != Accepted || u.Passed || unpaid != 2 || len(g.s.Active(Verifier)) != 2 {
+		t.Errorf("%d are unpaid: %+v", unpaid, u)
+	}
 	g.nobodySlashed()
 }
 
@@ -162,7 +298,9 @@ func TestOddIsWithheld(t *testing.T) {
 	said := 0
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker && g.s.Units[0].Attempt == u.Attempt {
-			g.must(func(s State) (State, []Event, error) { return s.Suspect(g.env(), m.ID, 0, 0, u.Attempt) })
+			g.must(func(s State) (State, []Event, error) {
+				return s.Suspect(g.env(), m.ID, UnitID{Attempt: u.Attempt})
+			})
 			said++
 		}
 	}
@@ -179,7 +317,9 @@ func TestOddIsWithheld(t *testing.T) {
 	if other.Worker == from {
 		from = "w1"
 	}
-	g.refused(ErrWrongPhase, func(s State) (State, []Event, error) { return s.Suspect(g.env(), from, 0, 1, other.Attempt) })
+	g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
+		return s.Suspect(g.env(), from, UnitID{Unit: 1, Attempt: other.Attempt})
+	})
 	g.nobodySlashed()
 }
 
@@ -190,7 +330,9 @@ func TestUnavailableTolerantUpdateMovesOn(t *testing.T) {
 	u := g.s.Units[0]
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker && g.s.Units[0].Attempt == u.Attempt {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0, u.Attempt, 0) })
+			g.must(func(s State) (State, []Event, error) {
+				return s.Missing(g.env(), m.ID, UnitID{Attempt: u.Attempt}, 0)
+			})
 		}
 	}
 	if v := g.s.Units[0]; v.Status != Assigned || v.Exact || v.Worker == u.Worker {
@@ -205,15 +347,12 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 	const bad = "w0"
 	for g.s.Round < long.Rounds && g.count(MemberLeft) == 0 {
 		g.toAudits()
-		for i, u := range g.s.Units {
-			switch {
-			case u.Status != Auditing || !g.s.Tolerant(*u):
-			case u.Worker == bad:
-				g.report(uint32(i), 1_000_000, 0)
-			default:
-				g.report(uint32(i), 0, 1_000_000)
+		g.panels(func(_ string, u Unit) audit.Finding {
+			if u.Worker == bad {
+				return g.found(u.Index, 1_000_000, 0)
 			}
-		}
+			return g.found(u.Index, 0, 1_000_000)
+		})
 		g.commitAll()
 		g.tick(2)
 		g.passAll()
@@ -225,8 +364,8 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 	g.nobodySlashed()
 }
 
-// FuzzTolerantRun is FuzzRun in a tolerant run, where verifiers say what they like: an attested round has nothing open, and
-// nobody is slashed over work that is not exact.
+// FuzzTolerantRun is FuzzRun in a tolerant run, where verifiers say what they like: an attested round has nothing open,
+// and nobody is slashed over work that is not exact.
 func FuzzTolerantRun(f *testing.F) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 20 {
@@ -240,7 +379,7 @@ func FuzzTolerantRun(f *testing.F) {
 		all := tolerant()
 		all.AuditPPM = 300_000
 		all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
-		s, err := New(all, crew(4, 2), 0)
+		s, err := New(all, crew(4, 3), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,16 +391,26 @@ func FuzzTolerantRun(f *testing.F) {
 			after, events, err := move(s, env, op%16, who, what)
 			if op&0x30 == 0x10 && len(s.Units) > 0 {
 				u := s.Units[int(what)%len(s.Units)]
-				after, events, err = s.Report(env, u.Verifier, s.Round, u.Index, u.Attempt, uint32(who)<<10, 1_000_000)
+				verifier := fmt.Sprintf("v%d", who%3)
+				f := audit.Finding{DistancePPM: uint32(what>>4) << 15, CosinePPM: 1_000_000,
+					End: commitment(s.Lap, u.Index).Segments[terms().Segments]}
+				if who%8 == 7 { // who has not looked
+					f.DistancePPM, f.End = 1, canon.Sum(verifier)
+				}
+				if after, events, err = say(s, env, verifier, u, f); u.Status == Sealed {
+					after, events, err = figures(s, env, verifier, u, f)
+				}
 			} else if op%16 == 0 {
 				height++
 			}
-			if !bytes.Equal(before, canon.MustMarshal(s)) || err != nil && (!bytes.Equal(before, canon.MustMarshal(after)) || len(events) > 0) {
+			if !bytes.Equal(before, canon.MustMarshal(s)) || err != nil &&
+				(!bytes.Equal(before, canon.MustMarshal(after)) || len(events) > 0) {
 				t.Fatalf("operation %d changed its receiver, or was refused with %v and changed the state", op%16, err)
 			}
 			for _, e := range events {
-				u, err := s.find(e.Round, e.Unit, s.attemptAt(e.Round, e.Unit))
-				if (e.Kind == DisputeEnded || e.Kind == AuditBroken) && (err != nil || s.Tolerant(u)) {
+				u, err := s.find(UnitID{Round: e.Round, Unit: e.Unit, Attempt: s.attemptAt(e.Round, e.Unit)})
+				slashes := e.Kind == DisputeEnded || e.Kind == AuditBroken && e.Why == WhyPlantPassed
+				if slashes && (err != nil || s.Tolerant(u)) || e.Kind == DepositForfeited && e.Why == WhyOutside && u.Held == nil {
 					t.Fatalf("%+v over work that is not exact", e)
 				}
 			}
@@ -283,8 +432,8 @@ func (s State) attemptAt(round, unit uint32) uint32 {
 	return 0
 }
 
-// Who has a long history of passed audits in tolerant work, over which nobody is convicted, is still audited in half of its units: so
-// it cannot work honestly for a while to fake many units unseen.
+// Who has a long history of passed audits in tolerant work, over which nobody is convicted, is still audited in half of
+// its units: so it cannot work honestly for a while to fake many units unseen.
 func TestHistoryDoesNotLowerTolerantAuditsBelowHalf(t *testing.T) {
 	exact, loose := terms(), tolerant()
 	exact.AuditPPM, loose.AuditPPM = 100_000, 100_000

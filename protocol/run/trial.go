@@ -9,11 +9,13 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-// Who joins a run that goes on counts for nothing at first: it gets no units and no audits, and has no vote. It is given a
-// unit that others have done, as a verifier is given one to audit, and shows in the same way that it reached the same
-// state: with a seal that a later beacon asks it to open. That keeps a machine that computes something else, or is not yet
-// there, out of the quorum and away from deadlines. It is paid nothing for it, and loses nothing but time. In a tolerant run
-// nobody need reach the same state, so that there is no trial: what a newcomer does there is measured unit by unit.
+// Who joins a run that goes on counts for nothing at first: it gets no units and no audits, and has no vote. It is
+// given a unit that others have done, as a verifier is given one to audit, and shows in the same way that it reached
+// the same state: with a seal that a later beacon asks it to open. That keeps a machine that computes something else,
+// or is not yet there, out of the quorum and away from deadlines. It is paid nothing for it, and loses nothing but
+// time. In a tolerant run it shows that it can execute a unit exactly, as those do who audit, attest, and do again what
+// is withheld: the state is the one that the verifiers of the unit have found, and not the one that its worker
+// committed to. A run without audits has no such unit, and no trial.
 
 // Exam is a unit of which it is known what comes out. The zero value is none.
 type Exam struct {
@@ -25,8 +27,11 @@ type Exam struct {
 	Commit  Commitment `cbor:"6,keyasint"`
 }
 
-func (e Exam) is(round, unit, attempt uint32) bool {
-	return e.Worker != "" && e.Round == round && e.Unit == unit && e.Attempt == attempt
+// ID names the attempt that is executed again.
+func (e Exam) ID() UnitID { return UnitID{Round: e.Round, Unit: e.Unit, Attempt: e.Attempt} }
+
+func (e Exam) is(id UnitID) bool {
+	return e.Worker != "" && e.Round == id.Round && e.Unit == id.Unit && e.Attempt == id.Attempt
 }
 
 // Trial is where a member stands that is to show that it computes what the others do.
@@ -70,8 +75,8 @@ func (s State) Trial(id string) (Trial, bool) {
 	return s.Trials[i], true
 }
 
-// MayJoin reports whether Join would take an account in: it is no member yet, or one that left, of whose work nothing is
-// open; or one that returns.
+// MayJoin reports whether Join would take an account in: it is no member yet, or one that left, of whose work nothing
+// is open; or one that returns.
 func (s State) MayJoin(id string, r Role) bool {
 	m, ok := s.Member(id)
 	switch {
@@ -111,7 +116,7 @@ func (d *draft) join(m Member) {
 	}
 	e.Active, e.Why, e.Silent, e.Since = false, WhyOnTrial, 0, d.env.Height
 	e.Stake, e.Owner = m.Stake, m.owner()
-	if d.Terms.Tolerance.DistancePPM > 0 {
+	if d.Terms.Tolerance.DistancePPM > 0 && d.Terms.AuditPPM == 0 {
 		d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
 		d.enlist(m.ID)
 		return
@@ -121,8 +126,8 @@ func (d *draft) join(m Member) {
 	d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
 }
 
-// Return says that a member which is out of the run over missed deadlines is back. It joins again when there is a place.
-// Each time it must have rested twice as long as the time before.
+// Return says that a member which is out of the run over missed deadlines is back. It joins again when there is a
+// place. Each time it must have rested twice as long as the time before.
 func (s State) Return(env Env, from string) (State, []Event, error) {
 	m, ok := s.Member(from)
 	switch {
@@ -163,16 +168,16 @@ func (s State) Gone(id string) bool {
 	return s.over() || !ok || !m.present() && m.Why != WhyReturning && !m.missing()
 }
 
-// Prove is the answer of a member on trial to its exam: the seal of the state that it reached, or none if that is not the
-// committed one. Then it gets another exam: it may be the commitment that is wrong.
-func (s State) Prove(env Env, from string, round, unit, attempt uint32, seal canon.Digest) (State, []Event, error) {
+// Prove is the answer of a member on trial to its exam: the seal of the state that it reached, or none if that is not
+// the committed one. Then it gets another exam: it may be the commitment that is wrong.
+func (s State) Prove(env Env, from string, id UnitID, seal canon.Digest) (State, []Event, error) {
 	t, ok := s.Trial(from)
 	switch {
 	case s.over():
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	case !ok:
 		return s, nil, fmt.Errorf("%w: %s is not on trial", ErrNotYours, from)
-	case !t.Exam.is(round, unit, attempt):
+	case !t.Exam.is(id):
 		return s, nil, fmt.Errorf("%w: the exam of %s is another", ErrStale, from)
 	case !t.Seal.IsZero():
 		return s, nil, fmt.Errorf("%w: %s has answered", ErrDuplicate, from)
@@ -207,7 +212,7 @@ func (d *draft) excuse(void func(Exam) bool) {
 
 // Examined is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its update.
 func (s State) Examined(x Exam) uint32 {
-	if s.Terms.Carry > 0 {
+	if s.Terms.Carry > 0 || s.Terms.Tolerance.DistancePPM > 0 {
 		return s.Terms.SegmentsOf(x.Unit)
 	}
 	return 0
@@ -215,7 +220,8 @@ func (s State) Examined(x Exam) uint32 {
 
 // TrialSubject is what the seal of a member on trial answers: its exam.
 func (s State) TrialSubject(t Trial) audit.Subject {
-	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined(t.Exam)}
+	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit,
+		Attempt: t.Exam.Attempt, Segment: s.Examined(t.Exam)}
 }
 
 // prove ends a trial: the member held the state that others committed to.
@@ -275,8 +281,8 @@ func (d *draft) trials() {
 	}
 }
 
-// examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of a
-// run, one that is being audited.
+// examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of
+// a run, one that is being audited.
 func (d *draft) examine(t *Trial) {
 	laps := d.laps()
 	slices.Reverse(laps)
@@ -298,9 +304,9 @@ func (d *draft) examine(t *Trial) {
 	t.Deadline = d.env.Height + examPatience*d.TrainDeadline()<<(t.Tries-1)
 }
 
-// example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or else,
-// unless it must be settled, one that is being audited. What is handed on to units is known while their round is open, and an
-// exam may be about an earlier one: none is about a unit that starts from that.
+// example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or
+// else, unless it must be settled, one that is being audited. What is handed on to units is known while their round is
+// open, and an exam may be about an earlier one: none is about a unit that starts from that.
 func (d *draft) example(l Lap, settled bool) Exam {
 	if !l.Drawn || len(l.From) > 0 {
 		return Exam{}
@@ -312,12 +318,15 @@ func (d *draft) example(l Lap, settled bool) Exam {
 		func(u Unit) bool { return !settled && (u.Status == Auditing || u.Status == Sealed) },
 	} {
 		if len(pool) == 0 {
-			pool = l.units(fits)
+			pool = l.units(func(u Unit) bool { return fits(u) && (!d.Tolerant(u) || !u.End.IsZero()) })
 		}
 	}
 	if len(pool) == 0 {
 		return Exam{}
 	}
 	u := pool[d.pick("exam", l.Round, Unit{}, len(pool))]
+	if d.Tolerant(u) { // what its worker committed to nobody else need reach
+		u.Commit = Commitment{Segments: []canon.Digest{u.End}}
+	}
 	return Exam{Round: l.Round, Unit: u.Index, Attempt: u.Attempt, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 }

@@ -3,44 +3,66 @@ package run
 import (
 	"fmt"
 	"slices"
+
+	"github.com/starling-network/starling/protocol/audit"
 )
 
-// Commit binds a worker to its result for an attempt at a unit, its own or one that it was late with (see Holder). The first
-// commitment is the binding one: a second, equal or not, is refused.
-func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt uint32, c Commitment) (State, []Event, error) {
-	mine, err := s.held(from, round, unit, attempt)
+// UnitID names one attempt at a unit of a round.
+type UnitID struct {
+	Round, Unit, Attempt uint32
+}
+
+// ID names the unit, which is of a round.
+func (u Unit) ID(round uint32) UnitID { return UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt} }
+
+// ID names the unit of the duty.
+func (d Duty) ID() UnitID { return d.Unit.ID(d.Round) }
+
+// Subject is what the seal of a verifier over the state of the unit at the end of a segment, counted from 1 (0: the
+// last), is about.
+func (id UnitID) Subject(verifier, job string, segment uint32) audit.Subject {
+	return audit.Subject{
+		Verifier: verifier, Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt, Segment: segment,
+	}
+}
+
+// Commit binds a worker to its result for an attempt at a unit, its own or one that it was late with (see Holder). The
+// first commitment is the binding one: a second, equal or not, is refused.
+func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []Event, error) {
+	mine, err := s.held(from, id)
 	if err == nil {
-		err = s.Terms.fits(c, round, unit)
+		err = s.Terms.fits(c, id.Round, id.Unit)
 	}
 	if err != nil {
 		return s, nil, err
 	}
-	if c.Diverged() && s.Tolerant(*s.Units[unit]) {
-		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: nobody could check that", ErrBadCommitment, unit)
+	if c.Diverged() && s.Tolerant(*s.Units[id.Unit]) {
+		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: nobody could check that", ErrBadCommitment,
+			id.Unit)
 	}
 	d := s.edit(env)
-	late := s.Units[unit].Attempt != attempt
+	late := s.Units[id.Unit].Attempt != id.Attempt
 	if late {
-		d.takeBack(int(unit), mine)
+		d.takeBack(int(id.Unit), mine)
 	}
 	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
 		blocks := d.waited(mine.AssignedAt)
-		d.Waits = remember(d.Waits, min(MaxBlocks, d.Terms.whole(unit, blocks)))
-		d.change(from, func(m *Member) { m.measure(d.Terms.whole(unit, blocks<<8), d.Terms.Sizes != nil) })
+		d.Waits = remember(d.Waits, min(MaxBlocks, d.Terms.whole(id.Unit, blocks)))
+		d.change(from, func(m *Member) { m.measure(d.Terms.whole(id.Unit, blocks<<8), d.Terms.Sizes != nil) })
 	}
 	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
-	u := d.unit(&d.Lap, int(unit))
+	u := d.unit(&d.Lap, int(id.Unit))
 	u.Status, u.Commit, u.Took = Committed, c, d.waited(mine.AssignedAt)
 	d.turn(from, 0)
 	d.hurry()
-	d.emit(Event{Kind: UnitCommitted, Round: round, Unit: unit, Who: from})
+	d.emit(Event{Kind: UnitCommitted, Round: id.Round, Unit: id.Unit, Who: from})
 	after, events := d.done()
 	return after, events, nil
 }
 
-// turn gives a worker the whole time for its next unit. It begins now, unless it had it before that which it does no more: it
-// may have been at it all the time, and is measured by that.
+// turn gives a worker the whole time for its next unit. It begins now, unless it had it before that which it does no
+// more: it may have been at it all the time, and is measured by that.
 func (d *draft) turn(worker string, before int64) {
 	for i, u := range d.Units {
 		if u.Status == Assigned && u.Worker == worker {
@@ -76,8 +98,8 @@ func (t Terms) fits(c Commitment, round, unit uint32) error {
 	return nil
 }
 
-// measure smooths what a worker takes for a whole unit, in 1/256 block. Where units have different sizes it counts at once that one took
-// less: what goes by beside the steps counts several times in what a small one says of a whole one.
+// measure smooths what a worker takes for a whole unit, in 1/256 block. Where units have different sizes it counts at
+// once that one took less: what goes by beside the steps counts several times in what a small one says of a whole one.
 func (m *Member) measure(parts int64, sized bool) {
 	now := uint32(min(parts, MaxBlocks<<8))
 	if m.Speed == 0 || sized && now < m.Speed {
@@ -87,56 +109,63 @@ func (m *Member) measure(parts int64, sized bool) {
 	m.Speed += (now >> 2) - (m.Speed >> 2)
 }
 
-// Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or that slice
-// of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the members other than its worker have
-// said so, the unit is done again by another.
-func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32) (State, []Event, error) {
-	u, err := s.admit(from, round, unit, attempt)
+// Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or
+// that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
+// members other than its worker have said so, the unit is done again by another.
+func (s State) Missing(env Env, from string, id UnitID, slice uint32) (State, []Event, error) {
+	u, err := s.admit(from, id)
 	if err != nil {
 		return s, nil, err
 	}
 	switch {
-	case !slices.Contains(s.Terms.Applied(s.Round), round):
-		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", ErrStale, round)
-	case s.Phase != Attest && s.Phase != Reduce && round == s.Round:
+	case !slices.Contains(s.Terms.Applied(s.Round), id.Round):
+		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", ErrStale, id.Round)
+	case s.Phase != Attest && s.Phase != Reduce && id.Round == s.Round:
 		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed", ErrWrongPhase)
 	case u.Commit.Diverged():
-		return s, nil, fmt.Errorf("%w: unit %d has no update", ErrWrongPhase, unit)
+		return s, nil, fmt.Errorf("%w: unit %d has no update", ErrWrongPhase, id.Unit)
 	case u.Worker == from:
-		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, unit)
+		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, id.Unit)
 	case slices.Contains(u.Missing, from):
-		return s, nil, fmt.Errorf("%w: unit %d is reported", ErrDuplicate, unit)
+		return s, nil, fmt.Errorf("%w: unit %d is reported", ErrDuplicate, id.Unit)
 	case slice > 0 && slice >= s.Terms.Slices:
 		return s, nil, fmt.Errorf("%w: slice %d, the round has %d", ErrBadSlice, slice, s.Terms.Slices)
 	}
 	d := s.edit(env)
-	v := d.unit(d.lap(round), int(unit))
+	v := d.unit(d.lap(id.Round), int(id.Unit))
 	if len(u.Missing) == 0 {
 		v.Lost = slice
 	}
 	v.Missing = append(slices.Clip(u.Missing), from)
 	d.change(from, func(m *Member) { m.Silent = 0 })
-	if round == s.Round && (u.Status == Accepted || s.Tolerant(u)) {
-		d.withheld(int(unit))
+	if id.Round == s.Round && (u.Status == Accepted || s.Tolerant(u)) {
+		d.withheld(int(id.Unit))
 	}
 	after, events := d.done()
 	return after, events, nil
 }
 
-// withheld gives an accepted unit of the current round to another worker if more than half of the members other than its
-// worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the update, so a
-// liar cannot escape its verdict by withholding what it committed to. Of tolerant work there is no verdict, and its verifier
-// does need the update.
+// withheld gives an accepted unit of the current round to another worker if more than half of the members other than
+// its worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the
+// update, so a liar cannot escape its verdict by withholding what it committed to. Of tolerant work there is no
+// verdict, and its verifier does need the update.
 func (d *draft) withheld(i int) {
-	if u := d.Units[i]; d.most(u.Worker, u.Missing) {
-		d.moot(&d.Lap, i, WhyUnavailable)
-		d.miss(u.Worker, WhyUnavailable)
-		d.reassign(i, WhyUnavailable)
+	u := *d.Units[i]
+	if !d.most(u.Worker, u.Missing) {
+		return
+	}
+	d.moot(&d.Lap, i, WhyUnavailable)
+	d.miss(u.Worker, WhyUnavailable)
+	d.reassign(i, WhyUnavailable)
+	// Who could escape an audit so would fake every unit, and hide those that are drawn.
+	if d.Tolerant(u) && u.Audited && !u.Passed && d.Terms.AuditPPM > 0 {
+		d.emit(Event{Kind: DepositForfeited, Round: d.Round, Unit: u.Index, Who: u.Worker, Why: WhyUnavailable})
+		d.distrust(u.Worker)
 	}
 }
 
-// stuck reports whether the round cannot go on whoever is there: most members cannot fetch the update of a unit that is still to be audited, or
-// in dispute. What is late until then is nobody's fault.
+// stuck reports whether the round cannot go on whoever is there: most members cannot fetch the update of a unit that is
+// still to be audited, or in dispute. What is late until then is nobody's fault.
 func (d *draft) stuck() bool {
 	return slices.ContainsFunc(d.Sent(), func(u *Unit) bool { return len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }

@@ -31,7 +31,8 @@ func TestSoleVerifierThatOpensNothingEndsNoRun(t *testing.T) {
 	g.attestAll()
 }
 
-// A dispute is no reason to withhold an update: members report it missing, and the unit moves on as soon as the dispute is over.
+// A dispute is no reason to withhold an update: members report it missing, and the unit moves on as soon as the dispute
+// is over.
 func TestDisputedUpdateIsToBeServed(t *testing.T) {
 	g := begin(t, terms(), crew(3, 2))
 	g.toAudits()
@@ -39,7 +40,9 @@ func TestDisputedUpdateIsToBeServed(t *testing.T) {
 	g.challenge(g.s.Units[0].Verifier, 0, 0)
 	for _, m := range g.s.Members {
 		if m.ID != worker {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0, 0, 0) })
+			g.must(func(s State) (State, []Event, error) {
+				return s.Missing(g.env(), m.ID, UnitID{}, 0)
+			})
 		}
 	}
 	g.verdict(0, 0, false)

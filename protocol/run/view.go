@@ -82,8 +82,7 @@ func (s State) Oldest() uint32 {
 	return s.Round
 }
 
-// Work lists the units that a worker has to commit now, in order of index. It may do them in any order, and owes one
-// commitment per deadline.
+// Work lists the units that a worker has to commit now, by index. It owes one commitment per deadline, in any order.
 func (s State) Work(worker string) []Unit {
 	var owed []Unit
 	for _, u := range s.Units {
@@ -100,12 +99,12 @@ type Duty struct {
 	Unit
 }
 
-// Audits lists the units that a verifier has to audit now, in order of round and index. It owes one answer per deadline.
+// Audits lists the units that a verifier has to audit now, by round and index. It owes one answer per deadline.
 func (s State) Audits(verifier string) []Duty {
 	var found []Duty
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if u.Status == Auditing && u.Verifier == verifier {
+			if u.Status == Auditing && u.Verifier == verifier || u.OwesReport(verifier) {
 				found = append(found, Duty{l, *u})
 			}
 		}
@@ -113,22 +112,22 @@ func (s State) Audits(verifier string) []Duty {
 	return found
 }
 
-// Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the same
-// unit is open and not playing.
-func (s State) Playing(round, unit, attempt uint32, challenger string) (Duty, bool) {
-	d, ok := s.Find(round, unit, attempt)
+// Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the
+// same unit is open and not playing.
+func (s State) Playing(id UnitID, challenger string) (Duty, bool) {
+	d, ok := s.Find(id)
 	return d, ok && len(d.Challengers) > 0 && d.Challengers[0] == challenger
 }
 
 // Find returns an attempt at a unit, also one in a round that was rolled back, and its round.
-func (s State) Find(round, unit, attempt uint32) (Duty, bool) {
-	d, err := s.locate(round, unit, attempt)
+func (s State) Find(id UnitID) (Duty, bool) {
+	d, err := s.locate(id)
 	return d, err == nil
 }
 
 // Has reports whether Find finds an attempt at a unit.
-func (s *State) Has(round, unit, attempt uint32) bool {
-	has := func(l Lap) bool { return l.has(round, unit, attempt) }
+func (s *State) Has(id UnitID) bool {
+	has := func(l Lap) bool { return l.has(id) }
 	return has(s.Lap) || slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.Void, has)
 }
 
@@ -140,8 +139,8 @@ func (s State) Disputed() bool {
 }
 
 // Challenged reports whether a dispute of a challenger about an attempt at a unit is open.
-func (s State) Challenged(round, unit, attempt uint32, challenger string) bool {
-	d, ok := s.Find(round, unit, attempt)
+func (s State) Challenged(id UnitID, challenger string) bool {
+	d, ok := s.Find(id)
 	return ok && slices.Contains(d.Challengers, challenger)
 }
 
@@ -150,8 +149,8 @@ func (s State) Voted(id string) bool {
 	return slices.ContainsFunc(s.Votes, func(v Vote) bool { return v.Member == id })
 }
 
-// Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined when every unit
-// is committed that it is made of, see Combines.
+// Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined when
+// every unit is committed that it is made of, see Combines.
 func (s State) Attestation(next Checkpoint) Attestation {
 	sent := s.Sent()
 	a := Attestation{Job: s.Terms.Job, Checkpoint: next, Updates: make([]string, len(sent))}

@@ -6,22 +6,24 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// A round that is rolled back was built on work that a verdict found wrong, which is not the fault of who worked in it. What
-// was committed there is void for the model, and is paid like any other work: it is audited as it would have been, by
-// verifiers who are paid for that, and who lied in it is convicted. So nobody gains by letting a friend be convicted, and
-// nobody loses by the lie of another but what it had not yet committed.
+// A round that is rolled back was built on work that a verdict found wrong, which is not the fault of who worked in it.
+// What was committed there is void for the model, and is paid like any other work: it is audited as it would have been,
+// by verifiers who are paid for that, and who lied in it is convicted. So nobody gains by letting a friend be
+// convicted, and nobody loses by the lie of another but what it had not yet committed.
 
-// Its rounds are kept until it is final what they were built on: if the unit that was wrong comes to the same update when it is done again, the same
-// checkpoint is attested, and the next round goes on with what was committed in it. So a lie that changes nothing costs nobody a
-// round, and nobody is paid twice for the same unit on the same base.
+// Its rounds are kept until it is final what they were built on: if the unit that was wrong comes to the same update
+// when it is done again, the same checkpoint is attested, and the next round goes on with what was committed in it. So
+// a lie that changes nothing costs nobody a round, and nobody is paid twice for the same unit on the same base.
 
-// What is lost when another checkpoint takes its place is paid from the stakes of those who are convicted first (package reward).
+// What is lost when another checkpoint takes its place is paid from the stakes of those who are convicted first
+// (package reward).
 
-// maxVoid is how many rounds that were rolled back are remembered at a time. A verdict drops at most MaxWindow rounds, and
-// each costs somebody its stake and its place; of more the oldest are given up, and what is open about them is not paid.
+// maxVoid is how many rounds that were rolled back are remembered at a time. A verdict drops at most MaxWindow rounds,
+// and each costs somebody its stake and its place; of more the oldest are given up, and what is open about them is not
+// paid.
 const maxVoid = 2 * MaxWindow
 
-// avoid takes a round out of the lineage over the conviction of somebody, and keeps it until nothing is open about its units.
+// avoid takes a round out of the lineage over a conviction, and keeps it until nothing is open about its units.
 func (d *draft) avoid(l Lap, culprits []string) {
 	if len(l.Units) == 0 {
 		return
@@ -39,14 +41,16 @@ func (d *draft) avoid(l Lap, culprits []string) {
 	}
 }
 
-// freezes reports whether nothing that is open can be settled in a round that was rolled back. In a tolerant run only what is attested was
-// measured; in one whose units hand on a state, the state that they started from may be the lie, which nobody else has.
+// freezes reports whether nothing that is open can be settled in a round that was rolled back. In a tolerant run only
+// what is attested was measured; in one whose units hand on a state, the state that they started from may be the lie,
+// which nobody else has.
 func (t Terms) freezes() bool { return t.Tolerance.DistancePPM > 0 || t.Carry > 0 }
 
 // frozen reports whether nobody looks at the units of a round for now.
 func (d *draft) frozen(l *Lap) bool { return d.Terms.freezes() && d.isVoid(l) }
 
-// freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on (restore).
+// freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on
+// (restore).
 func (d *draft) freeze(l *Lap) {
 	for i, u := range l.Units {
 		d.moot(l, i, WhyRolledBack)
@@ -71,6 +75,7 @@ func (d *draft) giveUp(k int) {
 func (d *draft) dropped(k int) {
 	l := d.Void[k]
 	d.Void = slices.Delete(d.Void, k, k+1)
+	d.returned(l, WhyRolledBack)
 	d.emit(Event{Kind: RoundDropped, Round: l.Round, Lap: &l})
 }
 
@@ -84,10 +89,10 @@ func (d *draft) isVoid(l *Lap) bool {
 	return false
 }
 
-// Forfeited reports whether a unit is of a round that was rolled back, and of a worker that is convicted. It counts for nothing
-// and is not paid, so that there is nothing left to challenge: a second verdict on it would be paid again.
+// Forfeited reports whether a unit is of a round that was rolled back, and of a worker that is convicted. It counts for
+// nothing and is not paid, so that there is nothing left to challenge: a second verdict on it would be paid again.
 func (s State) Forfeited(u Duty) bool {
-	return s.convicted(u.Worker) && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(u.Round, u.Index, u.Attempt) })
+	return s.convicted(u.Worker) && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(u.ID()) })
 }
 
 func (s State) convicted(id string) bool {
@@ -108,8 +113,8 @@ func (d *draft) forfeit() {
 	}
 }
 
-// settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when they
-// were is nobody's work.
+// settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when
+// they were is nobody's work.
 func (d *draft) settleVoid() {
 	open := func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned }
 	for k := 0; k < len(d.Void); {
@@ -126,8 +131,8 @@ func (d *draft) kept(l *Lap) bool {
 	return l.Round > d.Oldest() && !(d.lost() && len(d.Open) == 0)
 }
 
-// restore goes on with a round that was rolled back, when what it was built on is attested after all. What a convicted worker did in it is done
-// again.
+// restore goes on with a round that was rolled back, when what it was built on is attested after all. What a convicted
+// worker did in it is done again.
 func (d *draft) restore() {
 	same := func(a, b Carried) bool { return a.Root == b.Root }
 	k := slices.IndexFunc(d.Void, func(l Lap) bool {

@@ -2,18 +2,24 @@ package run
 
 import "math/bits"
 
-// Where the members of a run decide by their number, stake counts: to have many accounts costs nothing. All seats of one owner weigh as much as
-// the one with the largest stake, so that to split an account gives no more say. In a run of which no stake is known each owner weighs the same.
+// Where the members of a run decide by their number, stake counts: to have many accounts costs nothing. All seats of
+// one owner weigh as much as the one with the largest stake, so that to split an account gives no more say. In a run of
+// which no stake is known each owner weighs the same.
 
 // weigh sums the weight of those active members that are meant.
 func (s State) weigh(meant func(Member) bool) uint64 {
+	return s.weighOf(func(m Member) bool { return m.Active }, meant)
+}
+
+// weighOf sums the weight of those members that are meant, of some that count.
+func (s State) weighOf(counts, meant func(Member) bool) uint64 {
 	staked := false
 	for _, m := range s.Members {
-		staked = staked || m.Active && m.Stake > 0
+		staked = staked || counts(m) && m.Stake > 0
 	}
 	best := make(map[string]uint64)
 	for _, m := range s.Members {
-		if !m.Active || !meant(m) {
+		if !counts(m) || !meant(m) {
 			continue
 		}
 		weight := uint64(1)

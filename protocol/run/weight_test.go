@@ -28,7 +28,8 @@ func (g *stage) vote(member, cid string) {
 }
 
 func TestManyAccountsWithoutStakeAttestNothing(t *testing.T) {
-	g := staked(t, Member{ID: "a", Role: Worker, Stake: 1}, Member{ID: "b", Role: Worker, Stake: 1}, Member{ID: "c", Role: Worker, Stake: 1},
+	g := staked(t, Member{ID: "a", Role: Worker, Stake: 1}, Member{ID: "b", Role: Worker, Stake: 1},
+		Member{ID: "c", Role: Worker, Stake: 1},
 		Member{ID: "d", Role: Worker, Stake: 1}, Member{ID: "v", Role: Verifier, Stake: 9})
 	for _, id := range []string{"a", "b", "c", "d"} {
 		g.vote(id, "bafyforged")
@@ -41,7 +42,8 @@ func TestManyAccountsWithoutStakeAttestNothing(t *testing.T) {
 }
 
 func TestSeatsOfOneOwnerVoteOnce(t *testing.T) {
-	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
+	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"},
+		Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
 		Member{ID: "c", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "v", Role: Verifier, Stake: 5})
 	if heads(g.s) != 10 {
 		t.Errorf("two owners with 5 uzen each weigh %d", heads(g.s))
@@ -53,12 +55,15 @@ func TestSeatsOfOneOwnerVoteOnce(t *testing.T) {
 }
 
 func TestAccountsOfOneOwnerTakeNoUnitAway(t *testing.T) {
-	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
+	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"},
+		Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
 		Member{ID: "c", Role: Worker, Stake: 6}, Member{ID: "v", Role: Verifier, Stake: 6})
 	for i, u := range g.s.Units {
 		if u.Worker == "c" {
 			for _, id := range []string{"a", "b"} {
-				g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, uint32(i), u.Attempt, 0) })
+				g.must(func(s State) (State, []Event, error) {
+					return s.Missing(g.env(), id, UnitID{Unit: uint32(i), Attempt: u.Attempt}, 0)
+				})
 			}
 			if g.s.Units[i].Worker != "c" {
 				t.Errorf("two accounts of one owner take a unit from another")
@@ -90,7 +95,8 @@ func TestRunWithoutAnyMajorityWaitsBeforeItEnds(t *testing.T) {
 	for g.s.Phase == Attest && g.height < since+10_000 {
 		g.tick(1)
 	}
-	if waited := g.height - since; g.s.Phase != Halted || g.s.Why != WhyNoQuorum || waited < lastPatience*g.s.Terms.Deadlines.Attest {
+	if waited := g.height - since; g.s.Phase != Halted || g.s.Why != WhyNoQuorum ||
+		waited < lastPatience*g.s.Terms.Deadlines.Attest {
 		t.Errorf("phase %s (%s) after %d blocks", g.s.Phase, g.s.Why, waited)
 	}
 }

@@ -13,6 +13,15 @@ import (
 
 func textf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
+// zen writes an amount of uzen in ZEN, with two to six decimals.
+func zen(uzen uint64) string {
+	s := fmt.Sprintf("%d.%06d", uzen/1_000_000, uzen%1_000_000)
+	for range 4 {
+		s = strings.TrimSuffix(s, "0")
+	}
+	return s
+}
+
 // member is a participant in one run.
 type member struct {
 	View
@@ -25,9 +34,11 @@ func (m member) reasons() []Reason {
 	s := m.run.State
 	switch {
 	case s.Phase == run.Done:
-		return m.about(s.Lap, Reason{Code: RunDone, Kind: Over, Text: "the run is done", Do: "see what it paid with starling explain"})
+		return m.about(s.Lap, Reason{Code: RunDone, Kind: Over, Text: "the run is done",
+			Do: "see what it paid with starling job explain"})
 	case s.Phase == run.Halted:
-		return m.about(s.Lap, Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why, Do: "the consumer can resume it from its last checkpoint"})
+		return m.about(s.Lap, Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why,
+			Do: "the consumer can resume it from its last checkpoint"})
 	}
 	var all []Reason
 	if m.self.Active {
@@ -50,13 +61,18 @@ func (m member) apart() Reason {
 		t, _ := m.run.Trial(m.Who)
 		switch {
 		case t.Exam.Worker == "":
-			return Reason{Code: WaitsExam, Kind: Waits, Text: "the account joins, and is given a unit to prove itself with when one is final"}
+			return Reason{Code: WaitsExam, Kind: Waits, Text: "the account joins, and is given a unit to prove itself with " +
+				"when one is final"}
 		case !t.Seal.IsZero() && t.Question.IsZero():
-			return Reason{Code: OnTrial, Kind: Waits, Text: "the account has proven itself with a seal, and the next block that has a beacon says where to open it"}
+			return Reason{Code: OnTrial, Kind: Waits, Text: "the account has proven itself with a seal, and the next block " +
+				"that has a beacon says where to open it"}
 		}
-		return Reason{Code: OnTrial, Kind: Works, Until: t.Deadline, Text: textf("the account joins, and shows with unit %d of round %d that it computes what the others do", t.Exam.Unit, t.Exam.Round+1)}
+		return Reason{Code: OnTrial, Kind: Works, Until: t.Deadline,
+			Text: textf("the account joins, and shows with unit %d of round %d that it computes what the others do",
+				t.Exam.Unit, t.Exam.Round+1)}
 	case run.WhyReturning:
-		return Reason{Code: Returns, Kind: Waits, Text: "the account is back after missed deadlines, and waits for a free place"}
+		return Reason{Code: Returns, Kind: Waits, Text: "the account is back after missed deadlines, and waits for a free " +
+			"place"}
 	}
 	why, do := departure(m.self.Why)
 	return Reason{Code: Left, Kind: Over, Text: "the account takes no further part in this run: " + why, Do: do}
@@ -78,7 +94,8 @@ func (m member) duties() []Reason {
 		return m.about(s.Lap, m.assigning())
 	case run.Train:
 		if s.Combines() && !s.Voted(m.Who) {
-			return m.about(s.Lap, m.training(), Reason{Code: Attests, Kind: Works, Text: "the updates of the round before are combined, and the next checkpoint attested"})
+			return m.about(s.Lap, m.training(), Reason{Code: Attests, Kind: Works, Text: "the updates of the round before " +
+				"are combined, and the next checkpoint attested"})
 		}
 		return m.about(s.Lap, m.training())
 	case run.Reduce:
@@ -86,29 +103,35 @@ func (m member) duties() []Reason {
 	case run.Attest:
 		return m.about(s.Lap, m.attesting())
 	}
-	return m.about(s.Lap, Reason{Code: WaitsFinal, Kind: Waits, Text: textf("all rounds are trained, and %d of them are not final yet", len(s.Open))})
+	return m.about(s.Lap, Reason{Code: WaitsFinal, Kind: Waits,
+		Text: textf("all rounds are trained, and %d of them are not final yet", len(s.Open))})
 }
 
 func (m member) assigning() Reason {
 	s := m.run.State
 	switch {
 	case len(s.Open) >= int(s.Terms.Window):
-		return Reason{Code: WaitsWindow, Kind: Waits, Text: textf("%d rounds are trained and not final, as many as may be: round %d has to be final first", len(s.Open), s.Open[0].Round+1)}
+		return Reason{Code: WaitsWindow, Kind: Waits, Text: textf("%d rounds are trained and not final, as many as may "+
+			"be: round %d has to be final first", len(s.Open), s.Open[0].Round+1)}
 	case market.Exposure(s) > m.run.Escrow.Remaining():
-		return Reason{Code: WaitsBudget, Kind: Waits, Text: "what remains of the budget does not cover another round, until earlier rounds leave some of theirs"}
+		return Reason{Code: WaitsBudget, Kind: Waits, Text: "what remains of the budget does not cover another round, " +
+			"until earlier rounds leave some of theirs"}
 	}
-	return Reason{Code: WaitsBeacon, Kind: Waits, Text: "the units of the round are dealt in the next block that has a beacon"}
+	return Reason{Code: WaitsBeacon, Kind: Waits, Text: "the units of the round are dealt in the next block that has a " +
+		"beacon"}
 }
 
 func (m member) training() Reason {
 	s := m.run.State
 	if mine := s.Work(m.Who); len(mine) > 0 {
 		first := slices.MinFunc(mine, func(a, b run.Unit) int { return cmp.Compare(a.Deadline, b.Deadline) })
-		return Reason{Code: Trains, Kind: Works, Until: first.Deadline, Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
+		return Reason{Code: Trains, Kind: Works, Until: first.Deadline,
+			Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
 	}
 	for _, u := range s.Units {
 		if len(s.Former(m.Who, u.Index)) > 0 {
-			return Reason{Code: Late, Kind: Works, Text: textf("unit %d went to %s after its deadline; a commitment of this account still counts if it is the first", u.Index, u.Worker)}
+			return Reason{Code: Late, Kind: Works, Text: textf("unit %d went to %s after its deadline; a commitment of this "+
+				"account still counts if it is the first", u.Index, u.Worker)}
 		}
 	}
 	var others []string
@@ -123,7 +146,9 @@ func (m member) training() Reason {
 	}
 	text := "for the commitments of " + names(others)
 	if m.self.Role == run.Worker && !slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == m.Who }) {
-		return Reason{Code: NoUnit, Kind: Waits, Until: last, Text: "no unit of this round was dealt to this account, whose share follows its measured speed; the round waits " + text}
+		return Reason{Code: NoUnit, Kind: Waits, Until: last,
+			Text: "no unit of this round was dealt to this account, whose share follows its measured speed; the round waits " +
+				text}
 	}
 	return Reason{Code: WaitsCommits, Kind: Waits, Until: last, Text: "the round waits " + text}
 }
@@ -146,33 +171,39 @@ func (m member) reducing() Reason {
 		}
 	}
 	if mine > 0 {
-		return Reason{Code: Reduces, Kind: Works, Until: until, Text: textf("%s of the next checkpoint to compute or to show", count(mine, "slice"))}
+		return Reason{Code: Reduces, Kind: Works, Until: until,
+			Text: textf("%s of the next checkpoint to compute or to show", count(mine, "slice"))}
 	}
-	return Reason{Code: WaitsSlices, Kind: Waits, Text: textf("%d of %d slices of the next checkpoint are not agreed yet", open, s.Terms.Slices)}
+	return Reason{Code: WaitsSlices, Kind: Waits,
+		Text: textf("%d of %d slices of the next checkpoint are not agreed yet", open, s.Terms.Slices)}
 }
 
 func (m member) attesting() Reason {
 	s := m.run.State
 	until := s.Since + s.Terms.Deadlines.Attest
 	if s.Voted(m.Who) {
-		return Reason{Code: WaitsVotes, Kind: Waits, Until: until, Text: textf("%d members have attested the checkpoint, which needs more than two thirds of the stake", len(s.Votes))}
+		return Reason{Code: WaitsVotes, Kind: Waits, Until: until,
+			Text: textf("%d members have attested the checkpoint, which needs more than two thirds of the stake", len(s.Votes))}
 	}
-	return Reason{Code: Attests, Kind: Works, Until: until, Text: "the updates are combined, and the checkpoint after the round attested"}
+	return Reason{Code: Attests, Kind: Works, Until: until,
+		Text: "the updates are combined, and the checkpoint after the round attested"}
 }
 
 // disputes says whose move it is in the disputes of the member that are played.
 func (m member) disputes() (all []Reason) {
 	for _, g := range m.run.Disputes {
 		c := g.Config
-		d, ok := m.run.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+		d, ok := m.run.Playing(run.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}, c.Challenger)
 		if g.Stage == dispute.Over || !ok || c.Asserter != m.Who && c.Challenger != m.Who {
 			continue
 		}
 		mine := (g.Turn == dispute.Asserter) == (c.Asserter == m.Who)
-		r := Reason{Code: WaitsMove, Kind: Waits, Until: g.Deadline, Text: textf("the dispute about unit %d waits for the %s's move", c.Unit, g.Turn)}
+		r := Reason{Code: WaitsMove, Kind: Waits, Until: g.Deadline,
+			Text: textf("the dispute about unit %d waits for the %s's move", c.Unit, g.Turn)}
 		if mine {
-			r = Reason{Code: Moves, Kind: Works, Until: g.Deadline, Text: textf("the dispute about unit %d waits for this account's move; silence loses it", c.Unit),
-				Do: "keep the process running until the dispute is over"}
+			r = Reason{Code: Moves, Kind: Works, Until: g.Deadline,
+				Text: textf("the dispute about unit %d waits for this account's move; silence loses it", c.Unit),
+				Do:   "keep the process running until the dispute is over"}
 		}
 		all = append(all, m.about(d.Lap, r)...)
 	}
@@ -187,14 +218,24 @@ func (m member) audits() (all []Reason) {
 	for _, l := range m.run.All() {
 		for _, u := range l.Units {
 			switch {
+			case u.OwesReport(m.Who):
+				all = append(all, m.about(l, Reason{Code: Audits, Kind: Works, Until: deadline(u, m.Who),
+					Text: textf("unit %d is to be done again, and how far it is off to be sealed", u.Index)})...)
+			case u.OwesFigures(m.Who):
+				all = append(all, m.about(l, Reason{Code: OpensSeal, Kind: Works, Until: deadline(u, m.Who),
+					Text: textf("how far unit %d is off is to be shown; silence costs the stake", u.Index),
+					Do:   "keep the process running until it is done"})...)
 			case u.Verifier != m.Who:
 			case u.Status == run.Auditing:
-				all = append(all, m.about(l, Reason{Code: Audits, Kind: Works, Until: u.Deadline, Text: textf("unit %d is to be done again and answered", u.Index)})...)
+				all = append(all, m.about(l, Reason{Code: Audits, Kind: Works, Until: u.Deadline,
+					Text: textf("unit %d is to be done again and answered", u.Index)})...)
 			case u.Status == run.Sealed && u.Question.IsZero():
-				all = append(all, m.about(l, Reason{Code: WaitsQuestion, Kind: Waits, Text: textf("the next block that has a beacon says where the seal of unit %d is to be opened", u.Index)})...)
+				all = append(all, m.about(l, Reason{Code: WaitsQuestion, Kind: Waits,
+					Text: textf("the next block that has a beacon says where the seal of unit %d is to be opened", u.Index)})...)
 			case u.Status == run.Sealed:
-				all = append(all, m.about(l, Reason{Code: OpensSeal, Kind: Works, Until: u.Deadline, Text: textf("the seal of unit %d is to be opened; silence costs the stake", u.Index),
-					Do: "keep the process running until it is done"})...)
+				all = append(all, m.about(l, Reason{Code: OpensSeal, Kind: Works, Until: u.Deadline,
+					Text: textf("the seal of unit %d is to be opened; silence costs the stake", u.Index),
+					Do:   "keep the process running until it is done"})...)
 			}
 		}
 	}
@@ -202,6 +243,16 @@ func (m member) audits() (all []Reason) {
 		all = m.about(m.run.Lap, Reason{Code: NoAudit, Kind: Waits, Text: "no audit is drawn for this account at the moment"})
 	}
 	return all
+}
+
+// deadline is the height by which a verifier of tolerant work owes what it has to say of a unit.
+func deadline(u *run.Unit, verifier string) (height int64) {
+	for _, x := range u.Looks {
+		if x.Verifier == verifier {
+			height = x.Deadline
+		}
+	}
+	return height
 }
 
 // unpaid says what an attested round with work of the member waits for before it is final and paid.
@@ -221,12 +272,15 @@ func (m member) unpaid(l run.Lap) (all []Reason) {
 	}
 	open := slices.IndexFunc(l.Units, func(u *run.Unit) bool { return u.Status != run.Accepted })
 	final := l.Attested + m.run.ChallengeBlocks()
-	r := Reason{Code: WaitsChallenge, Kind: Waits, Until: final, Text: textf("%s accepted; the round may be challenged until it is final", count(mine, "unit"))}
+	r := Reason{Code: WaitsChallenge, Kind: Waits, Until: final,
+		Text: textf("%s accepted; the round may be challenged until it is final", count(mine, "unit"))}
 	switch {
 	case open >= 0:
-		r = Reason{Code: WaitsFinal, Kind: Waits, Text: textf("%s accepted; unit %d of %s is not settled yet", count(mine, "unit"), open, l.Units[open].Worker)}
+		r = Reason{Code: WaitsFinal, Kind: Waits,
+			Text: textf("%s accepted; unit %d of %s is not settled yet", count(mine, "unit"), open, l.Units[open].Worker)}
 	case m.Height >= final && l.Round != m.run.Oldest():
-		r = Reason{Code: WaitsOlder, Kind: Waits, Text: textf("%s accepted; rounds become final in their order, and round %d is not", count(mine, "unit"), m.run.Oldest()+1)}
+		r = Reason{Code: WaitsOlder, Kind: Waits, Text: textf("%s accepted; rounds become final in their order, and round "+
+			"%d is not", count(mine, "unit"), m.run.Oldest()+1)}
 	}
 	return m.about(l, r)
 }
@@ -238,9 +292,11 @@ func unsettled(u *run.Unit) (Reason, bool) {
 	case run.Committed:
 		r.Code, r.Text = WaitsDraw, textf("the next block that has a beacon draws whether unit %d is audited", u.Index)
 	case run.Auditing:
-		r.Code, r.Until, r.Text = WaitsAudit, u.Deadline, textf("%s has to do unit %d again before it is paid", u.Verifier, u.Index)
+		r.Code, r.Until, r.Text = WaitsAudit, u.Deadline,
+			textf("%s has to do unit %d again before it is paid", u.Verifier, u.Index)
 	case run.Sealed:
-		r.Code, r.Until, r.Text = WaitsOpening, u.Deadline, textf("%s found unit %d right, and has to open its seal", u.Verifier, u.Index)
+		r.Code, r.Until, r.Text = WaitsOpening, u.Deadline,
+			textf("%s found unit %d right, and has to open its seal", u.Verifier, u.Index)
 	case run.Disputed:
 		r.Code, r.Text = WaitsDispute, textf("unit %d is disputed by %s", u.Index, names(u.Challengers))
 	default:
@@ -252,14 +308,22 @@ func unsettled(u *run.Unit) (Reason, bool) {
 // departure says why a member is inactive, and what to do.
 func departure(why string) (text, do string) {
 	const slow = "keep the machine on and free of other load; it comes back by itself when the process runs"
-	const broken = "before staking again, check the memory of the machine and that it runs the version that the network runs"
+	const broken = "before staking again, check the memory of the machine and that it runs the version that the " +
+		"network runs"
 	switch why {
 	case run.WhyLeft:
-		return "it left in good standing, and is paid for what it committed", "nothing; what may still be questioned is answered while the process runs"
+		return "it left in good standing, and is paid for what it committed",
+			"nothing; what may still be questioned is answered while the process runs"
+	case run.WhyUnopened:
+		return "it could not open the job, and has done nothing in the run",
+			"let the machine reach the others (starling doctor --listen), or give it more memory or disk (--memory, --disk)"
 	case run.WhyGuest:
-		return "it has no seat in the run: it answers for what it audited or challenged there", "nothing; it is drawn from all verifiers of the network"
+		return "it has no seat in the run: it answers for what it audited or challenged there",
+			"nothing; it is drawn from all verifiers of the network"
 	case run.WhyUnproven:
-		return "its trial ended without a proof that it computes what the others do", "let the machine reach the others (starling doctor --listen), and check that it runs the version that the network runs"
+		return "its trial ended without a proof that it computes what the others do",
+			"let the machine reach the others (starling doctor --listen), and check that it runs the version that the " +
+				"network runs"
 	case run.WhyMissedDeadlines:
 		return "it missed the deadlines of several units in a row", slow
 	case run.WhyMissedAudits:
@@ -269,7 +333,8 @@ func departure(why string) (text, do string) {
 	case run.WhyUnavailable:
 		return "others could not fetch its updates", "let other machines reach this one: see starling doctor --listen"
 	case run.WhyWithheld:
-		return "its updates were withheld several times in a row", "check that it runs the numerics that the job allows: verifiers found its updates too far from theirs"
+		return "its updates were withheld several times in a row, or its deposit is held over one",
+			"check that it runs the numerics that the job allows: verifiers found its updates too far from theirs"
 	case run.WhyMissedSlices:
 		return "it missed the deadlines of several slices in a row", slow
 	case run.WhyWrongAttest:
@@ -282,6 +347,10 @@ func departure(why string) (text, do string) {
 		return "it challenged work that a verdict found right", broken
 	case run.WhySealUnopened:
 		return "it did not open a seal in time", "keep a verifier running until its seals are opened"
+	case run.WhyDiffers:
+		return "it reported something else of a unit than most of those who looked", broken
+	case run.WhyFalseReport:
+		return "the exact execution of a unit ends in another state than it reported", broken
 	case run.WhyPlantPassed:
 		return "it passed work in which a fault was planted", broken
 	}

@@ -117,8 +117,8 @@ const (
 	WaitsOlder     Code = "waits_older_round"
 )
 
-// Explain says what a participant does and waits for, the runs that it is a member of first, in the order given. There is
-// always a reason.
+// Explain says what a participant does and waits for, the runs that it is a member of first, in the order given. There
+// is always a reason.
 func Explain(v View) []Reason {
 	p := v.Participant
 	if p == nil {
@@ -138,15 +138,18 @@ func Explain(v View) []Reason {
 		all = append(all, member{v, r, m}.reasons()...)
 	}
 	if p.Jailed {
-		return append(all, Reason{Code: Jailed, Kind: Blocked, Text: "the account was slashed, and is not matched until it asks for that",
-			Do: "see the receipt of the slash with starling explain; check the memory of the machine, let it be measured with starling worker up, and call starling stake unjail"})
+		return append(all, Reason{Code: Jailed, Kind: Blocked,
+			Text: "the account was slashed, and is not matched until it asks for that",
+			Do: "see the receipt of the slash with starling job explain; check the memory of the machine, let it be measured " +
+				"with starling worker up, and call starling account stake unjail"})
 	}
 	for _, role := range p.Roles {
 		all = append(all, v.offering(role, live)...)
 	}
 	if len(all) == 0 {
-		all = append(all, Reason{Code: NotRegistered, Kind: Blocked, Text: "the account is registered for no work: it only says where it is reached",
-			Do: "register for work with starling worker up"})
+		all = append(all, Reason{Code: NotRegistered, Kind: Blocked,
+			Text: "the account is registered for no work: it only says where it is reached",
+			Do:   "register for work with starling worker up"})
 	}
 	return all
 }
@@ -154,19 +157,25 @@ func Explain(v View) []Reason {
 // offering says why the offer of a participant in a role is not matched, with so many live runs.
 func (v View) offering(role run.Role, live int) []Reason {
 	if least := v.Stakes.MinStake(role); v.Participant.Firm() < least {
-		return []Reason{{Code: StakeTooSmall, Kind: Blocked, Text: textf("the stake of %d uzen, without what leaves it, is below the %d that a %s needs", v.Participant.Firm(), least, role),
-			Do: "stake more: starling stake add"}}
+		return []Reason{{Code: StakeTooSmall, Kind: Blocked,
+			Text: textf("the stake of %s ZEN, without what leaves it, is below the %s that a %s needs",
+				zen(v.Participant.Firm()), zen(least), role),
+			Do: "stake more: starling account stake add"}}
 	}
 	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })
 	switch {
 	case at < 0 && live > 0:
-		return []Reason{{Code: Draining, Kind: Waits, Text: "the offer is withdrawn: no new runs are taken, and the present ones are left when nothing of the account is open in them"}}
+		return []Reason{{Code: Draining, Kind: Waits, Text: "the offer is withdrawn: no new runs are taken, and the " +
+			"present ones are left when nothing of the account is open in them"}}
 	case at < 0:
-		return []Reason{{Code: Withdrawn, Kind: Blocked, Text: "the account offers no work", Do: "offer it with starling worker up"}}
+		return []Reason{{Code: Withdrawn, Kind: Blocked, Text: "the account offers no work",
+			Do: "offer it with starling worker up"}}
 	case uint32(live) >= v.Offers[at].Slots:
-		return []Reason{{Code: SlotsTaken, Kind: Waits, Text: textf("the account works in as many runs as it offers, which is %d", v.Offers[at].Slots)}}
+		return []Reason{{Code: SlotsTaken, Kind: Waits, Text: textf("busy: the account works in %d of %d runs that it "+
+			"offers to work in", live, v.Offers[at].Slots)}}
 	case len(v.Orders) == 0:
-		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order, and no run has a free place that the offer fits"}}
+		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order, and no run has a free place that the " +
+			"offer fits"}}
 	}
 	var all []Reason
 	for _, o := range v.Orders {
@@ -192,18 +201,22 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 	}
 	switch {
 	case mine.Price > o.PriceCap:
-		return Reason{Code: OrderPrice, Kind: Blocked, Text: textf("the order pays at most %d uzen per 10^15 operations, and the offer asks %d", o.PriceCap, mine.Price),
-			Do: textf("offer at most %d: starling worker up --price", o.PriceCap)}
+		return Reason{Code: OrderPrice, Kind: Blocked, Text: textf("the order pays at most %s ZEN per 10^15 operations, "+
+			"and the offer asks %s", zen(o.PriceCap), zen(mine.Price)),
+			Do: textf("ask at most that: starling worker up --price %d", o.PriceCap)}
 	case o.Why == market.TooFewWorkers:
-		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min, offering(run.Worker))
+		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min,
+			offering(run.Worker))
 	case o.Why == market.TooFewVerifiers:
-		return waits(OrderVerifiers, "the order waits for %d verifiers, and %d offer or are busy", o.Verifiers, offering(run.Verifier))
+		return waits(OrderVerifiers, "the order waits for %d verifiers, and %d offer or are busy", o.Verifiers,
+			offering(run.Verifier))
 	case o.Why == market.ConditionsUnmet || o.Why == market.TooFewDomains:
 		return waits(OrderConditions, "the order waits for others that keep its conditions")
 	case o.Why == market.PriceAboveCap:
-		return waits(OrderDear, "the order waits for others who ask at most its %d uzen per 10^15 operations", o.PriceCap)
+		return waits(OrderDear, "the order waits for others who ask at most its %s ZEN per 10^15 operations", zen(o.PriceCap))
 	case o.Why == market.BudgetTooSmall:
-		return waits(OrderBudget, "the order's budget of %d uzen does not cover a round: its consumer has to raise it", o.Budget)
+		return waits(OrderBudget, "the order's budget of %s ZEN does not cover a round: its consumer has to raise it",
+			zen(o.Budget))
 	case o.Why != market.Matched:
 		return waits(OrderNotChosen, "the order waits: %s", o.Why)
 	}

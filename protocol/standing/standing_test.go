@@ -15,19 +15,24 @@ import (
 var codes = []Code{
 	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
 	NoOrder, OrderPrice, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
-	Left, OnTrial, WaitsExam, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains, WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
-	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening, WaitsChallenge, WaitsOlder,
+	Left, OnTrial, WaitsExam, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains,
+	WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
+	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening,
+	WaitsChallenge, WaitsOlder,
 }
 
-// state is a run of two workers and a verifier in round 3, with one attested round open, in which everything is accepted.
+// state is a run of two workers and a verifier in round 3, with one attested round open, in which everything is
+// accepted.
 func state() run.State {
 	units := func(s run.Status) run.Units {
 		return run.Units{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
 	}
 	return run.State{
-		Terms:   run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1, Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 10}},
-		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true}, {ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}},
-		Phase:   run.Train, Since: 50,
+		Terms: run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1,
+			Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 10}},
+		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true},
+			{ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}},
+		Phase: run.Train, Since: 50,
 		Lap:  run.Lap{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
 		Open: []run.Lap{{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)}},
 	}
@@ -47,14 +52,16 @@ func view(who string) View {
 }
 
 func game(turn dispute.Party) dispute.Game {
-	return dispute.Game{Config: dispute.Config{Round: 1, Unit: 0, Asserter: "w", Challenger: "v"}, Stage: dispute.PickState, Turn: turn, Deadline: 66}
+	return dispute.Game{Config: dispute.Config{Round: 1, Unit: 0, Asserter: "w", Challenger: "v"},
+		Stage: dispute.PickState, Turn: turn, Deadline: 66}
 }
 
 func TestExplain(t *testing.T) {
 	order := func(why market.Reason) func(*View) {
 		return func(v *View) {
 			v.Runs = nil
-			v.Orders = []Order{{market.Order{ID: "wanted", PriceCap: 200, Budget: 7, Workers: market.Workers{Min: 3}, Verifiers: 2, Deadline: 99}, why}}
+			v.Orders = []Order{{market.Order{ID: "wanted", PriceCap: 200, Budget: 7, Workers: market.Workers{Min: 3},
+				Verifiers: 2, Deadline: 99}, why}}
 		}
 	}
 	// lap changes the first unit of the open round.
@@ -75,59 +82,83 @@ func TestExplain(t *testing.T) {
 		"unknown account": {"w", func(v *View) { v.Participant = nil }, NotRegistered, 0, "no part"},
 		"only an address": {"w", func(v *View) { v.Participant.Roles, v.Runs = nil, nil }, NotRegistered, 0, "no work"},
 		"jailed":          {"w", func(v *View) { v.Participant.Jailed = true }, Jailed, 0, "slashed"},
-		"small stake":     {"v", func(v *View) { v.Participant.Stake = 15 }, StakeTooSmall, 0, "20 that a verifier"},
+		"small stake":     {"v", func(v *View) { v.Participant.Stake = 15 }, StakeTooSmall, 0, "0.00002 that a verifier"},
 		"draining":        {"w", func(v *View) { v.Offers = nil }, Draining, 0, "present ones"},
 		"withdrawn":       {"w", func(v *View) { v.Offers, v.Runs = nil, nil }, Withdrawn, 0, "no work"},
 		"another's offer": {"w", func(v *View) { v.Offers[0].ID, v.Runs = "x", nil }, Withdrawn, 0, "no work"},
-		"busy":            {"w", func(*View) {}, SlotsTaken, 0, "which is 1"},
+		"busy":            {"w", func(*View) {}, SlotsTaken, 0, "in 1 of 1 runs"},
 		"no order":        {"w", func(v *View) { v.Runs = nil }, NoOrder, 0, "no job"},
-		"price":           {"w", func(v *View) { order(market.TooFewWorkers)(v); v.Orders[0].PriceCap = 99 }, OrderPrice, 99, "at most 99"},
+		"price": {"w", func(v *View) { order(market.TooFewWorkers)(v); v.Orders[0].PriceCap = 99 }, OrderPrice, 99,
+			"at most 0.000099 ZEN"},
 		"few workers":     {"w", order(market.TooFewWorkers), OrderWorkers, 99, "3 workers, and 1"},
 		"few verifiers":   {"w", order(market.TooFewVerifiers), OrderVerifiers, 99, "2 verifiers, and 0"},
-		"others too dear": {"w", order(market.PriceAboveCap), OrderDear, 99, "at most its 200"},
-		"budget":          {"w", order(market.BudgetTooSmall), OrderBudget, 99, "7 uzen"},
+		"others too dear": {"w", order(market.PriceAboveCap), OrderDear, 99, "at most its 0.0002 ZEN"},
+		"budget":          {"w", order(market.BudgetTooSmall), OrderBudget, 99, "0.000007 ZEN"},
 		"another reason":  {"w", order("no_luck"), OrderNotChosen, 99, "no_luck"},
 		"next block":      {"w", order(market.Matched), OrderNext, 99, "next block"},
 		"done":            {"w", phase(run.Done), RunDone, 0, "done"},
-		"halted":          {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Why = run.Halted, run.WhyNoQuorum }, RunHalted, 0, "no_quorum"},
-		"beacon":          {"w", phase(run.Assign), WaitsBeacon, 0, "dealt"},
-		"window":          {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Terms.Window = run.Assign, 1 }, WaitsWindow, 0, "round 2"},
-		"broke":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Escrow.Paid = run.Assign, 999 }, WaitsBudget, 0, "budget"},
-		"trains":          {"w", func(*View) {}, Trains, 70, "1 unit"},
-		"trains two":      {"w", func(v *View) { v.Runs[0].Units[1].Worker = "w" }, Trains, 70, "2 units"},
-		"committed":       {"w", func(v *View) { v.Runs[0].Units[0].Status = run.Committed }, WaitsCommits, 80, "of x"},
-		"no unit":         {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
-		"verifier waits":  {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
-		"joins":           {"w", trial(run.Trial{}), WaitsExam, 0, "when one is final"},
-		"on trial":        {"w", trial(run.Trial{Exam: run.Exam{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}), OnTrial, 88, "unit 3 of round 5"},
-		"sealed its exam": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"), Deadline: 88}), OnTrial, 0, "next block"},
-		"opens its exam":  {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"), Question: canon.Sum("q"), Deadline: 88}), OnTrial, 88, "unit 0"},
-		"returns":         {"w", func(v *View) { v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false, run.WhyReturning }, Returns, 0, "free place"},
-		"reduces":         {"w", reducing("w"), Reduces, 77, "1 slice of"},
-		"others reduce":   {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
-		"attests":         {"w", phase(run.Attest), Attests, 70, "attested"},
-		"attests early":   {"v", func(v *View) { v.Runs[0].Terms.Overlap, v.Runs[0].Terms.Carry = true, 8 }, Attests, 0, "round before"},
-		"voted":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} }, WaitsVotes, 70, "more than two thirds of the stake"},
-		"settles":         {"w", phase(run.Settle), WaitsFinal, 0, "1 of them"},
-		"no audit":        {"v", func(*View) {}, NoAudit, 0, "no audit"},
-		"audits":          {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), Audits, 70, "unit 0"},
-		"sealed":          {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsQuestion, 0, "next block"},
-		"asked":           {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier, u.Question = run.Sealed, "v", canon.Sum("q") }), OpensSeal, 70, "stake"},
+		"halted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Why = run.Halted, run.WhyNoQuorum }, RunHalted,
+			0, "no_quorum"},
+		"beacon": {"w", phase(run.Assign), WaitsBeacon, 0, "dealt"},
+		"window": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Terms.Window = run.Assign, 1 }, WaitsWindow, 0,
+			"round 2"},
+		"broke": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Escrow.Paid = run.Assign, 999 }, WaitsBudget, 0,
+			"budget"},
+		"trains":         {"w", func(*View) {}, Trains, 70, "1 unit"},
+		"trains two":     {"w", func(v *View) { v.Runs[0].Units[1].Worker = "w" }, Trains, 70, "2 units"},
+		"committed":      {"w", func(v *View) { v.Runs[0].Units[0].Status = run.Committed }, WaitsCommits, 80, "of x"},
+		"no unit":        {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
+		"verifier waits": {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
+		"joins":          {"w", trial(run.Trial{}), WaitsExam, 0, "when one is final"},
+		"on trial": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}), OnTrial, 88,
+			"unit 3 of round 5"},
+		"sealed its exam": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"), Deadline: 88}),
+			OnTrial, 0, "next block"},
+		"opens its exam": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"),
+			Question: canon.Sum("q"), Deadline: 88}), OnTrial, 88, "unit 0"},
+		"returns": {"w", func(v *View) {
+			v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false,
+				run.WhyReturning
+		}, Returns, 0, "free place"},
+		"reduces":       {"w", reducing("w"), Reduces, 77, "1 slice of"},
+		"others reduce": {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
+		"attests":       {"w", phase(run.Attest), Attests, 70, "attested"},
+		"attests early": {"v", func(v *View) { v.Runs[0].Terms.Overlap, v.Runs[0].Terms.Carry = true, 8 }, Attests, 0,
+			"round before"},
+		"voted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} },
+			WaitsVotes, 70, "more than two thirds of the stake"},
+		"settles":  {"w", phase(run.Settle), WaitsFinal, 0, "1 of them"},
+		"no audit": {"v", func(*View) {}, NoAudit, 0, "no audit"},
+		"audits": {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), Audits, 70,
+			"unit 0"},
+		"sealed": {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsQuestion,
+			0, "next block"},
+		"asked": {"v", lap(func(_ *View, u *run.Unit) {
+			u.Status, u.Verifier, u.Question = run.Sealed, "v",
+				canon.Sum("q")
+		}), OpensSeal, 70, "stake"},
 		"inactive, sealed": {"v", lap(func(v *View, u *run.Unit) {
 			v.Runs[0].Members[0].Active, u.Status, u.Verifier, u.Question = false, run.Sealed, "v", canon.Sum("q")
 		}), OpensSeal, 70, "stake"},
-		"to be drawn":       {"w", lap(func(_ *View, u *run.Unit) { u.Status = run.Committed }), WaitsDraw, 0, "draws"},
-		"audited":           {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsAudit, 70, "v has to"},
-		"found right":       {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsOpening, 70, "seal"},
-		"disputed":          {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Challengers = run.Disputed, []string{"v"} }), WaitsDispute, 0, "by v"},
+		"to be drawn": {"w", lap(func(_ *View, u *run.Unit) { u.Status = run.Committed }), WaitsDraw, 0, "draws"},
+		"audited": {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsAudit,
+			70, "v has to"},
+		"found right": {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsOpening,
+			70, "seal"},
+		"disputed": {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Challengers = run.Disputed, []string{"v"} }),
+			WaitsDispute, 0, "by v"},
 		"its move":          {"w", lap(disputed(dispute.Asserter)), Moves, 66, "silence"},
 		"their move":        {"w", lap(disputed(dispute.Challenger)), WaitsMove, 66, "verifier's move"},
 		"challenger's move": {"v", lap(disputed(dispute.Challenger)), Moves, 66, "silence"},
 		"challenger waits":  {"v", lap(disputed(dispute.Asserter)), WaitsMove, 66, "worker's move"},
 		"challenge window":  {"w", func(*View) {}, WaitsChallenge, 60, "challenged"},
-		"another's audit":   {"x", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsFinal, 0, "unit 0 of w"},
-		"older round":       {"w", older, WaitsOlder, 0, "round 2"},
-		"left":              {"w", func(v *View) { v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false, run.WhyMissedDeadlines }, Left, 0, "deadlines"},
+		"another's audit": {"x", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsFinal,
+			0, "unit 0 of w"},
+		"older round": {"w", older, WaitsOlder, 0, "round 2"},
+		"left": {"w", func(v *View) {
+			v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false,
+				run.WhyMissedDeadlines
+		}, Left, 0, "deadlines"},
 	} {
 		v := view(c.who)
 		c.change(&v)
@@ -175,7 +206,8 @@ func reducing(who string) func(*View) {
 	return func(v *View) {
 		s := &v.Runs[0].State
 		s.Phase, s.Terms.Slices = run.Reduce, 2
-		s.Slices = []run.Slice{{Status: run.Agreed}, {Status: run.Reducing, Reducers: []run.Reducer{{Member: who, Deadline: 77}}}}
+		s.Slices = []run.Slice{{Status: run.Agreed},
+			{Status: run.Reducing, Reducers: []run.Reducer{{Member: who, Deadline: 77}}}}
 	}
 }
 
@@ -229,7 +261,8 @@ func TestEveryStateHasAReason(t *testing.T) {
 // Every reason for which a member leaves a run is told in words, and those that it can do something about say what.
 func TestDepartures(t *testing.T) {
 	for _, why := range []string{
-		run.WhyMissedDeadlines, run.WhyMissedAudits, run.WhyMissedAttest, run.WhyMissedSlices, run.WhyUnavailable, run.WhyWrongAttest, run.WhyWrongSlice, run.WhyVerdict, run.WhyFalseChallenge,
+		run.WhyMissedDeadlines, run.WhyMissedAudits, run.WhyMissedAttest, run.WhyMissedSlices, run.WhyUnavailable,
+		run.WhyWrongAttest, run.WhyWrongSlice, run.WhyVerdict, run.WhyFalseChallenge,
 		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld, run.WhyLeft, run.WhyUnproven, run.WhyGuest,
 	} {
 		if text, do := departure(why); text == "" || do == "" || strings.Contains(text, "_") {

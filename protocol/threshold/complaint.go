@@ -12,8 +12,9 @@ import (
 
 func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
-// Complaint shows that a share of a deal is wrong: it gives away the key under which the dealer sent it, with a proof that it is
-// the key (Chaum, Pedersen 1992). What else is under that key are shares of the same liar for the same member.
+// Complaint shows that a share of a deal is wrong: it gives away the key under which the dealer sent it, with a proof
+// that it is the key (Chaum, Pedersen 1992). What else is under that key are shares of the same liar for the same
+// member.
 type Complaint struct {
 	Dealer uint32 `cbor:"1,keyasint"` // member that dealt
 	Share  uint32 `cbor:"2,keyasint"` // number of the share
@@ -50,7 +51,8 @@ func (d Deal) Read(s Secret, r Roster, dealer, member int) ([]fr.Element, *Compl
 }
 
 // open decrypts a share, and reports whether it is on the polynomial that the dealer committed to.
-func (d Deal) open(id canon.Digest, r Roster, dealer, member, at int, shared *bls.G1Affine, coefficients []bls.G2Affine) (y fr.Element, ok bool) {
+func (d Deal) open(id canon.Digest, r Roster, dealer, member, at int, shared *bls.G1Affine,
+	coefficients []bls.G2Affine) (y fr.Element, ok bool) {
 	share := bytes.Clone(d.Shares[(at-1)*ShareSize : at*ShareSize])
 	hide(share, pad(id, r.Members[dealer], r.Members[member], shared, at))
 	if y.SetBytesCanonical(share) != nil {

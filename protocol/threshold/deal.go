@@ -43,13 +43,14 @@ func CheckKey(b []byte) error {
 	return err
 }
 
-// Deal is what one member gives all: a polynomial of its own at the number of every share. It is the same whenever the member
-// makes it for a roster.
+// Deal is what one member gives all: a polynomial of its own at the number of every share. It is the same whenever the
+// member makes it for a roster.
 type Deal struct {
 	Commitments []byte `cbor:"1,keyasint"` // the coefficients in the exponent of the generator of G2, Threshold x 96 bytes
 	Ephemeral   []byte `cbor:"2,keyasint"` // r in the exponent of the generator of G1
-	Proof       []byte `cbor:"3,keyasint"` // that the dealer knows r (Schnorr), 64 bytes: nobody deals under another's Ephemeral
-	Shares      []byte `cbor:"4,keyasint"` // 32 bytes for every share, each under a key of dealer and member
+	// that the dealer knows r (Schnorr), 64 bytes: nobody deals under another's Ephemeral
+	Proof  []byte `cbor:"3,keyasint"`
+	Shares []byte `cbor:"4,keyasint"` // 32 bytes for every share, each under a key of dealer and member
 }
 
 // NewDeal makes the deal of a member.
@@ -118,7 +119,8 @@ func commitment(base, power *bls.G1Affine, c, z fr.Element) bls.G1Affine {
 	return a
 }
 
-// Check reports what is wrong with the deal of a member, as far as everybody sees it: its shares only who gets them can read.
+// Check reports what is wrong with the deal of a member, as far as everybody sees it: its shares only who gets them can
+// read.
 func (d Deal) Check(r Roster, member int) error {
 	if len(d.Shares) != r.Size()*ShareSize || len(d.Commitments) != int(r.Threshold)*CommitmentSize {
 		return fmt.Errorf("%w: a deal of %d and %d bytes", ErrInvalid, len(d.Commitments), len(d.Shares))

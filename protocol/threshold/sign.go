@@ -103,8 +103,8 @@ func NewVerifier(r Roster, deals []Deal) (*Verifier, error) {
 	return v, nil
 }
 
-// Check reports whether the partial signatures of a member are right. All of them are checked at once, under numbers that come
-// from them, so that wrong ones do not make up for each other.
+// Check reports whether the partial signatures of a member are right. All of them are checked at once, under numbers
+// that come from them, so that wrong ones do not make up for each other.
 func (v *Verifier) Check(member int, message, partials []byte) bool {
 	points, err := split(partials, int(v.roster.Members[member].Shares))
 	if err != nil || len(points) == 0 {
@@ -155,7 +155,8 @@ func verify(key *bls.G2Affine, message []byte, s *bls.G1Affine) bool {
 // split reads partial signatures.
 func split(partials []byte, n int) ([]bls.G1Affine, error) {
 	if len(partials) != n*SignatureSize {
-		return nil, fmt.Errorf("%w: %d bytes of partial signatures, wanted %d of %d", ErrInvalid, len(partials), n, SignatureSize)
+		return nil, fmt.Errorf("%w: %d bytes of partial signatures, wanted %d of %d", ErrInvalid, len(partials), n,
+			SignatureSize)
 	}
 	out := make([]bls.G1Affine, n)
 	for i := range out {
@@ -173,8 +174,8 @@ type Partial struct {
 	Bytes  []byte
 }
 
-// Combine makes the signature of the group of the partial signatures of members in the order of the roster: nil if they are fewer
-// than sign. If one of them is wrong, so is the signature.
+// Combine makes the signature of the group of the partial signatures of members in the order of the roster: nil if they
+// are fewer than sign. If one of them is wrong, so is the signature.
 func Combine(r Roster, partials []Partial) []byte {
 	var points []bls.G1Affine
 	var at []fr.Element
@@ -196,7 +197,8 @@ func Combine(r Roster, partials []Partial) []byte {
 		return nil
 	}
 	var sum bls.G1Affine
-	if _, err := sum.MultiExp(points[:t], lagrange(at[:t]), ecc.MultiExpConfig{NbTasks: 1}); err != nil || sum.IsInfinity() {
+	if _, err := sum.MultiExp(points[:t], lagrange(at[:t]), ecc.MultiExpConfig{NbTasks: 1}); err != nil ||
+		sum.IsInfinity() {
 		return nil
 	}
 	b := sum.Bytes()

@@ -1,9 +1,11 @@
 // Package threshold makes signatures that have one value whoever makes them: BLS signatures (Boneh, Lynn, Shacham 2001;
-// RFC 9380 for hashing to the curve) over BLS12-381 whose key nobody holds. The members of a roster deal each other shares of it
-// (Feldman 1987, Pedersen 1991), each in proportion to its power, and any members with Threshold shares sign.
+// RFC 9380 for hashing to the curve) over BLS12-381 whose key nobody holds. The members of a roster deal each other
+// shares of it (Feldman 1987, Pedersen 1991), each in proportion to its power, and any members with Threshold shares
+// sign.
 //
-// For a roster of Apportion, members with less than a third of the power cannot sign, and members with more than two thirds can.
-// Which of them sign does not show in the signature. The package holds no state and decides no order; that is chain/x/beacon.
+// For a roster of Apportion, members with less than a third of the power cannot sign, and members with more than two
+// thirds can. Which of them sign does not show in the signature. The package holds no state and decides no order; that
+// is chain/x/beacon.
 package threshold
 
 import (
@@ -48,8 +50,8 @@ type Roster struct {
 	Members   []Member `cbor:"4,keyasint"`
 }
 
-// NewRoster gives the members, whose Shares it sets, shares in proportion to their power: ErrInvalid for none, for more than
-// MaxMembers, for a power below 1, or for powers whose sum overflows.
+// NewRoster gives the members, whose Shares it sets, shares in proportion to their power: ErrInvalid for none, for more
+// than MaxMembers, for a power below 1, or for powers whose sum overflows.
 func NewRoster(chain string, epoch uint64, members []Member) (Roster, error) {
 	powers := make([]int64, len(members))
 	for i, m := range members {
@@ -85,12 +87,12 @@ func (r Roster) First(member int) (n int) {
 	return n + 1
 }
 
-// Apportion gives every power its shares, and says how many sign: members with less than a third of the power have fewer, members
-// with more than two thirds have as many.
+// Apportion gives every power its shares, and says how many sign: members with less than a third of the power have
+// fewer, members with more than two thirds have as many.
 //
-// Member i of power p(i) has floor(W p(i) / P) shares, where P is the sum of the powers, and t = ceil(W/3). Members with less than
-// P/3 have less than W/3 shares, so less than t. With S shares in all, the others have more than S - W/3, which is t or more where
-// S >= W/3 + t - 1. W is the least for which that holds; S > W - n, so 3n is one.
+// Member i of power p(i) has floor(W p(i) / P) shares, where P is the sum of the powers, and t = ceil(W/3). Members
+// with less than P/3 have less than W/3 shares, so less than t. With S shares in all, the others have more than S -
+// W/3, which is t or more where S >= W/3 + t - 1. W is the least for which that holds; S > W - n, so 3n is one.
 func Apportion(powers []int64) (shares []uint32, threshold uint32, err error) {
 	if len(powers) == 0 || len(powers) > MaxMembers {
 		return nil, 0, fmt.Errorf("%w: %d members, wanted 1 to %d", ErrInvalid, len(powers), MaxMembers)

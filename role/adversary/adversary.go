@@ -1,5 +1,6 @@
-// Package adversary holds parties that break the rules, each a small type around an honest one: what it does in place of
-// its duty, and how it defends that. They exist to show, on a real network and in the simulator, what each attack meets.
+// Package adversary holds parties that break the rules, each a small type around an honest one: what it does in place
+// of its duty, and how it defends that. They exist to show, on a real network and in the simulator, what each attack
+// meets.
 //
 // They are no part of any honest party, and whatever they say must be refuted by the rules alone.
 package adversary
@@ -7,8 +8,10 @@ package adversary
 import (
 	"context"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
@@ -23,6 +26,8 @@ type Honest interface {
 	Base(run.Checkpoint) (*train.Checkpoint, error)
 	Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error)
 	NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
+	Compare(mine *engine.Work, s audit.Subject, c run.Commitment) engine.Finding
+	Answer(mine *engine.Work, s audit.Subject, question canon.Digest) (audit.Opening, error)
 }
 
 // Step is a role.
@@ -34,6 +39,7 @@ type Cast struct {
 	Honest Honest
 	Step   Step
 	State  func(ctx context.Context) (run.State, error) // of the run, as everybody can read it
+	Circle Circle                                       // its accomplices; nil: it has none
 }
 
 // Act is one way to break the rules.

@@ -17,14 +17,16 @@ import (
 type TrainsLess struct{ Steps uint32 }
 
 // Play implements Act.
-func (a TrainsLess) Play(c Cast) Step {
-	return deviant{Honest: c.Honest, tamper: func(done uint32, before, after []*tensor.Tensor) {
+func (a TrainsLess) Play(c Cast) Step { return a.deviant(c.Honest).play(c) }
+
+func (a TrainsLess) deviant(h Honest) deviant {
+	return deviant{Honest: h, tamper: func(done uint32, before, after []*tensor.Tensor) {
 		for i := range after {
 			if done > a.Steps {
 				copy(after[i].Bytes(), before[i].Bytes())
 			}
 		}
-	}}.play(c)
+	}}
 }
 
 // FlipsBit is a worker that trains as it should, but for one bit of one weight after one step.
@@ -93,9 +95,10 @@ func (a Poisons) Play(c Cast) Step {
 // deviant executes something else than what it was assigned, and defends that with the traces of what it executed.
 type deviant struct {
 	Honest
-	spec   func(s *train.Spec)                               // what is trained in place of the job; nil: the job
-	shift  uint32                                            // to the unit that is trained in place of the own
-	anew   bool                                              // begins from the checkpoint, whatever was handed on to the unit
+	spec  func(s *train.Spec) // what is trained in place of the job; nil: the job
+	shift uint32              // to the unit that is trained in place of the own
+	// begins from the checkpoint, whatever was handed on to the unit
+	anew   bool
 	tamper func(done uint32, before, after []*tensor.Tensor) // changes the state after so many steps; nil: not
 	poison func(delta []*tensor.Tensor)                      // changes the update; nil: not
 }
@@ -105,7 +108,8 @@ func (d deviant) play(c Cast) Step {
 	return c.Step
 }
 
-// task is what is trained, with an executor of its own: that of the honest party computes what else the process has to do.
+// task is what is trained, with an executor of its own: that of the honest party computes what else the process has to
+// do.
 func (d deviant) task() (*train.Task, error) {
 	t, s := *d.Task(), *d.Task().Spec
 	if d.spec != nil {
@@ -180,8 +184,8 @@ func (d deviant) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, er
 	return &execution{Oracle: honest, deviant: d, base: base, name: name, unit: g.Config.Unit, from: from}, err
 }
 
-// execution is a deviant's execution of a unit. It answers as the asserter of a dispute. How an output or a payload that it
-// claims is made it cannot show: it says what the honest one does, which does not lead there.
+// execution is a deviant's execution of a unit. It answers as the asserter of a dispute. How an output or a payload
+// that it claims is made it cannot show: it says what the honest one does, which does not lead there.
 type execution struct {
 	dispute.Oracle
 	deviant deviant

@@ -58,7 +58,8 @@ func (o unmaking) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 	return o.Oracle.Partial(c, after)
 }
 
-// HidesDivergence is a worker that commits to an update of nothing where its unit diverged, to be paid for the rounds to come.
+// HidesDivergence is a worker that commits to an update of nothing where its unit diverged, to be paid for the rounds
+// to come.
 type HidesDivergence struct{}
 
 // Play implements Act.

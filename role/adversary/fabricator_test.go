@@ -35,9 +35,11 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 			t.Fatal(err)
 		}
 	}
-	cfg, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})
+	cfg, err := model.Parse(model.GPT2,
+		map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})
 	must(err)
-	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 2, 8)
+	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1},
+		2, 8)
 	must(err)
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))
 	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0.1)
@@ -53,7 +55,8 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 	must(err)
 	genesis, err := outer.Genesis(spec.Exchange, train.Params(step), cfg.Init(1))
 	must(err)
-	e, err := engine.New(run.Terms{Job: "job", Screen: screen}, &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
+	e, err := engine.New(run.Terms{Job: "job", Screen: screen},
+		&train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
 	must(err)
 	name := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(name, genesis)
@@ -71,7 +74,8 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil || f.Right || f.Differ != 1 {
 		t.Fatalf("audit of fabricated work: %+v, %v", f, err)
 	}
-	r, err := referee.Open(e.Task().Spec.Digest(), referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(engine.ShardTokens)))
+	r, err := referee.Open(e.Task().Spec.Digest(),
+		referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(engine.ShardTokens)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +102,13 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("stage %d: %v", g.Stage, err)
 	}
+	names := referee.Names(e.Task().Spec, e.Task().Step)
 	for _, l := range g.Log {
-		t.Logf("%s: %s", l.Party, l.Line)
+		t.Logf("%s: %s", l.Party, g.Text(l, names))
 	}
 	v := g.Verdict
-	if !v.AsserterLies || v.Leaf != "tile" || v.Reason != dispute.Recomputed || !strings.Contains(g.Log[len(g.Log)-1].Line, "Dot") {
+	if !v.AsserterLies || v.Leaf != "tile" || v.Reason != dispute.Recomputed ||
+		!strings.Contains(names(dispute.Tile, v.Operator), "Dot") {
 		t.Fatalf("verdict %+v", *v)
 	}
 }

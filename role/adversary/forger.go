@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// ForgesCheckpoint is a member that attests to a checkpoint of its own making after a round, and serves it. All that do sign the
-// same, so that many of them are a quorum.
+// ForgesCheckpoint is a member that attests to a checkpoint of its own making after a round, and serves it. All that do
+// sign the same, so that many of them are a quorum.
 type ForgesCheckpoint struct {
 	Round uint32 // after which; the others are right
 	By    float32
@@ -20,7 +20,8 @@ type ForgesCheckpoint struct {
 
 // Play implements Act.
 func (a ForgesCheckpoint) Play(c Cast) Step {
-	c.Party.Lineage = forger{Lineage: c.Party.Lineage, act: a, honest: c.Honest, store: served{blobs: c.Party.Blobs}, job: c.Party.Job}
+	c.Party.Lineage = forger{Lineage: c.Party.Lineage, act: a, honest: c.Honest, store: served{blobs: c.Party.Blobs},
+		job: c.Party.Job}
 	return c.Step
 }
 
@@ -33,7 +34,8 @@ type forger struct {
 }
 
 // Advance implements party.Lineage.
-func (f forger) Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error) {
+func (f forger) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
+	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	a, err := f.Lineage.Advance(ctx, base, units, get)
 	if err != nil || base.Round != f.act.Round {
 		return a, err

@@ -14,8 +14,8 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// TampersState is a worker that trains and shares updates as it should, and lies about what its units hand on: its updates
-// are led astray a round later.
+// TampersState is a worker that trains and shares updates as it should, and lies about what its units hand on: its
+// updates are led astray a round later.
 type TampersState struct {
 	Withholds bool // nobody can have the state that it commits to
 }

@@ -70,8 +70,8 @@ func (l liar) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error
 	return &pretender{Oracle: honest, claimed: g.Steps.After, steps: l.Step, operator: operator, parts: l.Part}, nil
 }
 
-// pretender is what a worker can say who committed to a state that it made up: everything as it is, except that one step
-// leads to that state, by an operator with another output, made by one of its parts.
+// pretender is what a worker can say who committed to a state that it made up: everything as it is, except that one
+// step leads to that state, by an operator with another output, made by one of its parts.
 type pretender struct {
 	dispute.Oracle
 	claimed  canon.Digest

@@ -41,7 +41,8 @@ type faker struct {
 }
 
 // Reduce implements party.Lineage.
-func (f faker) Reduce(ctx context.Context, base run.Checkpoint, _ run.Units, slice int, _ func(u run.Unit, cid string) ([]byte, error)) (string, error) {
+func (f faker) Reduce(ctx context.Context, base run.Checkpoint, _ run.Units, slice int,
+	_ func(u run.Unit, cid string) ([]byte, error)) (string, error) {
 	id, err := f.blobs.Put(ctx, fmt.Appendf(nil, "slice %d of round %d", slice, base.Round))
 	return id.String(), err
 }

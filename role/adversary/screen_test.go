@@ -75,8 +75,8 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 	}
 }
 
-// The seal of an executed unit opens under the root that its worker committed to, also when the state has to be computed
-// again.
+// The seal of an executed unit opens under the root that its worker committed to, also when the state has to be
+// computed again.
 func TestSealOfAnExecutedUnit(t *testing.T) {
 	e, base := smallEngine(t)
 	var first audit.Subject

@@ -6,7 +6,6 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
@@ -142,18 +141,4 @@ func (Misattests) Play(c Cast) Step {
 // Reports is an Act of who says something else about its peers than it measured.
 type Reports interface {
 	Report(r reporter.Report) reporter.Report
-}
-
-// Defames is a member that says of one other, and of nobody else, that it gave almost nothing.
-type Defames struct{ Peer string }
-
-// Play implements Act.
-func (Defames) Play(c Cast) Step { return c.Step }
-
-// Report implements Reports.
-func (a Defames) Report(r reporter.Report) reporter.Report {
-	if r.Peer == a.Peer {
-		r.Link.Millis = registry.MaxReport
-	}
-	return r
 }

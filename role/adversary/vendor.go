@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Vendor is a worker that computes with another stack: every weight differs from the exact one in its low bits after every
-// inner step. In a tolerant run that breaks no rule; a unit that has to be exact it computes exactly.
+// Vendor is a worker that computes with another stack: every weight differs from the exact one in its low bits after
+// every inner step. In a tolerant run that breaks no rule; a unit that has to be exact it computes exactly.
 type Vendor struct {
 	Bits int // of the 23 bits of a fraction
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// How far other arithmetic takes an update of 50 steps from the exact one, beside how far lies do: the default tolerance of a
-// job (distance 0.1, cosine 0.99) lies between.
+// How far other arithmetic takes an update of 50 steps from the exact one, beside how far lies do: the default
+// tolerance of a job (distance 0.1, cosine 0.99) lies between.
 func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 	e, base := smallEngine(t)
 	tolerance := run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
@@ -32,7 +32,8 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 	} {
 		p := &party.Party{Compute: e}
 		state := func(context.Context) (run.State, error) {
-			return run.State{Terms: run.Terms{Tolerance: tolerance}, Lap: run.Lap{Base: base, Units: run.Units{{}, {}, {}, {}}}}, nil
+			return run.State{Terms: run.Terms{Tolerance: tolerance},
+				Lap: run.Lap{Base: base, Units: run.Units{{}, {}, {}, {}}}}, nil
 		}
 		c.act.Play(adversary.Cast{Party: p, Honest: e, State: state})
 		w, err := p.Compute.Train(context.Background(), base, 1)
@@ -43,8 +44,8 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%-30s distance %.5f cosine %.6f", c.name, like.Distance, like.Cosine)
-		if got := tolerance.Holds(like.PPM()); got != c.within {
+		t.Logf("%-30s distance %.5f cosine %.6f", c.name, float64(like.DistancePPM)/1e6, float64(like.CosinePPM)/1e6)
+		if got := tolerance.Holds(like.DistancePPM, like.CosinePPM); got != c.within {
 			t.Errorf("%s: within the tolerance: %v, want %v", c.name, got, c.within)
 		}
 	}

@@ -3,6 +3,7 @@ package adversary
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
@@ -19,7 +20,8 @@ type Stamps struct{}
 
 // Play implements Act.
 func (Stamps) Play(c Cast) Step {
-	c.Party.Compute = stamper{c.Honest, func(run.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
+	c.Party.Compute = stamper{c.Honest,
+		func(run.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
 	return c.Step
 }
 
@@ -27,13 +29,20 @@ func (Stamps) Play(c Cast) Step {
 type Idle struct{}
 
 // Play implements Act.
-func (Idle) Play(c Cast) Step { return verifier.New(c.Party.ID).Step }
+func (Idle) Play(c Cast) Step {
+	return verifier.New(c.Party.ID, canon.Sum("starling/idle", []byte(c.Party.ID))).Step
+}
 
-// CopiesSeal is a verifier that answers every audit with the seal that another verifier would give.
+// CopiesSeal is a verifier that answers every audit with the seal that another verifier would give; of nobody in
+// particular: with one that another has given, of the same unit if there is one.
 type CopiesSeal struct{ Of string }
 
 // Play implements Act.
 func (a CopiesSeal) Play(c Cast) Step {
+	if a.Of == "" {
+		c.Party.Compute = &sealCopier{Honest: c.Honest, cast: c}
+		return c.Step
+	}
 	c.Party.Compute = stamper{c.Honest, func(base run.Checkpoint, s audit.Subject) canon.Digest {
 		w, err := c.Honest.Train(context.Background(), base, s.Unit)
 		if err != nil {
@@ -52,13 +61,46 @@ type stamper struct {
 }
 
 // Check implements party.Compute.
-func (s stamper) Check(_ context.Context, base run.Checkpoint, at audit.Subject, _ run.Commitment) (engine.Finding, error) {
+func (s stamper) Check(_ context.Context, base run.Checkpoint, at audit.Subject,
+	_ run.Commitment) (engine.Finding, error) {
 	return engine.Finding{Right: true, Seal: s.seal(base, at)}, nil
 }
 
-// Colludes is a verifier that passes what its partner committed to, with the seal of the right state, and audits everybody
-// else.
-type Colludes struct{ With string }
+// sealCopier copies what is on the chain.
+type sealCopier struct {
+	Honest
+	cast   Cast
+	mu     sync.Mutex
+	copied canon.Digest // the latest
+}
+
+// Check implements party.Compute. Where nobody has given a seal yet it makes one up, as an audit without an answer would
+// cost it the seat.
+func (p *sealCopier) Check(ctx context.Context, _ run.Checkpoint, at audit.Subject,
+	_ run.Commitment) (engine.Finding, error) {
+	s, err := p.cast.State(ctx)
+	if err != nil {
+		return engine.Finding{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range s.All() {
+		for _, u := range l.Units {
+			same := l.Round == at.Round && u.Index == at.Unit
+			if !u.Seal.IsZero() && u.Verifier != p.cast.Party.ID && (same || p.copied.IsZero()) {
+				p.copied = u.Seal
+			}
+		}
+	}
+	if p.copied.IsZero() {
+		return engine.Finding{Right: true, Seal: canon.Sum("starling/invented/seal")}, nil
+	}
+	return engine.Finding{Right: true, Seal: p.copied}, nil
+}
+
+// Colludes is a verifier that passes what its partners committed to, with the seal of the right state, and audits
+// everybody else.
+type Colludes struct{ With []string }
 
 // Play implements Act.
 func (a Colludes) Play(c Cast) Step {
@@ -69,7 +111,7 @@ func (a Colludes) Play(c Cast) Step {
 			friend.units = nil
 			for _, l := range b.Run.All() {
 				for _, u := range l.Units {
-					if u.Worker == a.With {
+					if slices.Contains(a.With, u.Worker) {
 						friend.units = append(friend.units, shielded{l.Base, u.Index})
 					}
 				}
@@ -81,7 +123,7 @@ func (a Colludes) Play(c Cast) Step {
 
 type colluder struct {
 	Honest
-	units []shielded // of the partner, in the rounds that are not final
+	units []shielded // of the partners, in the rounds that are not final
 }
 
 type shielded struct {
@@ -90,7 +132,8 @@ type shielded struct {
 }
 
 // Check implements party.Compute.
-func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error) {
+func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subject,
+	c run.Commitment) (engine.Finding, error) {
 	if !slices.Contains(p.units, shielded{base, s.Unit}) {
 		return p.Honest.Check(ctx, base, s, c)
 	}
@@ -101,16 +144,42 @@ func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subje
 	return p.Honest.Check(ctx, base, s, right.Commit)
 }
 
+// Measure implements party.Compute: it says of every unit of tolerant work what is usual, and has executed nothing.
+func (s stamper) Measure(_ context.Context, base run.Checkpoint, unit uint32, _ run.Commitment,
+	_ []byte) (audit.Finding, error) {
+	return audit.Finding{DistancePPM: 1000, CosinePPM: 999_999, End: s.seal(base, audit.Subject{Unit: unit})}, nil
+}
+
+// Denies is a verifier that says of every unit of tolerant work that it is outside, having executed it.
+type Denies struct{}
+
+// Play implements Act.
+func (Denies) Play(c Cast) Step {
+	c.Party.Compute = denier{c.Honest}
+	return c.Step
+}
+
+type denier struct{ Honest }
+
+// Measure implements party.Compute.
+func (d denier) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment,
+	update []byte) (audit.Finding, error) {
+	f, err := d.Honest.Measure(ctx, base, unit, c, update)
+	f.DistancePPM, f.CosinePPM = 2_000_000, 0
+	return f, err
+}
+
 // Manner is how a false accusation is carried through.
 type Manner uint8
 
 // The manners.
 const (
-	ToTheLeaf Manner = iota // says that the trace of a step, which it agrees with, does not lead to the state, and shows the trace
-	Inventing               // says that every output of a step is another, and brings what the first is computed from
-	Silently                // opens the dispute and says nothing more
-	Malformed               // brings a payload in which bytes are missing
-	Oversized               // brings a payload that is too large, and nothing more
+	// says that the trace of a step, which it agrees with, does not lead to the state, and shows the trace
+	ToTheLeaf Manner = iota
+	Inventing        // says that every output of a step is another, and brings what the first is computed from
+	Silently         // opens the dispute and says nothing more
+	Malformed        // brings a payload in which bytes are missing
+	Oversized        // brings a payload that is too large, and nothing more
 )
 
 // Accuses is a verifier that disputes right work.

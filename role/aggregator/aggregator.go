@@ -1,7 +1,7 @@
 // Package aggregator is the duty that every member shares: hold the checkpoint that the round starts from, combine the
 // committed updates into the next one, attest it. With few workers every member does all of it for itself, which is
-// what makes the attested lineage more than one party's word. In a run with slices a member computes those that are drawn
-// for it, and puts the next checkpoint together from all.
+// what makes the attested lineage more than one party's word. In a run with slices a member computes those that are
+// drawn for it, and puts the next checkpoint together from all.
 package aggregator
 
 import (
@@ -20,16 +20,17 @@ type Aggregator struct {
 	held     map[run.Checkpoint]bool   // checkpoints in memory
 	combined map[string]run.Checkpoint // results, by the key of their Advance
 	results  map[string]run.Checkpoint // the same, for as long as their round is open
-	odd      map[role.Work]bool        // units whose update is odd
+	odd      map[run.UnitID]bool       // units whose update is odd
 	reduced  map[role.Part]string      // CIDs of the slices that it computed
-	probed   map[role.Work]bool        // units of which it has what another misses
+	probed   map[run.UnitID]bool       // units of which it has what another misses
 }
 
 // New returns the aggregator of the member with this ID.
 func New(id string) *Aggregator {
 	return &Aggregator{
-		id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, results: map[string]run.Checkpoint{}, odd: map[role.Work]bool{},
-		reduced: map[role.Part]string{}, probed: map[role.Work]bool{},
+		id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, results: map[string]run.Checkpoint{},
+		odd:     map[run.UnitID]bool{},
+		reduced: map[role.Part]string{}, probed: map[run.UnitID]bool{},
 	}
 }
 
@@ -60,6 +61,8 @@ func (g *Aggregator) Note(e role.Event) {
 			g.odd[e.Action.Work(int(i))] = true
 		}
 	case role.Trained:
+		g.pending.Done(e.Action)
+	case role.Misled:
 		g.pending.Done(e.Action)
 	case role.Checked:
 		g.pending.Done(e.Action)
@@ -138,8 +141,9 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	return append(actions, role.Attest{Next: next, Updates: role.Updates(advance.Units)})
 }
 
-// refutation is what shows the checkpoint that the current round starts from to be wrong, if this member has combined the same
-// updates and found another. Whose vote disagreed with the others is out of the run, and shows it all the same.
+// refutation is what shows the checkpoint that the current round starts from to be wrong, if this member has combined
+// the same updates and found another. Whose vote disagreed with the others is out of the run, and shows it all the
+// same.
 func (g *Aggregator) refutation(s run.State) []role.Action {
 	l, ok := s.RoundBefore(s.Base)
 	if !ok || s.Terms.Sliced() || s.Terms.Overlap {
@@ -152,15 +156,15 @@ func (g *Aggregator) refutation(s run.State) []role.Action {
 	return []role.Action{role.Refute{Wrong: s.Base, Base: l.Base, Units: l.Units}}
 }
 
-// suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold the
-// attestation up until they are reported.
+// suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold
+// the attestation up until they are reported.
 func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool) {
 	if len(g.odd) == 0 {
 		return nil, false
 	}
 	for _, l := range s.Laps() {
 		for _, u := range l.Units {
-			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			work := u.ID(l.Round)
 			tolerant := s.Tolerant(*u)
 			reports := s.Terms.AuditPPM > 0 && u.Status != run.Assigned && !u.Audited
 			if tolerant {

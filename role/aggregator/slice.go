@@ -7,7 +7,8 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// slices returns what the slices of the round need of this member: those that it owes, and what another member cannot fetch.
+// slices returns what the slices of the round need of this member: those that it owes, and what another member cannot
+// fetch.
 func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 	for i := range s.Slices {
 		part := role.Part{Round: s.Round, Closed: s.Closed, Slice: uint32(i)}
@@ -27,7 +28,7 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 		return actions
 	}
 	for _, u := range s.Units {
-		work := role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}
+		work := u.ID(s.Round)
 		if len(u.Missing) > 0 && u.Worker != g.id && !slices.Contains(u.Missing, g.id) && !g.probed[work] {
 			actions = append(actions, role.Probe{Work: work, Base: s.Base, Unit: *u})
 		}

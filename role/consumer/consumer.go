@@ -19,7 +19,8 @@ type Collect struct{ Round uint32 }
 // Key implements role.Action.
 func (a Collect) Key() string { return fmt.Sprintf("collect %d", a.Round) }
 
-// Rewind drops the checkpoints after Round rounds, which a verdict made void. It ends with role.Finished or role.Failed.
+// Rewind drops the checkpoints after Round rounds, which a verdict made void. It ends with role.Finished or
+// role.Failed.
 type Rewind struct{ Round uint32 }
 
 // Key implements role.Action.

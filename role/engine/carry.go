@@ -52,8 +52,8 @@ func (e *Engine) From(base run.Checkpoint, unit uint32) (run.Carried, error) {
 	return l.Starts(unit), nil
 }
 
-// Needs reports whether an execution of a unit to the end of a segment, or (0) of all of it, depends on what is handed on to
-// the unit.
+// Needs reports whether an execution of a unit to the end of a segment, or (0) of all of it, depends on what is handed
+// on to the unit.
 func (e *Engine) Needs(segment uint32) bool { return segment == 0 || e.task.Spec.Exchange.GoesOn() }
 
 // origin is the root of what such an execution starts from beside its checkpoint.
@@ -104,9 +104,10 @@ func (e *Engine) keep(s handed) {
 	e.states = slices.Delete(e.states, 0, max(0, len(e.states)-maxStates))
 }
 
-// Start sees to it that what is handed on to a unit of the round after a checkpoint is in memory: from the store, from the
-// holders, or, if that is not nil and none of them has it, by executing the unit of the rounds before, as far back as need be:
-// the first round of a group starts from nothing. If that leads to another state the error is a *WrongOrigin.
+// Start sees to it that what is handed on to a unit of the round after a checkpoint is in memory: from the store, from
+// the holders, or, if that is not nil and none of them has it, by executing the unit of the rounds before, as far back
+// as need be: the first round of a group starts from nothing. If that leads to another state the error is a
+// *WrongOrigin.
 func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error {
 	from, err := e.From(base, unit)
 	if err != nil || from.Root.IsZero() || e.state(from.Root) != nil {
@@ -123,7 +124,8 @@ func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, ho
 	s, l, _ := e.lap(base)
 	before, ok := s.Before(l)
 	if !ok {
-		return fmt.Errorf("engine: what is handed on to unit %d of round %d cannot be had, and the round before is closed: %w", unit, base.Round, err)
+		return fmt.Errorf("engine: what is handed on to unit %d of round %d cannot be had, and the round before is "+
+			"closed: %w", unit, base.Round, err)
 	}
 	if err := e.Start(ctx, before.Base, unit, holders); err != nil {
 		return err
@@ -182,7 +184,8 @@ func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.Carried
 	}
 	root := train.CarriedRoot(train.Roots(state))
 	var blobs shelf
-	id, err := checkpoint.Save(context.Background(), &blobs, checkpoint.Manifest{Job: e.terms.Job, Round: round + 1, StateRoot: root}, names, tensors)
+	id, err := checkpoint.Save(context.Background(), &blobs,
+		checkpoint.Manifest{Job: e.terms.Job, Round: round + 1, StateRoot: root}, names, tensors)
 	if err != nil {
 		return run.Carried{}, nil, err
 	}

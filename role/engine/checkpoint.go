@@ -13,11 +13,13 @@ import (
 )
 
 // LoadCheckpoint reads a checkpoint from the blobs that get returns, and verifies its round and its root.
-func LoadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
+func LoadCheckpoint(ctx context.Context, name run.Checkpoint,
+	get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
 	return loadCheckpoint(ctx, name, get, checkpoint.InTurn)
 }
 
-func loadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error), each checkpoint.Each) (*train.Checkpoint, error) {
+func loadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error),
+	each checkpoint.Each) (*train.Checkpoint, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
 		return nil, err
@@ -47,7 +49,8 @@ func loadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.C
 		}
 	}
 	if c.Round != name.Round || c.Root() != name.Root {
-		return nil, fmt.Errorf("engine: the blob %s is not checkpoint %d with root %s", name.CID, name.Round, name.Root.Short())
+		return nil, fmt.Errorf("engine: the blob %s is not checkpoint %d with root %s", name.CID, name.Round,
+			name.Root.Short())
 	}
 	return c, nil
 }
@@ -63,7 +66,8 @@ func parameter(name, prefix string) (string, bool) {
 func fits(c *train.Checkpoint, task *train.Task) error {
 	p := task.Step
 	if n, err := outer.State(task.Spec.Exchange); err != nil || len(c.Outer) != n {
-		return fmt.Errorf("engine: the checkpoint has %d tensors of state for a parameter, which %s has not", len(c.Outer), task.Spec.Exchange.Outer)
+		return fmt.Errorf("engine: the checkpoint has %d tensors of state for a parameter, which %s has not", len(c.Outer),
+			task.Spec.Exchange.Outer)
 	}
 	shapes := p.InputShapes()
 	names := train.Params(p)
@@ -99,7 +103,8 @@ func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string, c *trai
 	for k, list := range c.Outer {
 		add(train.Outer(k), list)
 	}
-	id, err := checkpoint.Save(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names, tensors)
+	id, err := checkpoint.Save(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names,
+		tensors)
 	if err != nil {
 		return run.Checkpoint{}, err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-// Drafts keeps what there is of the unit that an engine computes, for the process that goes on with it when this one was
-// stopped in the middle. There is one draft at a time. What is lost or damaged costs time and nothing else, so no error
-// leaves Drafts.
+// Drafts keeps what there is of the unit that an engine computes, for the process that goes on with it when this one
+// was stopped in the middle. There is one draft at a time. What is lost or damaged costs time and nothing else, so no
+// error leaves Drafts.
 type Drafts interface {
 	// Save is offered every step. It lets write write, if enough has changed since the last time.
 	Save(write func(io.Writer) error)
@@ -28,8 +28,8 @@ type Drafts interface {
 // KeepDrafts makes the engine keep drafts of the units that it computes, and go on from the one that is there.
 func (e *Engine) KeepDrafts(d Drafts) { e.drafts = d }
 
-// draft is what a draft begins with: its length in four bytes, then its canonical bytes. The bytes of the state follow, in the
-// order in which train.StateRoot takes it.
+// draft is what a draft begins with: its length in four bytes, then its canonical bytes. The bytes of the state follow,
+// in the order in which train.StateRoot takes it.
 type draft struct {
 	Spec     canon.Digest   `cbor:"1,keyasint"` // of the job
 	Round    uint32         `cbor:"2,keyasint"`
@@ -52,7 +52,8 @@ func (d draft) sum(state canon.Digest) canon.Digest {
 
 // write writes the progress of a unit.
 func (d draft) write(w io.Writer, p train.Progress) error {
-	d.Step, d.Segments, d.Losses, d.Norms = p.Step, p.Segments, tensor.FromF32(p.Losses, len(p.Losses)).Bytes(), tensor.FromF32(p.Norms, len(p.Norms)).Bytes()
+	d.Step, d.Segments, d.Losses, d.Norms = p.Step, p.Segments, tensor.FromF32(p.Losses, len(p.Losses)).Bytes(),
+		tensor.FromF32(p.Norms, len(p.Norms)).Bytes()
 	d.Sum = d.sum(train.StateRoot(p.Step, train.Roots(p.State)))
 	head := canon.MustMarshal(d)
 	b := bufio.NewWriterSize(w, 1<<20)
@@ -86,7 +87,8 @@ func (d draft) read(r io.Reader, params []*tensor.Tensor) (*train.Progress, erro
 	if err := canon.Unmarshal(head, &got); err != nil {
 		return nil, err
 	}
-	if got.Spec != d.Spec || got.Round != d.Round || got.Unit != d.Unit || len(got.Losses) != 4*int(got.Step) || len(got.Norms) != len(got.Losses) {
+	if got.Spec != d.Spec || got.Round != d.Round || got.Unit != d.Unit || len(got.Losses) != 4*int(got.Step) ||
+		len(got.Norms) != len(got.Losses) {
 		return nil, fmt.Errorf("engine: a draft of another unit")
 	}
 	p := &train.Progress{Step: got.Step, Segments: got.Segments, Losses: floats(got.Losses), Norms: floats(got.Norms)}
@@ -113,7 +115,8 @@ func floats(b []byte) []float32 {
 }
 
 // run computes a unit to which from was handed on, from its draft if there is one.
-func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32, from []*tensor.Tensor) (*train.Result, error) {
+func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32,
+	from []*tensor.Tensor) (*train.Result, error) {
 	d := draft{Spec: e.task.Spec.Digest(), Round: base.Round, Unit: unit}
 	var done *train.Progress
 	e.drafts.Load(func(r io.Reader) (err error) {

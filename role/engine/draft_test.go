@@ -23,15 +23,19 @@ import (
 // newTask makes a small job on made-up text.
 func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 	t.Helper()
-	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": 8, "vocab_size": 256})
+	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": 8,
+		"vocab_size": 256})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 1, 8)
+	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 1,
+		8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(strings.Repeat("the quick brown fox ", 60))}}, tokenizer.Bytes(), 0)
+	corpus,
+		err := data.Build([]data.Source{{Format: "text", Name: "fox",
+		Data: []byte(strings.Repeat("the quick brown fox ", 60))}}, tokenizer.Bytes(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +48,10 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 		t.Fatal(err)
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "fox", Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(), Genesis: genesis.Root(),
-		Rounds: 2, Steps: 6, Segment: 2, Units: 2, Batch: 1, Length: 8, Rate: train.Rate{Kind: train.Constant, Peak: 1e-2}, Beta1: 0.9, Beta2: 0.95,
+		Version: 1, Numerics: kernel.Version, Name: "fox", Program: step.Digest(),
+		Data: corpus.Manifest(engine.ShardTokens).Digest(), Genesis: genesis.Root(),
+		Rounds: 2, Steps: 6, Segment: 2, Units: 2, Batch: 1, Length: 8, Rate: train.Rate{Kind: train.Constant, Peak: 1e-2},
+		Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "int8", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
 	}
 	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, genesis
@@ -80,7 +86,8 @@ func (s *shelf) Load(read func(io.Reader) error) {
 func (s *shelf) Drop() { s.draft = nil }
 
 // train computes a unit in a process that has only the drafts of others before it, and is killed after some steps.
-func (s *shelf) train(t testing.TB, task *train.Task, genesis *train.Checkpoint, unit uint32, after int) (*engine.Work, error) {
+func (s *shelf) train(t testing.TB, task *train.Task, genesis *train.Checkpoint, unit uint32,
+	after int) (*engine.Work, error) {
 	t.Helper()
 	e, err := engine.New(run.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
 	if err != nil {
@@ -95,8 +102,8 @@ func (s *shelf) train(t testing.TB, task *train.Task, genesis *train.Checkpoint,
 	return e.Train(ctx, base, unit)
 }
 
-// A process goes on where the one before it was killed, and comes to the same commitment; what is left of another unit, or
-// damaged, makes it begin anew.
+// A process goes on where the one before it was killed, and comes to the same commitment; what is left of another unit,
+// or damaged, makes it begin anew.
 func TestDrafts(t *testing.T) {
 	task, genesis := newTask(t)
 	s := &shelf{}
@@ -107,7 +114,8 @@ func TestDrafts(t *testing.T) {
 	same := func(what string, steps int, accepted bool) {
 		t.Helper()
 		got, err := s.train(t, task, genesis, 1, 0)
-		if err != nil || got.Commit.UpdateCID != want.Commit.UpdateCID || got.Commit.Log != want.Commit.Log || !slices.Equal(got.Commit.Segments, want.Commit.Segments) {
+		if err != nil || got.Commit.UpdateCID != want.Commit.UpdateCID || got.Commit.Log != want.Commit.Log ||
+			!slices.Equal(got.Commit.Segments, want.Commit.Segments) {
 			t.Errorf("%s: %v, another commitment", what, err)
 		}
 		if s.steps != steps || accepted != (s.accepted == 1) {

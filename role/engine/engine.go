@@ -52,9 +52,9 @@ type Peers interface {
 	Each(n int, do func(i int))
 }
 
-// New returns the engine of a job with the given terms, of which it reads the job's identifier, how far to look at updates,
-// and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others from peers. A job that
-// cannot be cut into as many slices is refused: strangers write terms.
+// New returns the engine of a job with the given terms, of which it reads the job's identifier, how far to look at
+// updates, and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others from
+// peers. A job that cannot be cut into as many slices is refused: strangers write terms.
 func New(terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
 	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}}
 	if !terms.Sliced() {
@@ -145,8 +145,8 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	return e.NewWork(name, unit, r)
 }
 
-// NewWork is what is committed for the result of a unit of the round after a checkpoint, to which Start has brought what is
-// handed on. Of one that diverged there is no update.
+// NewWork is what is committed for the result of a unit of the round after a checkpoint, to which Start has brought
+// what is handed on. Of one that diverged there is no update.
 func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
 	from, err := e.Origin(name, unit)
 	if err != nil {
@@ -194,9 +194,11 @@ type Advanced struct {
 	Odd  []uint32 // places of the units whose update is odd beside the others of its round: a reason to look, and no more
 }
 
-// Advance combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in order, and of each
-// in unit order. get returns the bytes of the update of the unit at a place; one that is not what its worker committed to is a *BadUpdate.
-func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (Advanced, error) {
+// Advance combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in
+// order, and of each in unit order. get returns the bytes of the update of the unit at a place; one that is not what
+// its worker committed to is a *BadUpdate.
+func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Units,
+	get func(i int) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return Advanced{}, err
@@ -234,9 +236,10 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 	return a, nil
 }
 
-// Refute returns what shows that a checkpoint which is attested is not the one that a base and the updates of the units of its round lead
-// to. Both are in memory; get returns the bytes of the update of the unit at a place.
-func (e *Engine) Refute(_ context.Context, name, attested run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) ([]byte, error) {
+// Refute returns what shows that a checkpoint which is attested is not the one that a base and the updates of the units
+// of its round lead to. Both are in memory; get returns the bytes of the update of the unit at a place.
+func (e *Engine) Refute(_ context.Context, name, attested run.Checkpoint, units run.Units,
+	get func(i int) ([]byte, error)) ([]byte, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return nil, err

@@ -45,9 +45,10 @@ const inner = 3
 // atOnce is how many blobs of a job are read at the same time, at most.
 const atOnce = 4
 
-// Memory is how many bytes of memory taking part in the job takes at most, with so many threads: the corpus; the checkpoints in
-// memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all rounds that are combined at a time; and
-// the blobs that are read meanwhile. A quarter is added for what the collector of garbage has not collected.
+// Memory is how many bytes of memory taking part in the job takes at most, with so many threads: the corpus; the
+// checkpoints in memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all
+// rounds that are combined at a time; and the blobs that are read meanwhile. A quarter is added for what the collector
+// of garbage has not collected.
 func (j *Job) Memory(threads int) int64 {
 	s := j.sizes()
 	updates := int64(j.terms.Units) * s.params
@@ -61,13 +62,14 @@ func (j *Job) Memory(threads int) int64 {
 	return need + need/4
 }
 
-// Largest is how many bytes a blob may have that taking part in the job reads: a shard of the corpus or of a checkpoint, an
-// update, or the log of a unit.
+// Largest is how many bytes a blob may have that taking part in the job reads: a shard of the corpus or of a
+// checkpoint, an update, or the log of a unit.
 func (j *Job) Largest() int64 {
 	s := j.sizes()
 	shard := max(s.largest, min(checkpoint.ShardBytes, max(s.model, inner*s.params, s.frozen)))
 	if j.terms.Sliced() {
 		shard = max(shard, s.model/int64(j.terms.Slices)+s.largest) // a slice of a checkpoint
 	}
-	return max(shard, s.update+s.update/16, int64(j.Data.ShardTokens)*int64(j.Data.Width)) + s.tensors<<10 + int64(j.Spec.Steps)<<5 + 1<<20
+	return max(shard, s.update+s.update/16, int64(j.Data.ShardTokens)*int64(j.Data.Width)) + s.tensors<<10 +
+		int64(j.Spec.Steps)<<5 + 1<<20
 }

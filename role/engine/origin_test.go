@@ -16,7 +16,8 @@ import (
 // checkpoint may start from something else.
 func TestExecutionsFromOtherOrigins(t *testing.T) {
 	task, genesis := newTask(t)
-	task.Spec.Exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: "mean", Outer: "sgd", Rate: 1, Feedback: 0.95, Carry: 3}
+	task.Spec.Exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: "mean", Outer: "sgd", Rate: 1, Feedback: 0.95,
+		Carry: 3}
 	task.Spec.Rounds = 3
 	first := &train.Checkpoint{Names: genesis.Names, Params: genesis.Params}
 	e, err := engine.New(run.Terms{Job: "fox"}, task, blob.NewMemory(), nil)

@@ -14,9 +14,10 @@ import (
 // heldBatches is how many batches of held-out data a look at a round is drawn from.
 const heldBatches = 64
 
-// screened lists the places of the units of a round whose updates are odd, as far as the terms say to look. What it finds depends on
-// the checkpoint and the updates alone, so that all members find the same.
-func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units, deltas [][]*tensor.Tensor) (odd []uint32, err error) {
+// screened lists the places of the units of a round whose updates are odd, as far as the terms say to look. What it
+// finds depends on the checkpoint and the updates alone, so that all members find the same.
+func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units,
+	deltas [][]*tensor.Tensor) (odd []uint32, err error) {
 	if e.terms.Screen == run.ScreenOff {
 		return nil, nil
 	}
@@ -44,10 +45,11 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 	return odd, nil
 }
 
-// losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same for
-// all: three forward passes an update. Which batches they are is a digest of all updates, which nobody knew when it
+// losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same
+// for all: three forward passes an update. Which batches they are is a digest of all updates, which nobody knew when it
 // committed to its own.
-func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units, deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
+func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units,
+	deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
 	e.computing.Lock()
 	defer e.computing.Unlock()
 	if e.meter == nil {
@@ -86,7 +88,8 @@ func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint3
 		for k, p := range base.Params {
 			after[k] = train.Difference(p, deltas[i][k])
 		}
-		if err := corpus.Batch(assigned, spec.Address(round, u.Index, uint32(binary.BigEndian.Uint64(drawn[:8])%uint64(spec.StepsOf(u.Index)))), int(spec.Length)); err != nil {
+		if err := corpus.Batch(assigned, spec.Address(round, u.Index,
+			uint32(binary.BigEndian.Uint64(drawn[:8])%uint64(spec.StepsOf(u.Index)))), int(spec.Length)); err != nil {
 			return nil, err
 		}
 		c := &changes[i]

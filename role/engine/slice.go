@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// MostSlices is into how many slices the rounds of a job can be reduced at most. A job whose rule looks at whole updates is
-// an error that wraps slice.ErrRule.
+// MostSlices is into how many slices the rounds of a job can be reduced at most. A job whose rule looks at whole
+// updates is an error that wraps slice.ErrRule.
 func MostSlices(x train.Exchange, step *program.Program) (int, error) {
 	if err := slice.Check(x); err != nil {
 		return 0, err
@@ -49,7 +49,8 @@ type index struct {
 }
 
 // Pack returns the blob that a commitment to an update names, and the pieces that it consists of in a job with slices.
-func Pack(s *train.Spec, step *program.Program, slices uint32, u *codec.Update) (update []byte, pieces [][]byte, err error) {
+func Pack(s *train.Spec, step *program.Program, slices uint32,
+	u *codec.Update) (update []byte, pieces [][]byte, err error) {
 	if slices == 0 {
 		return pack(nil, u)
 	}
@@ -99,9 +100,10 @@ func (e *Engine) Pieces(get func() ([]byte, error)) ([]blob.CID, error) {
 	return pieces, nil
 }
 
-// Piece fetches a slice of the committed update of a unit of the round after base, and verifies it. get returns the bytes of a
-// CID; what its worker did not commit to is a *BadUpdate.
-func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int, get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error) {
+// Piece fetches a slice of the committed update of a unit of the round after base, and verifies it. get returns the
+// bytes of a CID; what its worker did not commit to is a *BadUpdate.
+func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int,
+	get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error) {
 	if e.plan == nil || k >= e.plan.Len() {
 		return nil, fmt.Errorf("engine: the job has no slice %d", k)
 	}
@@ -120,9 +122,10 @@ func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int, get func(cid stri
 	return delta, nil
 }
 
-// Reduce combines one slice of the committed updates of a round, stores that slice of the next checkpoint and returns its
-// CID. get returns the bytes of a CID that the worker of a unit has.
-func (e *Engine) Reduce(ctx context.Context, name run.Checkpoint, units run.Units, k int, get func(u run.Unit, cid string) ([]byte, error)) (string, error) {
+// Reduce combines one slice of the committed updates of a round, stores that slice of the next checkpoint and returns
+// its CID. get returns the bytes of a CID that the worker of a unit has.
+func (e *Engine) Reduce(ctx context.Context, name run.Checkpoint, units run.Units, k int,
+	get func(u run.Unit, cid string) ([]byte, error)) (string, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return "", err
@@ -152,7 +155,8 @@ func (b *BadSlice) Error() string { return fmt.Sprintf("engine: slice %d: %v", b
 // Unwrap returns why.
 func (b *BadSlice) Unwrap() error { return b.Err }
 
-// Join puts the slices of the next checkpoint together. get returns the bytes of a slice; one that is none is a *BadSlice.
+// Join puts the slices of the next checkpoint together. get returns the bytes of a slice; one that is none is a
+// *BadSlice.
 func (e *Engine) Join(ctx context.Context, name run.Checkpoint, get func(slice int) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {

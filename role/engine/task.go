@@ -28,7 +28,8 @@ type Bundle struct {
 	Manifest string   `cbor:"3,keyasint"`
 	Shards   []string `cbor:"4,keyasint"`
 	Frozen   string   `cbor:"5,keyasint,omitempty"` // as saveFrozen stores them
-	Executor string   `cbor:"6,keyasint,omitempty"` // what workers are asked to take the steps with: Torch, or "" for the kernels
+	// what workers are asked to take the steps with: Torch, or "" for the kernels
+	Executor string `cbor:"6,keyasint,omitempty"`
 }
 
 // Torch is the executor that takes steps in PyTorch. Workers that have none use the kernels.
@@ -37,10 +38,11 @@ const Torch = "torch"
 // Encode returns the bytes of the blob.
 func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
 
-// Ship stores all that a job ships, its first checkpoint included, and returns the CID of its bundle, with what it names, and
-// the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen tensors. executor is
-// that of the bundle.
-func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint, executor string) (cid string, b Bundle, first run.Checkpoint, err error) {
+// Ship stores all that a job ships, its first checkpoint included, and returns the CID of its bundle, with what it
+// names, and the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen
+// tensors. executor is that of the bundle.
+func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint,
+	executor string) (cid string, b Bundle, first run.Checkpoint, err error) {
 	put := func(data []byte) string {
 		id, e := store.Put(ctx, data)
 		if e != nil && err == nil {
@@ -48,7 +50,8 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 		}
 		return id.String()
 	}
-	b = Bundle{Executor: executor, Spec: t.Spec.Encode(), Program: put(t.Step.Encode()), Manifest: put(t.Corpus.Manifest(ShardTokens).Encode())}
+	b = Bundle{Executor: executor, Spec: t.Spec.Encode(), Program: put(t.Step.Encode()),
+		Manifest: put(t.Corpus.Manifest(ShardTokens).Encode())}
 	for _, s := range t.Corpus.Shards(ShardTokens) {
 		b.Shards = append(b.Shards, put(s))
 	}
@@ -76,17 +79,20 @@ type Job struct {
 // ErrTerms is returned for a job whose terms on the chain, by which it is paid, are not those of its work.
 var ErrTerms = errors.New("engine: the terms are not those of the work")
 
-// ErrUndecidable is returned for a job of which a dispute might not be decided: whoever takes part in it could lose stake for nothing.
+// ErrUndecidable is returned for a job of which a dispute might not be decided: whoever takes part in it could lose
+// stake for nothing.
 var ErrUndecidable = errors.New("engine: a dispute about this job could not be decided")
 
-// Getter returns the bytes of a CID, of which there may be so many at most: blob.ErrTooLarge if there are more, before they are read.
+// Getter returns the bytes of a CID, of which there may be so many at most: blob.ErrTooLarge if there are more, before
+// they are read.
 type Getter = func(ctx context.Context, cid string, most int64) ([]byte, error)
 
-// maxBundle is how many bytes the blob that an order names may have, and the manifest of a corpus: enough for 10^11 tokens.
+// maxBundle is how many bytes the blob that an order names may have, and the manifest of a corpus: enough for 10^11
+// tokens.
 const maxBundle = 16 << 20
 
-// ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms, which the
-// chain has, do not bind by a digest.
+// ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms,
+// which the chain has, do not bind by a digest.
 func ReadJob(ctx context.Context, terms run.Terms, get Getter) (*Job, error) {
 	raw, err := get(ctx, terms.SpecCID, maxBundle)
 	if err != nil {
@@ -157,7 +163,8 @@ func (j *Job) Task(ctx context.Context, threads int, get Getter) (*train.Task, e
 		return nil, err
 	}
 	task := &train.Task{Spec: j.Spec, Step: j.Step, Exec: exec, Corpus: corpus}
-	task.Frozen, err = loadFrozen(ctx, j.Frozen, task, func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })
+	task.Frozen, err = loadFrozen(ctx, j.Frozen, task,
+		func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })
 	return task, err
 }
 
@@ -185,12 +192,13 @@ func (j *Job) Blobs(ctx context.Context, get func(context.Context, blob.CID) ([]
 // Sliced reports whether rounds are reduced in slices.
 func (j *Job) Sliced() bool { return j.terms.Sliced() }
 
-// Footprint is how many bytes of blobs taking part in the job needs at most, with the last so many checkpoints of the lineage.
+// Footprint is how many bytes of blobs taking part in the job needs at most, with the last so many checkpoints of the
+// lineage.
 func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Data, j.terms, keep) }
 
-// Footprint is how many bytes of blobs a member of a run needs: what the job ships, the checkpoints and the updates of all rounds
-// that may be open and of as many that a verdict has rolled back and that are still audited, and the last so many checkpoints
-// of the lineage. Only where a second verdict falls before that is over there may be more.
+// Footprint is how many bytes of blobs a member of a run needs: what the job ships, the checkpoints and the updates of
+// all rounds that may be open and of as many that a verdict has rolled back and that are still audited, and the last so
+// many checkpoints of the lineage. Only where a second verdict falls before that is over there may be more.
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.Terms, keep int) int64 {
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
 	var params, update, frozen int64
@@ -226,7 +234,8 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.
 
 // saveFrozen stores the tensors that a job reads and does not train, with their names in the step and their root
 // (train.FrozenRoot), and returns the CID.
-func saveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.Digest, names []string, frozen []*tensor.Tensor) (string, error) {
+func saveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.Digest, names []string,
+	frozen []*tensor.Tensor) (string, error) {
 	tensors, inputs := map[string]*tensor.Tensor{}, make([]string, len(names))
 	for i, n := range names {
 		inputs[i] = train.Param + n

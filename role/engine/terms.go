@@ -17,15 +17,17 @@ type Checks struct {
 // deadlines are the first ones of a job, in blocks: later ones follow what is observed (protocol/run).
 var deadlines = run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: run.MinBlocks}
 
-// Terms are those on which a job is ordered from a network: what ReadJob checks follows from its work, and the rest from how it is to be
-// checked. flops are those of a step. What is known once the blobs are stored, the bundle and the first checkpoint, is left out.
+// Terms are those on which a job is ordered from a network: what ReadJob checks follows from its work, and the rest
+// from how it is to be checked. flops are those of a step. What is known once the blobs are stored, the bundle and the
+// first checkpoint, is left out.
 func Terms(id string, s *train.Spec, flops uint64, c Checks) run.Terms {
 	if c.Slices > 0 {
 		c.Screen = run.ScreenOff
 	}
 	x := s.Exchange
 	return run.Terms{
-		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(), UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
+		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
+		UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
 		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,
 		Deadlines: deadlines, Window: run.Window(s.Units, x.Carry), Carry: x.Carry, Overlap: x.Overlap > 0,
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Tolerated is an engine that computes the units of its worker on another executor, as far as the run tolerates it. All else
-// it does with the kernels: units that have to be exact (an attempt after a withheld one, or any unit of an exact run), audits
-// of others, and the units that the executor fails at.
+// Tolerated is an engine that computes the units of its worker on another executor, as far as the run tolerates it. All
+// else it does with the kernels: units that have to be exact (an attempt after a withheld one, or any unit of an exact
+// run), audits of others, and the units that the executor fails at.
 type Tolerated struct {
 	*Engine
 	On     train.Executor
 	Failed func(unit uint32, err error) // is told of every unit that the executor failed at, before the kernels compute it
 }
 
-// errDiverged is why a unit that diverged on an executor is computed again: that it diverges is settled by its exact states.
+// errDiverged is why a unit that diverged on an executor is computed again: that it diverges is settled by its exact
+// states.
 var errDiverged = errors.New("engine: the unit diverged on the executor")
 
 // Train computes a unit of the current round.

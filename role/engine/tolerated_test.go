@@ -47,8 +47,8 @@ func (d *drift) State(into []*tensor.Tensor) error {
 	return nil
 }
 
-// Units that the run tolerates are computed on the executor; exact ones, and those that it fails at, with the kernels, and so
-// is whatever is held against others.
+// Units that the run tolerates are computed on the executor; exact ones, and those that it fails at, with the kernels,
+// and so is whatever is held against others.
 func TestTolerated(t *testing.T) {
 	task, genesis := newTask(t)
 	e, err := engine.New(run.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
@@ -88,15 +88,19 @@ func TestTolerated(t *testing.T) {
 		if len(w.Commit.Segments) != len(exact.Commit.Segments) || w.Commit.Segments[0] != exact.Commit.Segments[0] {
 			t.Errorf("%s: %d segments, from %v", c.name, len(w.Commit.Segments), w.Commit.Segments[0])
 		}
-		like, err := x.Measure(t.Context(), base, 1, w.Commit, w.Update)
-		if err != nil || (like.Distance == 0) == c.on {
-			t.Errorf("%s: at distance %v of the exact update (%v)", c.name, like.Distance, err)
+		f, err := x.Measure(t.Context(), base, 1, w.Commit, w.Update)
+		end := exact.Commit.Segments[len(exact.Commit.Segments)-1]
+		if err != nil || (f.DistancePPM == 0) == c.on || f.End != end {
+			t.Errorf("%s: measured %+v (%v), the exact execution ends in %v", c.name, f, err, end)
 		}
 	}
 	e.Follow(run.State{Terms: tolerant, Lap: run.Lap{Base: base, Units: run.Units{{}, {}}}})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	x := engine.Tolerated{Engine: e, On: &drift{}, Failed: func(uint32, error) { t.Error("a unit that nobody wants is no failure") }}
+	x := engine.Tolerated{Engine: e, On: &drift{}, Failed: func(uint32, error) {
+		t.Error("a unit that nobody wants is " +
+			"no failure")
+	}}
 	if _, err := x.Train(gone, base, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want a unit that ends with its context", err)
 	}

@@ -20,7 +20,8 @@ import (
 
 // A member reads a job before it works, and takes no part in one whose disputes cannot be played.
 func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
-	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 32})
+	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8,
+		"vocab_size": 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 	m := data.Manifest{Vocab: 32, Width: 2, TrainTokens: 1000, ShardTokens: 1000, Shards: make([]canon.Digest, 1)}
 	read := func(p *program.Program) error {
 		s := &train.Spec{
-			Version: 1, Numerics: kernel.Version, Program: p.Digest(), Data: m.Digest(), Rounds: 1, Steps: 1, Segment: 1, Units: 1, Batch: 2, Length: 8,
+			Version: 1, Numerics: kernel.Version, Program: p.Digest(), Data: m.Digest(), Rounds: 1, Steps: 1, Segment: 1,
+			Units: 1, Batch: 2, Length: 8,
 			Rate: train.Rate{Kind: train.Constant, Peak: 0.1}, Beta1: 0.9, Beta2: 0.95,
 			Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 		}
@@ -56,7 +58,8 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 	bad := *step
 	bad.Ops = append(slices.Clone(step.Ops),
 		program.Operator{Kind: program.Iota, Out: tensor.Make(tensor.Float32, 1<<20), Ints: []int64{0}},
-		program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, 1<<20), In: []int32{int32(len(step.Ops))}, Ints: []int64{0}})
+		program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, 1<<20), In: []int32{int32(len(step.Ops))},
+			Ints: []int64{0}})
 	if err := read(&bad); !errors.Is(err, ErrUndecidable) {
 		t.Errorf("read with %v", err)
 	}

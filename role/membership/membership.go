@@ -1,5 +1,6 @@
-// Package membership is how somebody comes into a run that goes on, and out of it: the trial of a newcomer, the way back
-// after missed deadlines, leaving in good standing, and knowing when nothing is left to do. Workers and verifiers share it.
+// Package membership is how somebody comes into a run that goes on, and out of it: the trial of a newcomer, the way
+// back after missed deadlines, leaving in good standing, and knowing when nothing is left to do. Workers and verifiers
+// share it.
 //
 // What a member does while it counts is the business of its role.
 package membership
@@ -14,14 +15,14 @@ import (
 // Membership follows the standing of one member in one run.
 type Membership struct {
 	id       string
-	draining bool                       // it takes on nothing new, and leaves
-	finished bool                       // since then it finished what it was computing
-	checked  map[role.Work]role.Checked // the latest outcome of executing a unit, while on trial
+	draining bool                        // it takes on nothing new, and leaves
+	finished bool                        // since then it finished what it was computing
+	checked  map[run.UnitID]role.Checked // the latest outcome of executing a unit, while on trial
 }
 
 // New returns the membership of the member with this ID.
 func New(id string) *Membership {
-	return &Membership{id: id, checked: map[role.Work]role.Checked{}}
+	return &Membership{id: id, checked: map[run.UnitID]role.Checked{}}
 }
 
 // Note takes in an event.
@@ -43,7 +44,8 @@ func (m *Membership) Seated(s run.State) bool {
 	return member.Active
 }
 
-// Outside reports whether it has no part in the run, and never had one or left it in good standing, so that it may speak up as anybody.
+// Outside reports whether it has no part in the run, and never had one or left it in good standing, so that it may
+// speak up as anybody.
 func (m *Membership) Outside(s run.State) bool {
 	member, known := s.Member(m.id)
 	return !m.draining && (!known || !member.Active && member.Why == run.WhyLeft)
@@ -52,8 +54,8 @@ func (m *Membership) Outside(s run.State) bool {
 // Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
 func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 
-// Duties returns what its standing asks of the member after a block. One that drains is asked whether it is busy: whether it has begun
-// what it should not leave to others.
+// Duties returns what its standing asks of the member after a block. One that drains is asked whether it is busy:
+// whether it has begun what it should not leave to others.
 func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Action {
 	s := b.Run
 	if t, ok := s.Trial(m.id); ok && !m.draining {
@@ -76,10 +78,11 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 	return nil
 }
 
-// trial executes the unit that the member was given, to the end of a segment or (0) all of it, and shows that it reached the committed state.
+// trial executes the unit that the member was given, to the end of a segment or (0) all of it, and shows that it
+// reached the committed state.
 func (m *Membership) trial(t run.Trial, segment uint32) []role.Action {
 	x := t.Exam
-	work := role.Work{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt}
+	work := x.ID()
 	switch {
 	case x.Worker == "":
 		return nil

@@ -41,12 +41,14 @@ func TestStandings(t *testing.T) {
 		goes, drained string // busy and not, when it stays and when it drains
 		busy          string // when it drains and is busy
 	}{
-		"active":              {member: run.Member{Active: true}, drained: "Leave"},
-		"left":                {member: run.Member{Why: run.WhyLeft}, goes: "Depart", drained: "Depart", busy: "Depart"},
-		"convicted":           {member: run.Member{Why: run.WhyVerdict}, goes: "Depart", drained: "Depart", busy: "Depart"},
-		"cut off":             {member: run.Member{Why: run.WhyMissedDeadlines}, goes: "Return", drained: "Depart", busy: "Depart"},
-		"cut off just now":    {member: run.Member{Why: run.WhyMissedAudits, Since: 99}, drained: "Depart", busy: "Depart"},
-		"unproven":            {member: run.Member{Why: run.WhyUnproven, Returns: 2}, goes: "Return", drained: "Depart", busy: "Depart"},
+		"active":    {member: run.Member{Active: true}, drained: "Leave"},
+		"left":      {member: run.Member{Why: run.WhyLeft}, goes: "Depart", drained: "Depart", busy: "Depart"},
+		"convicted": {member: run.Member{Why: run.WhyVerdict}, goes: "Depart", drained: "Depart", busy: "Depart"},
+		"cut off": {member: run.Member{Why: run.WhyMissedDeadlines}, goes: "Return", drained: "Depart",
+			busy: "Depart"},
+		"cut off just now": {member: run.Member{Why: run.WhyMissedAudits, Since: 99}, drained: "Depart", busy: "Depart"},
+		"unproven": {member: run.Member{Why: run.WhyUnproven, Returns: 2}, goes: "Return", drained: "Depart",
+			busy: "Depart"},
 		"waits for its place": {member: run.Member{Why: run.WhyReturning}, drained: "Depart", busy: "Depart"},
 	} {
 		m := New(me)
@@ -70,7 +72,8 @@ func TestTrial(t *testing.T) {
 	m := New(me)
 	standing := run.Member{Why: run.WhyOnTrial}
 	want(t, "without an exam", m.Duties(on(standing, run.Trial{Member: me}), idle), "")
-	x := run.Trial{Member: me, Exam: run.Exam{Round: 3, Worker: "b", Commit: run.Commitment{Segments: []canon.Digest{{1}}}}}
+	x := run.Trial{Member: me, Exam: run.Exam{Round: 3, Worker: "b",
+		Commit: run.Commitment{Segments: []canon.Digest{{1}}}}}
 	check := m.Duties(on(standing, x), idle)
 	want(t, "with an exam", check, "Check")
 	m.Note(role.Checked{Action: check[0].(role.Check), Differ: 0})

@@ -1,6 +1,6 @@
-// Package party performs what the roles ask for: it computes with an engine, speaks on the chain, and moves blobs. It is
-// the same code in a process of its own, where a call blocks until the network answers, and in the simulator, where it
-// blocks until virtual time has passed.
+// Package party performs what the roles ask for: it computes with an engine, speaks on the chain, and moves blobs. It
+// is the same code in a process of its own, where a call blocks until the network answers, and in the simulator, where
+// it blocks until virtual time has passed.
 //
 // What is to be done when is decided by the roles; where bytes and transactions go, by who implements the interfaces.
 package party
@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -28,7 +27,7 @@ type Compute interface {
 	Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error)
 	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error)
 	Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
-	Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error)
+	Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (audit.Finding, error)
 	Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error)
 }
 
@@ -38,16 +37,19 @@ type Lineage interface {
 	Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
 	Needs(segment uint32) bool
-	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error)
-	Refute(ctx context.Context, base, wrong run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) ([]byte, error)
+	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced,
+		error)
+	Refute(ctx context.Context, base, wrong run.Checkpoint, units run.Units,
+		get func(i int) ([]byte, error)) ([]byte, error)
 	Slicing
 }
 
 // Chain is how a party speaks on the chain.
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
-	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report, role.SealSlice,
-	// role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal, Refutation and Move.
+	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report,
+	// role.SealSlice, role.ShowReport, role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal,
+	// Refutation and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns where a participant is reached.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -97,7 +99,7 @@ type Party struct {
 	Blobs   Blobs
 
 	mu     sync.Mutex
-	hidden map[role.Work]*engine.Work // computed units whose update others may not read yet
+	hidden map[run.UnitID]*engine.Work // computed units whose update others may not read yet
 }
 
 // Perform does one action and returns what came of it.
@@ -118,6 +120,9 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return role.Loaded{Action: a}, p.load(ctx, a.Checkpoint)
 	case role.Train:
 		w, err := p.train(ctx, a.Base, a.Work)
+		if wrong, ok := errors.AsType[*engine.WrongOrigin](err); ok {
+			return role.Misled{Action: a, Round: wrong.Round}, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -142,15 +147,16 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return nil, p.move(ctx, a)
 	case role.Refute:
 		return nil, p.refute(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report,
+		role.ShowReport, role.SealSlice, role.ShowSlice,
 		role.Challenge, role.Prove, role.Leave, role.Return:
 		return nil, p.Chain.Send(ctx, a)
 	}
 	return nil, fmt.Errorf("party: no such action: %T", a)
 }
 
-// load makes sure that a checkpoint is in memory: of the current round, or of an earlier one that is not final. It comes
-// from those of others only if this party does not have it.
+// load makes sure that a checkpoint is in memory: of the current round, or of an earlier one that is not final. It
+// comes from those of others only if this party does not have it.
 func (p *Party) load(ctx context.Context, c run.Checkpoint) error {
 	if p.Lineage.Load(ctx, c, nil) == nil {
 		return nil
@@ -200,7 +206,7 @@ func (p *Party) check(ctx context.Context, a role.Check) (role.Event, error) {
 	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 }
 
-func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*engine.Work, error) {
+func (p *Party) train(ctx context.Context, base run.Checkpoint, w run.UnitID) (*engine.Work, error) {
 	if err := p.begin(ctx, base, w.Unit); err != nil {
 		return nil, err
 	}
@@ -208,11 +214,12 @@ func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*e
 	if err != nil {
 		return nil, err
 	}
-	done = &engine.Work{Commit: done.Commit, Update: done.Update, Pieces: done.Pieces, Log: done.Log, Handed: done.Handed} // without the state
+	// without the state
+	done = &engine.Work{Commit: done.Commit, Update: done.Update, Pieces: done.Pieces, Log: done.Log, Handed: done.Handed}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden == nil {
-		p.hidden = map[role.Work]*engine.Work{}
+		p.hidden = map[run.UnitID]*engine.Work{}
 	}
 	for k := range p.hidden {
 		if k.Round != w.Round {
@@ -286,7 +293,8 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 
 // updates fetches the updates of units.
 func (p *Party) updates(ctx context.Context, units run.Units) []found {
-	return p.gather(len(units), p.own(units), func(i int) ([]byte, error) { return p.update(ctx, units[i].Worker, units[i].Commit) })
+	return p.gather(len(units), p.own(units),
+		func(i int) ([]byte, error) { return p.update(ctx, units[i].Worker, units[i].Commit) })
 }
 
 // refute shows that an attested checkpoint is wrong.
@@ -295,7 +303,8 @@ func (p *Party) refute(ctx context.Context, a role.Refute) error {
 		return err
 	}
 	updates := p.updates(ctx, a.Units)
-	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units, func(i int) ([]byte, error) { return updates[i].bytes, updates[i].err })
+	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units,
+		func(i int) ([]byte, error) { return updates[i].bytes, updates[i].err })
 	if err != nil {
 		return err
 	}
@@ -308,8 +317,8 @@ type found struct {
 	err   error
 }
 
-// gather looks for several blobs at once, from that of a number on and around. Every member begins with another one: who all
-// ask the first worker, and then the second, wait in one queue while the links of the others are idle.
+// gather looks for several blobs at once, from that of a number on and around. Every member begins with another one:
+// who all ask the first worker, and then the second, wait in one queue while the links of the others are idle.
 func (p *Party) gather(n, from int, find func(i int) ([]byte, error)) []found {
 	all := make([]found, n)
 	p.Blobs.Each(n, func(i int) {
@@ -347,9 +356,9 @@ func (p *Party) missing(ctx context.Context, a role.Advance, slice uint32, err e
 	return err
 }
 
-// update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker is
-// gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have not
-// would leave a round that no quorum can attest.
+// update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker
+// is gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have
+// not would leave a round that no quorum can attest.
 func (p *Party) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
 	return p.find(ctx, c.UpdateCID, worker)
 }
@@ -391,12 +400,8 @@ func (p *Party) measure(ctx context.Context, a role.Measure) (role.Event, error)
 	if err != nil {
 		return nil, err
 	}
-	l, err := p.Compute.Measure(ctx, a.Base, a.Work.Unit, a.Commit, b)
-	if err != nil {
-		return nil, err
-	}
-	distance, cosine := l.PPM()
-	return role.Measured{Action: a, DistancePPM: distance, CosinePPM: cosine}, nil
+	f, err := p.Compute.Measure(ctx, a.Base, a.Work.Unit, a.Commit, b)
+	return role.Measured{Action: a, Finding: f}, err
 }
 
 // move makes this party's next move in a dispute.

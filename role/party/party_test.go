@@ -49,7 +49,8 @@ type lineage struct{ Lineage }
 
 func (lineage) Load(context.Context, run.Checkpoint, []string) error { return nil }
 
-func (lineage) Advance(_ context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error) {
+func (lineage) Advance(_ context.Context, base run.Checkpoint, units run.Units,
+	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	for i := range units {
 		if _, err := get(i); err != nil {
 			return engine.Advanced{}, err
@@ -78,7 +79,8 @@ func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 		if is != c.missing || !slices.Equal(w.asked, c.asked) {
 			t.Errorf("%v: asked %v, %+v", c.serve, w.asked, e)
 		}
-		if want := (role.Missing{Work: role.Work{Round: 7, Attempt: 3}}); c.missing && (len(w.sent) != 1 || w.sent[0] != want || !errors.Is(failed.Err, blob.ErrNotFound)) {
+		if want := (role.Missing{Work: run.UnitID{Round: 7, Attempt: 3}}); c.missing &&
+			(len(w.sent) != 1 || w.sent[0] != want || !errors.Is(failed.Err, blob.ErrNotFound)) {
 			t.Errorf("sent %+v, and %v", w.sent, failed.Err)
 		}
 	}
@@ -120,7 +122,8 @@ func (reduction) Pieces(get func() ([]byte, error)) ([]blob.CID, error) {
 	return []blob.CID{blob.Of([]byte("other")), blob.Of([]byte("piece"))}, err
 }
 
-func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units run.Units, slice int, get func(run.Unit, string) ([]byte, error)) (string, error) {
+func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units run.Units, slice int,
+	get func(run.Unit, string) ([]byte, error)) (string, error) {
 	var all []byte
 	for _, u := range units {
 		for _, cid := range []string{u.Commit.UpdateCID, blob.Of([]byte("piece")).String()} {
@@ -150,7 +153,8 @@ func TestBlobsAreFetchedTogether(t *testing.T) {
 	serve := map[string][]byte{}
 	for i, name := range []string{"ann", "bob", "cid"} {
 		serve[name] = []byte(name)
-		units = append(units, &run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		units = append(units, &run.Unit{Index: uint32(i), Worker: name,
+			Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
 		parts = append(parts, run.Slice{CID: blob.Of([]byte(name)).String(), Reducers: []run.Reducer{{Member: name}}})
 	}
 	for what, a := range map[string]role.Action{
@@ -182,11 +186,13 @@ func (o *order) Await(_ context.Context, _ blob.CID, holders []string) ([]byte, 
 	return nil, nil
 }
 
-// Members do not all ask the same worker first: each begins with its own unit, where there is nothing to fetch, and goes around.
+// Members do not all ask the same worker first: each begins with its own unit, where there is nothing to fetch, and
+// goes around.
 func TestMembersAskInTurn(t *testing.T) {
 	var units run.Units
 	for i, name := range []string{"ann", "bob", "cid", "dan"} {
-		units = append(units, &run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		units = append(units, &run.Unit{Index: uint32(i), Worker: name,
+			Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
 	}
 	for who, want := range map[string][]string{"ann": {"ann", "bob", "cid", "dan"}, "cid": {"cid", "dan", "ann", "bob"}} {
 		o := &order{wire: &wire{}}

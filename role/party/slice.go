@@ -15,12 +15,13 @@ import (
 type Slicing interface {
 	Pieces(get func() ([]byte, error)) ([]blob.CID, error)
 	Piece(base run.Checkpoint, u run.Unit, slice int, get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error)
-	Reduce(ctx context.Context, base run.Checkpoint, units run.Units, slice int, get func(u run.Unit, cid string) ([]byte, error)) (string, error)
+	Reduce(ctx context.Context, base run.Checkpoint, units run.Units, slice int,
+		get func(u run.Unit, cid string) ([]byte, error)) (string, error)
 	Join(ctx context.Context, base run.Checkpoint, get func(slice int) ([]byte, error)) (engine.Advanced, error)
 }
 
-// revealed reports whether this party serves an update, with all of its pieces: the index alone it may have from another worker,
-// whose unit it has taken over.
+// revealed reports whether this party serves an update, with all of its pieces: the index alone it may have from
+// another worker, whose unit it has taken over.
 func (p *Party) revealed(ctx context.Context, update blob.CID) (bool, error) {
 	ok, err := p.Blobs.Has(ctx, update)
 	if err != nil || !ok {
@@ -65,15 +66,16 @@ func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
 
 // probe fetches what another member misses, and reports it, too, if it cannot be had.
 func (p *Party) probe(ctx context.Context, a role.Probe) error {
-	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost), func(cid string) ([]byte, error) { return p.find(ctx, cid, a.Unit.Worker) })
+	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
+		func(cid string) ([]byte, error) { return p.find(ctx, cid, a.Unit.Worker) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: a.Work, Slice: a.Unit.Lost}))
 }
 
-// join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that those who
-// agreed on it were wrong, and contests it.
+// join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that
+// those who agreed on it were wrong, and contests it.
 func (p *Party) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
 	parts := p.gather(len(a.Slices), p.anywhere(), func(slice int) ([]byte, error) {
 		var holders []string
@@ -82,7 +84,8 @@ func (p *Party) join(ctx context.Context, a role.Advance) (engine.Advanced, erro
 		}
 		return p.find(ctx, a.Slices[slice].CID, holders...)
 	})
-	next, err := p.Lineage.Join(ctx, a.Base, func(slice int) ([]byte, error) { return parts[slice].bytes, parts[slice].err })
+	next, err := p.Lineage.Join(ctx, a.Base,
+		func(slice int) ([]byte, error) { return parts[slice].bytes, parts[slice].err })
 	bad, ok := errors.AsType[*engine.BadSlice](err)
 	if !ok || ctx.Err() != nil {
 		return next, err

@@ -1,5 +1,6 @@
-// Package registrant is what a participant owes the registry, whatever it works on: it says that it is there if it committed
-// to a tier, lets its machine be measured, and runs again the segment of somebody else's measurement that was drawn for it.
+// Package registrant is what a participant owes the registry, whatever it works on: it says that it is there if it
+// committed to a tier, lets its machine be measured, and runs again the segment of somebody else's measurement that was
+// drawn for it.
 //
 // It is a step function like the other roles. What a measurement is, is decided by protocol/registry; the program is
 // compute/gauge, which whoever performs the actions runs.
@@ -102,7 +103,8 @@ func (r *Registrant) Block(v View) []role.Action {
 			want = append(want, r.checked(m))
 		}
 	}
-	// A measurement that came to nothing is tried again, after as long as it may take. Who was convicted needs one to be matched again.
+	// A measurement that came to nothing is tried again, after as long as it may take. Who was convicted needs one to
+	// be matched again.
 	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
 	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && (v.Self.Has(run.Worker) || v.Self.Jailed) {
 		want = append(want, Ask{})

@@ -1,8 +1,9 @@
-// Package reporter is what a member of runs tells the network about the others: what it fetched from each, how fast that came,
-// and how far away it is. An epoch pays for bytes that are so acknowledged, and slashes who gives less than it promised.
+// Package reporter is what a member of runs tells the network about the others: what it fetched from each, how fast
+// that came, and how far away it is. An epoch pays for bytes that are so acknowledged, and slashes who gives less than
+// it promised.
 //
-// It is a step function like the other roles. What a report counts for, and how many it takes to find somebody slow, is decided
-// by protocol/registry; package network/tally measures.
+// It is a step function like the other roles. What a report counts for, and how many it takes to find somebody slow, is
+// decided by protocol/registry; package network/tally measures.
 package reporter
 
 import (
@@ -55,8 +56,8 @@ func (a Report) Key() string { return fmt.Sprintf("acknowledge %s %s", a.Job, a.
 
 var _ role.Action = Report{}
 
-// Reporter reports for one account. What it has said it does not say again, whatever became of that: the next report is about
-// other bytes.
+// Reporter reports for one account. What it has said it does not say again, whatever became of that: the next report is
+// about other bytes.
 type Reporter struct {
 	id      string
 	least   uint64
@@ -71,13 +72,14 @@ type Reporter struct {
 func New(id string, least uint64) *Reporter {
 	digest := canon.Sum("starling/reporter/phase", []byte(id))
 	return &Reporter{
-		id: id, least: max(1, least), phase: binary.BigEndian.Uint64(digest[:]), settled: map[string]bool{}, told: map[string]Reading{},
+		id: id, least: max(1, least), phase: binary.BigEndian.Uint64(digest[:]), settled: map[string]bool{},
+		told: map[string]Reading{},
 	}
 }
 
-// Due reports whether it is time to report after a block, for which it is called once: when a twelfth of an epoch has passed, at
-// blocks that differ from account to account, and after the last round of a run, the members of which cannot report about each
-// other when it is over.
+// Due reports whether it is time to report after a block, for which it is called once: when a twelfth of an epoch has
+// passed, at blocks that differ from account to account, and after the last round of a run, the members of which cannot
+// report about each other when it is over.
 func (r *Reporter) Due(height, epochBlocks int64, runs []run.State) bool {
 	interval := max(1, epochBlocks/turns)
 	turn := (height + int64(r.phase%uint64(interval))) / interval
@@ -136,8 +138,8 @@ func (r *Reporter) members(runs []run.State) map[string]string {
 	return jobs
 }
 
-// since is what was measured after an earlier reading. One of another host, or of more than there is now, because what was
-// measured then was forgotten, is no earlier one.
+// since is what was measured after an earlier reading. One of another host, or of more than there is now, because what
+// was measured then was forgotten, is no earlier one.
 func (r Reading) since(before Reading) Reading {
 	if before.Peer == r.Peer && before.Bytes <= r.Bytes && before.Timed <= r.Timed && before.Micros <= r.Micros {
 		r.Bytes, r.Timed, r.Micros = r.Bytes-before.Bytes, r.Timed-before.Timed, r.Micros-before.Micros

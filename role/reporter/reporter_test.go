@@ -39,18 +39,23 @@ func expect(t *testing.T, got []Report, want ...Report) {
 func TestReport(t *testing.T) {
 	r := New("me", 100)
 	v := View{
-		Runs:         []run.State{inRun("two", run.Train, "me", "a", "b"), inRun("one", run.Train, "me", "b", "c"), inRun("over", run.Done, "me", "d"), inRun("other", run.Train, "e", "a")},
+		Runs: []run.State{inRun("two", run.Train, "me", "a", "b"), inRun("one", run.Train, "me", "b", "c"),
+			inRun("over", run.Done, "me", "d"), inRun("other", run.Train, "e", "a")},
 		Participants: hosts("a", "b", "c", "d", "e", "me"),
 		Readings: []Reading{
-			{Peer: "peer-a", Bytes: 400, Timed: 200, Micros: 50_000, RTT: 9}, {Peer: "peer-b", Bytes: 1000}, {Peer: "peer-c", Bytes: 99},
-			{Peer: "peer-d", Bytes: 1000}, {Peer: "peer-e", Bytes: 1000}, {Peer: "peer-me", Bytes: 1000}, {Peer: "peer-nobody", Bytes: 1000},
+			{Peer: "peer-a", Bytes: 400, Timed: 200, Micros: 50_000, RTT: 9}, {Peer: "peer-b", Bytes: 1000},
+			{Peer: "peer-c", Bytes: 99},
+			{Peer: "peer-d", Bytes: 1000}, {Peer: "peer-e", Bytes: 1000}, {Peer: "peer-me", Bytes: 1000},
+			{Peer: "peer-nobody", Bytes: 1000},
 		},
 	}
-	expect(t, r.Report(v), Report{"one", "b", registry.Link{Bytes: 1000}}, Report{"two", "a", registry.Link{Bytes: 400, Millis: 100, RTT: 9}})
+	expect(t, r.Report(v), Report{"one", "b", registry.Link{Bytes: 1000}},
+		Report{"two", "a", registry.Link{Bytes: 400, Millis: 100, RTT: 9}})
 	expect(t, r.Report(v))
 	v.Readings[0].Bytes, v.Readings[0].Timed, v.Readings[0].Micros = 600, 250, 60_000
 	v.Readings[2].Bytes = 100 // both before and after the first report
-	expect(t, r.Report(v), Report{"two", "a", registry.Link{Bytes: 200, RTT: 9}}, Report{"one", "c", registry.Link{Bytes: 100}})
+	expect(t, r.Report(v), Report{"two", "a", registry.Link{Bytes: 200, RTT: 9}},
+		Report{"one", "c", registry.Link{Bytes: 100}})
 	v.Readings[0] = Reading{Peer: "peer-a", Bytes: 150, Timed: 150, Micros: 1} // measured from nothing again
 	expect(t, r.Report(v), Report{"two", "a", registry.Link{Bytes: 150, Millis: 1}})
 	v.Participants[0].PeerID = "peer-nobody" // it moved
@@ -58,8 +63,8 @@ func TestReport(t *testing.T) {
 	expect(t, New("me", 100).Report(View{Readings: v.Readings, Participants: v.Participants}))
 }
 
-// A report is due once in every twelfth of an epoch, but not at once, not for all at the same block, and once more after the
-// last round of a run.
+// A report is due once in every twelfth of an epoch, but not at once, not for all at the same block, and once more
+// after the last round of a run.
 func TestDue(t *testing.T) {
 	const epoch, from, turns = 1200, 5000, 10
 	at := map[int64]int{}
@@ -93,7 +98,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// Whatever was measured, in whatever order it is told, reports are few, about other members, acceptable, and of no byte twice.
+// Whatever was measured, in whatever order it is told, reports are few, about other members, acceptable, and of no byte
+// twice.
 func FuzzReport(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {
@@ -106,7 +112,8 @@ func FuzzReport(f *testing.F) {
 				strangers = append(strangers, id)
 			}
 		}
-		v := View{Runs: []run.State{inRun("job", run.Attest, append(members, "me")...)}, Participants: hosts(slices.Concat(members, strangers, []string{"me"})...)}
+		v := View{Runs: []run.State{inRun("job", run.Attest, append(members, "me")...)},
+			Participants: hosts(slices.Concat(members, strangers, []string{"me"})...)}
 		for _, p := range v.Participants {
 			v.Readings = append(v.Readings, Reading{Peer: p.PeerID})
 		}

@@ -1,6 +1,6 @@
 // Package verifier is the role that re-executes: it answers the audits drawn for it, with a seal that only somebody who
-// holds the state can make, and presses a dispute when the work of a unit is not what its worker committed to. A watchful
-// one uses its spare time to re-execute what was not drawn for it, which pays only when it finds something.
+// holds the state can make, and presses a dispute when the work of a unit is not what its worker committed to. A
+// watchful one uses its spare time to re-execute what was not drawn for it, which pays only when it finds something.
 //
 // A verifier does not vote in consensus; that is a validator.
 package verifier
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -20,26 +21,27 @@ import (
 type Verifier struct {
 	id       string
 	watches  bool
-	seed     canon.Digest // of the order in which it watches
+	seed     canon.Digest // a secret: the order in which it watches follows from it, and what its reports are sealed under
 	spare    *role.Check  // what it watches at the moment; nil: nothing
 	lineage  *aggregator.Aggregator
 	part     *membership.Membership
-	checked  map[role.Work]role.Checked
-	sealed   map[role.Work]bool // what was checked and then sealed, so that its state is not held any more
-	measured map[role.Work]role.Measured
+	checked  map[run.UnitID]role.Checked
+	sealed   map[run.UnitID]bool // what was checked and then sealed, so that its state is not held any more
+	measured map[run.UnitID]role.Measured
 	run      run.State // after the latest block
 }
 
-// New returns the verifier with this ID.
-func New(id string) *Verifier {
-	return &Verifier{id: id, lineage: aggregator.New(id), part: membership.New(id), checked: map[role.Work]role.Checked{}, sealed: map[role.Work]bool{}, measured: map[role.Work]role.Measured{}}
+// New returns the verifier with this ID, which has a secret.
+func New(id string, seed canon.Digest) *Verifier {
+	return &Verifier{id: id, seed: seed, lineage: aggregator.New(id), part: membership.New(id),
+		checked: map[run.UnitID]role.Checked{}, sealed: map[run.UnitID]bool{}, measured: map[run.UnitID]role.Measured{}}
 }
 
-// Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it looks at first
-// follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
+// Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it looks at
+// first follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
 func Watchful(id string, seed canon.Digest) *Verifier {
-	v := New(id)
-	v.watches, v.seed = true, seed
+	v := New(id, seed)
+	v.watches = true
 	return v
 }
 
@@ -69,10 +71,8 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		}
 		v.forget(e.Run)
 		actions := append(v.part.Duties(e, v.busy), v.lineage.Duties(e.Run)...)
-		if v.lineage.Holds(e.Run.Base) {
-			actions = append(actions, v.measurements(e.Run)...)
-		}
 		if v.lineage.Holds(e.Run.Base) || !v.part.Seated(e.Run) { // who has no seat loads what it needs with each unit
+			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
 		}
 		actions = append(actions, v.openings(e.Run)...)
@@ -84,7 +84,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 // forget drops what it knows of units that are gone, and notes which of the others it has sealed.
 func (v *Verifier) forget(s run.State) {
 	for k := range v.checked {
-		if !s.Has(k.Round, k.Unit, k.Attempt) {
+		if !s.Has(k) {
 			delete(v.checked, k)
 			delete(v.sealed, k)
 		}
@@ -94,7 +94,7 @@ func (v *Verifier) forget(s run.State) {
 			if u.Status != run.Sealed || u.Verifier != v.id {
 				continue
 			}
-			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			work := u.ID(l.Round)
 			if _, known := v.checked[work]; known {
 				v.sealed[work] = true
 			}
@@ -102,40 +102,42 @@ func (v *Verifier) forget(s run.State) {
 	}
 }
 
-// busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the one
-// that it is executing.
+// busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the
+// one that it is executing.
 func (v *Verifier) busy(s run.State) bool {
 	return slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
-		work := role.Work{Round: d.Round, Unit: d.Index, Attempt: d.Attempt}
+		work := d.ID()
 		_, checked := v.checked[work]
 		_, measured := v.measured[work]
 		return checked || measured || v.part.Finishing()
 	})
 }
 
-// mostChecks is how many units a verifier executes at a time, each with a checkpoint in memory: one, while another is fetched.
+// mostChecks is how many units a verifier executes at a time, each with a checkpoint in memory: one, while another is
+// fetched.
 const mostChecks = 2
 
-// audits returns the answers to what it knows, and checks of the first that it must know; or, with nothing else to check, of a
-// unit that it may watch. What it knew and has sealed before it checks again: the seal is to be opened soon, and a verdict
-// may ask for all that a worker did in many rounds.
+// audits returns the answers to what it knows, and checks of the first that it must know; or, with nothing else to
+// check, of a unit that it may watch. What it knew and has sealed before it checks again: the seal is to be opened
+// soon, and a verdict may ask for all that a worker did in many rounds.
 func (v *Verifier) audits(s run.State) (actions []role.Action) {
-	if !v.part.Seated(s) && !s.Guest(v.id) && !(v.watches && v.part.Outside(s)) {
+	if !v.part.Seated(s) && !s.Guest(v.id) && !(v.watches && v.part.Outside(s)) && !v.answers(s) {
 		return nil
 	}
 	var spare []role.Check
 	busy, checks := false, 0
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			work := u.ID(l.Round)
 			mine := u.Status == run.Auditing && u.Verifier == v.id
-			open := u.Status == run.Auditing || u.Status == run.Disputed || u.Status == run.Accepted
+			doubts := s.Doubts(v.id, *u)
+			open := role.Challengeable(u)
 			c, known := v.checked[work]
-			if !known && !mine && !v.watches || s.Tolerant(*u) || s.Forfeited(run.Duty{Lap: l, Unit: *u}) {
+			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) || s.Forfeited(run.Duty{Lap: l, Unit: *u}) {
 				continue
 			}
-			known = known && slices.Equal(c.Action.Commit.Segments, u.Commit.Segments) // a planted fault is replaced
-			check := role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
+			known = known && c.Of(u)
+			check := role.CheckOf(l, u)
 			if mine {
 				check.Segment = u.Segment
 				known = known && c.Action.Segment == u.Segment && !v.sealed[work]
@@ -146,11 +148,13 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 					actions = append(actions, origin)
 					busy = true
 				}
-			case known && !c.Right && open && !slices.Contains(u.Challengers, v.id):
-				actions = append(actions, role.Challenge{Work: work, Segment: c.Differ, Commitment: u.Commit.Digest()})
+			case known && !c.Right:
+				if challenge, ok := c.Challenge(u, v.id); ok {
+					actions = append(actions, challenge)
+				}
 			case known && c.Right && mine:
 				actions = append(actions, role.Pass{Work: work, Seal: c.Seal})
-			case !known && mine:
+			case !known && (mine || doubts && open):
 				if busy = true; checks < mostChecks && !v.lineage.Rests(check) {
 					actions = append(actions, check)
 					checks++
@@ -169,23 +173,38 @@ func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
 	if !ok || uint64(unit) >= uint64(len(l.Units)) {
 		return nil, false
 	}
-	u := l.Units[unit]
-	work := role.Work{Round: round, Unit: unit, Attempt: u.Attempt}
-	_, checked := v.checked[work]
-	return role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}, !checked
+	check := role.CheckOf(l, l.Units[unit])
+	_, checked := v.checked[check.Work]
+	return check, !checked
 }
 
-// measurements returns the answers to its audits of tolerant units: what it measured, and measurements of what it must know.
+// answers reports whether it has to answer for what it reported of a unit whose exact execution says something else.
+func (v *Verifier) answers(s run.State) bool {
+	return slices.ContainsFunc(s.Laps(), func(l run.Lap) bool {
+		return slices.ContainsFunc(l.Units, func(u *run.Unit) bool { return s.Doubts(v.id, *u) })
+	})
+}
+
+// measurements returns the answers to its audits of tolerant units: what it measured, sealed and then shown, and
+// measurements of what it must know.
 func (v *Verifier) measurements(s run.State) (actions []role.Action) {
-	for _, a := range s.Audits(v.id) {
-		work := role.Work{Round: a.Round, Unit: a.Index, Attempt: a.Attempt}
+	for _, u := range s.Units {
+		bind, show := u.OwesReport(v.id), u.OwesFigures(v.id)
+		if !bind && !show {
+			continue
+		}
+		work := u.ID(s.Round)
+		subject := s.LookSubject(v.id, u.ID(s.Round))
 		m, known := v.measured[work]
-		switch {
-		case !s.Tolerant(a.Unit):
-		case known:
-			actions = append(actions, role.Report{Work: work, DistancePPM: m.DistancePPM, CosinePPM: m.CosinePPM})
+		salt := audit.Salt(v.seed, subject)
+		switch f := m.Finding; {
+		case !known:
+			actions = append(actions, role.Measure{Work: work, Base: s.Base, Worker: u.Worker, Commit: u.Commit})
+		case bind:
+			outside := !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM)
+			actions = append(actions, role.Report{Work: work, Seal: f.Seal(subject, salt), Outside: outside})
 		default:
-			actions = append(actions, role.Measure{Work: work, Base: a.Base, Worker: a.Worker, Commit: a.Commit})
+			actions = append(actions, role.ShowReport{Work: work, Finding: f, Salt: salt})
 		}
 	}
 	return actions
@@ -196,7 +215,7 @@ func (v *Verifier) openings(s run.State) (actions []role.Action) {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if u.Status == run.Sealed && u.Verifier == v.id && !u.Question.IsZero() {
-				work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+				work := u.ID(l.Round)
 				actions = append(actions, role.Unseal{Work: work, Base: l.Base, Question: u.Question, Segment: u.Segment})
 			}
 		}

@@ -19,15 +19,17 @@ var base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 // auditing is a run with one unit that this verifier must execute again.
 func auditing() run.State {
 	return run.State{
-		Phase: run.Attest, Members: []run.Member{{ID: me, Role: run.Verifier, Active: true}, {ID: "w", Role: run.Worker, Active: true}},
+		Phase: run.Attest, Members: []run.Member{{ID: me, Role: run.Verifier, Active: true},
+			{ID: "w", Role: run.Worker, Active: true}},
 		Votes: []run.Vote{{Member: me}},
-		Lap:   run.Lap{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing, Commit: run.Commitment{UpdateCID: "u"}}}},
+		Lap: run.Lap{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing,
+			Commit: run.Commitment{UpdateCID: "u"}}}},
 	}
 }
 
 func ready(t *testing.T) *Verifier {
 	t.Helper()
-	v := New(me)
+	v := New(me, canon.Sum("secret"))
 	load := v.Step(role.Block{Height: 1, Run: auditing()})
 	if len(load) != 1 {
 		t.Fatalf("wants %v before it holds the checkpoint", load)
@@ -68,7 +70,8 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 	s := auditing()
 	s.Units[0].Status, s.Units[0].Challengers = run.Disputed, []string{me}
 	g := dispute.Game{Config: dispute.Config{Asserter: "w", Challenger: me}, Turn: dispute.Challenger}
-	if got := v.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}); len(got) != 1 || got[0].(role.Move).Game.Config.Challenger != me {
+	if got := v.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}); len(got) != 1 ||
+		got[0].(role.Move).Game.Config.Challenger != me {
 		t.Fatalf("%v", got)
 	}
 	g.Turn = dispute.Asserter
@@ -77,8 +80,8 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 	}
 }
 
-// A challenge is not repeated when something else ends before the block that shows it: if the fault was planted, and has been
-// shown by then, the second challenge is a false one.
+// A challenge is not repeated when something else ends before the block that shows it: if the fault was planted, and
+// has been shown by then, the second challenge is a false one.
 func TestChallengesOnce(t *testing.T) {
 	v := ready(t)
 	s := auditing()
@@ -94,7 +97,8 @@ func TestChallengesOnce(t *testing.T) {
 		t.Fatalf("wants %v for wrong work", challenge)
 	}
 	v.Step(role.Finished{Action: challenge[0]})
-	if got := v.Step(role.Checked{Action: checks[1].(role.Check), Right: true}); len(got) != 1 || got[0].Key() == challenge[0].Key() {
+	if got := v.Step(role.Checked{Action: checks[1].(role.Check), Right: true}); len(got) != 1 ||
+		got[0].Key() == challenge[0].Key() {
 		t.Errorf("wants %v when the other check has ended", got)
 	}
 }
@@ -140,7 +144,8 @@ func TestAuditsEarlierRounds(t *testing.T) {
 func TestWatches(t *testing.T) {
 	v := Watchful(me, seeds(func(unit uint32) bool { return unit == 0 }))
 	s := auditing()
-	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
+	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted},
+		{Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
 	load := v.Step(role.Block{Height: 1, Run: s})
 	v.Step(role.Loaded{Action: load[0].(role.Load)})
 	first := v.Step(role.Block{Height: 2, Run: s})
@@ -159,7 +164,8 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// In a run in which it has no part a watchful verifier looks at units too, challenges what is wrong, and leaves when the run is over.
+// In a run in which it has no part a watchful verifier looks at units too, challenges what is wrong, and leaves when
+// the run is over.
 func TestWatchesRunsOfOthers(t *testing.T) {
 	v := Watchful(me, canon.Digest{})
 	s := auditing()
@@ -173,7 +179,8 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 		t.Fatalf("wants %v for wrong work", challenge)
 	}
 	s.Phase = run.Done
-	if got := v.Step(role.Block{Height: 9, Run: s}); !slices.ContainsFunc(got, func(a role.Action) bool { return a == role.Depart{} }) {
+	if got := v.Step(role.Block{Height: 9, Run: s}); !slices.ContainsFunc(got,
+		func(a role.Action) bool { return a == role.Depart{} }) {
 		t.Errorf("wants %v when the run is over", got)
 	}
 }
@@ -182,7 +189,7 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 func seeds(first func(unit uint32) bool) canon.Digest {
 	for seed := (canon.Digest{}); ; seed[0]++ {
 		v := Watchful(me, seed)
-		a, b := v.turn(run.State{}, role.Work{}), v.turn(run.State{}, role.Work{Unit: 1})
+		a, b := v.turn(run.State{}, run.UnitID{}), v.turn(run.State{}, run.UnitID{Unit: 1})
 		if first(map[bool]uint32{true: 0, false: 1}[bytes.Compare(a[:], b[:]) < 0]) {
 			return seed
 		}
@@ -265,8 +272,8 @@ func TestPlantedFaultIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// A unit that it has passed is executed again when it is audited again, as all is that a convicted worker did: the state that it
-// sealed is not held any more.
+// A unit that it has passed is executed again when it is audited again, as all is that a convicted worker did: the
+// state that it sealed is not held any more.
 func TestSealedWorkIsCheckedAgain(t *testing.T) {
 	v := ready(t)
 	passed := v.Step(role.Checked{Action: check(t, v), Right: true})
@@ -284,7 +291,8 @@ func TestSealedWorkIsCheckedAgain(t *testing.T) {
 	if !ok {
 		t.Fatalf("wants %v for a second audit", got)
 	}
-	if got = v.Step(role.Checked{Action: again, Right: true}); len(got) != 1 || got[0].Key() != (role.Pass{Work: again.Work}).Key() {
+	if got = v.Step(role.Checked{Action: again, Right: true}); len(got) != 1 ||
+		got[0].Key() != (role.Pass{Work: again.Work}).Key() {
 		t.Fatalf("%v", got)
 	}
 }
@@ -305,7 +313,7 @@ func TestFewChecksAtATime(t *testing.T) {
 	if got = v.Step(role.Block{Height: 3, Run: s}); len(got) != 0 {
 		t.Fatalf("wants %v while two are executed", got)
 	}
-	v.Step(role.Failed{Action: role.Check{Work: role.Work{Unit: 0}}})
+	v.Step(role.Failed{Action: role.Check{Work: run.UnitID{}}})
 	if got = v.Step(role.Block{Height: 4, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != 2 {
 		t.Fatalf("wants %v after a failure", got)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// watch returns what it does with its time: one of the checks that nobody asked it for, if it has nothing else to do. What it
-// watches waits for nobody: as soon as it has a duty, that is stopped.
+// watch returns what it does with its time: one of the checks that nobody asked it for, if it has nothing else to do.
+// What it watches waits for nobody: as soon as it has a duty, that is stopped.
 func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Action {
 	if busy = busy || slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool { return s.Tolerant(d.Unit) }); busy {
 		if v.spare == nil || v.mine(s, v.spare.Work) {
@@ -33,20 +33,20 @@ func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Acti
 	return []role.Action{next}
 }
 
-// may reports whether it watches a unit. One that begins with what it handed on to itself has to be fetched from its worker, whose link
-// others wait for: of those it watches as large a part as is audited.
-func (v *Verifier) may(s run.State, l run.Lap, w role.Work) bool {
+// may reports whether it watches a unit. One that begins with what it handed on to itself has to be fetched from its
+// worker, whose link others wait for: of those it watches as large a part as is audited.
+func (v *Verifier) may(s run.State, l run.Lap, w run.UnitID) bool {
 	return len(l.From) == 0 || audit.Draw(v.turn(s, w), s.Terms.Job, w.Round, w.Unit, w.Attempt, s.Terms.AuditPPM)
 }
 
 // mine reports whether the verifier has drawn a unit by now.
-func (v *Verifier) mine(s run.State, w role.Work) bool {
-	d, ok := s.Find(w.Round, w.Unit, w.Attempt)
+func (v *Verifier) mine(s run.State, w run.UnitID) bool {
+	d, ok := s.Find(w)
 	return ok && d.Verifier == v.id && d.Status == run.Auditing
 }
 
 // turn is the place of a unit in the order in which it watches.
-func (v *Verifier) turn(s run.State, w role.Work) canon.Digest {
+func (v *Verifier) turn(s run.State, w run.UnitID) canon.Digest {
 	var at [12]byte
 	for i, n := range []uint32{w.Round, w.Unit, w.Attempt} {
 		binary.BigEndian.PutUint32(at[4*i:], n)

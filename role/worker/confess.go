@@ -8,13 +8,14 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// A worker that does not hold what it committed to in the current round, since it was started again meanwhile, executes it again while
-// others still train. What it shows the members must have the same bits anyway. If it finds something else its machine has erred once, and
-// it says so before the audits are drawn: that costs the unit, and a verdict a part of the stake.
+// A worker that does not hold what it committed to in the current round, since it was started again meanwhile, executes
+// it again while others still train. What it shows the members must have the same bits anyway. If it finds something
+// else its machine has erred once, and it says so before the audits are drawn: that costs the unit, and a verdict a
+// part of the stake.
 
-// recheck executes a committed unit of the current round again, when nothing else is to be trained, and confesses one that comes to
-// something else.
-func (w *Worker) recheck(at role.Work, base run.Checkpoint, u *run.Unit) []role.Action {
+// recheck executes a committed unit of the current round again, when nothing else is to be trained, and confesses one
+// that comes to something else.
+func (w *Worker) recheck(at run.UnitID, base run.Checkpoint, u *run.Unit) []role.Action {
 	right, computed := w.computed[at]
 	switch {
 	case computed && !w.stands(at, right, u.Commit):
@@ -25,15 +26,17 @@ func (w *Worker) recheck(at role.Work, base run.Checkpoint, u *run.Unit) []role.
 	return nil
 }
 
-// doubtful reports whether a unit may be executed again to find out whether it has to be confessed. What two executions of tolerant work
-// come to is not the same.
+// doubtful reports whether a unit may be executed again to find out whether it has to be confessed. What two executions
+// of tolerant work come to is not the same.
 func (w *Worker) doubtful(round uint32, u *run.Unit) bool {
 	m, _ := w.run.Member(w.id)
 	return m.Active && u.Status == run.Committed && round == w.run.Round && w.run.Confessible() && !w.run.Tolerant(*u)
 }
 
 // stands reports whether a commitment is what the worker makes of a result, with a planted fault or without.
-func (w *Worker) stands(at role.Work, right, committed run.Commitment) bool {
-	return right.Update == committed.Update && right.UpdateCID == committed.UpdateCID && right.Carried.Root == committed.Carried.Root &&
-		(slices.Equal(right.Segments, committed.Segments) || slices.Equal(audit.Plant(w.nonce(at), right.Segments), committed.Segments))
+func (w *Worker) stands(at run.UnitID, right, committed run.Commitment) bool {
+	return right.Update == committed.Update && right.UpdateCID == committed.UpdateCID &&
+		right.Carried.Root == committed.Carried.Root &&
+		(slices.Equal(right.Segments, committed.Segments) ||
+			slices.Equal(audit.Plant(w.nonce(at), right.Segments), committed.Segments))
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-func (w *Worker) nonce(at role.Work) canon.Digest {
+func (w *Worker) nonce(at run.UnitID) canon.Digest {
 	return audit.Nonce(w.secret, w.run.Terms.Job, at.Round, at.Unit, at.Attempt)
 }
 
 // masked is what is committed for a result: it hides the right state roots, and shows others if a fault is planted.
-func (w *Worker) masked(at role.Work, c run.Commitment) run.Commitment {
+func (w *Worker) masked(at run.UnitID, c run.Commitment) run.Commitment {
 	nonce := w.nonce(at)
 	c.Hidden = audit.Hide(nonce, c.Segments)
 	if w.plants(nonce) {
@@ -33,7 +33,7 @@ func (w *Worker) plants(nonce canon.Digest) bool {
 	planted := m.Planted
 	for _, l := range w.run.All() {
 		for _, u := range l.Units {
-			if u.Worker == w.id && w.suspect(role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}, u) {
+			if u.Worker == w.id && w.suspect(u.ID(l.Round), u) {
 				planted++
 			}
 		}
@@ -42,7 +42,7 @@ func (w *Worker) plants(nonce canon.Digest) bool {
 }
 
 // suspect reports whether a fault may be planted in what it committed for a unit. Whether one is, the right roots tell.
-func (w *Worker) suspect(at role.Work, u *run.Unit) bool {
+func (w *Worker) suspect(at run.UnitID, u *run.Unit) bool {
 	return u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(at))
 }
 
@@ -52,9 +52,9 @@ func answered(u *run.Unit) bool {
 }
 
 // planted reports whether a dispute is about a fault that it planted, as far as it knows.
-func (w *Worker) planted(c dispute.Config) bool {
-	at := role.Work{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
-	d, ok := w.run.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+func (w *Worker) planted(g dispute.Game) bool {
+	at := role.Disputed(g)
+	d, ok := w.run.Playing(at, g.Config.Challenger)
 	right, computed := w.computed[at]
 	return ok && w.suspect(at, &d.Unit) && (!computed || !slices.Equal(right.Segments, d.Commit.Segments))
 }

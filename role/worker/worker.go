@@ -22,14 +22,18 @@ type Worker struct {
 	secret   canon.Digest // zero: it plants no faults
 	lineage  *aggregator.Aggregator
 	part     *membership.Membership
-	computed map[role.Work]run.Commitment
-	revealed map[role.Work]bool
+	computed map[run.UnitID]run.Commitment
+	revealed map[run.UnitID]bool
+	misled   map[run.UnitID]uint32 // the round that handed on to a unit what it should not
+	checked  map[run.UnitID]role.Checked
 	run      run.State // after the latest block
 }
 
 // New returns the worker with this ID.
 func New(id string) *Worker {
-	return &Worker{id: id, lineage: aggregator.New(id), part: membership.New(id), computed: map[role.Work]run.Commitment{}, revealed: map[role.Work]bool{}}
+	return &Worker{id: id, lineage: aggregator.New(id), part: membership.New(id),
+		computed: map[run.UnitID]run.Commitment{}, revealed: map[run.UnitID]bool{},
+		misled: map[run.UnitID]uint32{}, checked: map[run.UnitID]role.Checked{}}
 }
 
 // Planting returns the worker with this ID, which plants faults in a few of its commitments to find out whether its
@@ -47,6 +51,17 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	switch e := e.(type) {
 	case role.Trained:
 		w.computed[e.Action.Work] = e.Commit
+		return w.lineage.Want(w.units()...)
+	case role.Misled:
+		w.misled[e.Action.Work] = e.Round
+		return w.lineage.Want(w.units()...)
+	case role.Checked:
+		w.checked[e.Action.Work] = e
+		if e.Right { // what stands there by now
+			maps.DeleteFunc(w.misled, func(k run.UnitID, round uint32) bool {
+				return k.Unit == e.Action.Work.Unit && round == e.Action.Work.Round
+			})
+		}
 		return w.lineage.Want(w.units()...)
 	case role.Advanced, role.Reduced:
 		return w.lineage.Want(w.lineage.Duties(w.run)...)
@@ -66,23 +81,25 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	return nil
 }
 
-// busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that it
-// is computing.
+// busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that
+// it is computing.
 func (w *Worker) busy(s run.State) bool {
 	return slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
-		_, computed := w.computed[role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}]
+		_, computed := w.computed[u.ID(s.Round)]
 		return computed || w.part.Finishing()
 	})
 }
 
-// forget drops what is about attempts at units that nobody asks for any more. In the current round one that it was late with
-// may still count.
+// forget drops what is about attempts at units that nobody asks for any more. In the current round one that it was late
+// with may still count.
 func (w *Worker) forget() {
-	final := func(k role.Work) bool {
-		return k.Round != w.run.Round && !w.run.Has(k.Round, k.Unit, k.Attempt)
+	final := func(k run.UnitID) bool {
+		return k.Round != w.run.Round && !w.run.Has(k)
 	}
-	maps.DeleteFunc(w.computed, func(k role.Work, _ run.Commitment) bool { return final(k) })
-	maps.DeleteFunc(w.revealed, func(k role.Work, _ bool) bool { return final(k) })
+	maps.DeleteFunc(w.computed, func(k run.UnitID, _ run.Commitment) bool { return final(k) })
+	maps.DeleteFunc(w.revealed, func(k run.UnitID, _ bool) bool { return final(k) })
+	maps.DeleteFunc(w.misled, func(k run.UnitID, _ uint32) bool { return final(k) })
+	maps.DeleteFunc(w.checked, func(k run.UnitID, _ role.Checked) bool { return final(k) })
 }
 
 // units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
@@ -96,12 +113,16 @@ func (w *Worker) units() (actions []role.Action) {
 			if u.Worker != w.id {
 				continue
 			}
-			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			work := u.ID(l.Round)
 			commit, computed := w.computed[work]
 			switch {
 			case u.Status == run.Assigned && computed:
 				actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
 			case u.Status == run.Assigned:
+				if wrong, known := w.misled[work]; known {
+					actions = append(actions, w.accuse(wrong, u.Index)...)
+					break
+				}
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
 			case w.doubtful(l.Round, u):
 				actions = append(actions, w.recheck(work, l.Base, u)...)
@@ -120,7 +141,7 @@ func (w *Worker) units() (actions []role.Action) {
 // late commits what it was late with and has computed by now: it counts while nobody else has committed it.
 func (w *Worker) late(unit uint32) (actions []role.Action) {
 	for _, h := range w.run.Former(w.id, unit) {
-		work := role.Work{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
+		work := run.UnitID{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
 		if commit, computed := w.computed[work]; computed {
 			actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
 		}
@@ -130,7 +151,7 @@ func (w *Worker) late(unit uint32) (actions []role.Action) {
 
 func (w *Worker) defence(b role.Block) (actions []role.Action) {
 	for _, g := range b.Disputes {
-		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g.Config) {
+		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g) {
 			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}

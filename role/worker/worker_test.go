@@ -21,7 +21,8 @@ func state(p run.Phase, units ...*run.Unit) run.State {
 	for i := range units {
 		units[i].Index = uint32(i)
 	}
-	return run.State{Phase: p, Lap: run.Lap{Base: base, Units: units}, Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
+	return run.State{Phase: p, Lap: run.Lap{Base: base, Units: units},
+		Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
 }
 
 func kinds(actions []role.Action) []string {
@@ -107,9 +108,11 @@ func TestDefendsItsWork(t *testing.T) {
 	g := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
 	next := g
 	next.Config.Challenger = "x"
-	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g, next}}), "Advance", "Reveal", "Move")
+	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g, next}}), "Advance", "Reveal",
+		"Move")
 	g.Turn = dispute.Challenger
-	want(t, "the other's turn, and a dispute that waits", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g, next}}))
+	want(t, "the other's turn, and a dispute that waits",
+		w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g, next}}))
 }
 
 // The work of a round that is attested is defended from the checkpoint that the round started from.
@@ -135,7 +138,8 @@ func TestForgetsWhatWasRolledBack(t *testing.T) {
 	w := New(me)
 	later := func(attempt uint32) run.State {
 		s := state(run.Train, unit(me, run.Assigned, ""))
-		s.Round, s.Base, s.Units[0].Attempt = 1, run.Checkpoint{Round: 1, Root: canon.Digest{byte(attempt + 2)}, CID: "later"}, attempt
+		s.Round, s.Base, s.Units[0].Attempt = 1,
+			run.Checkpoint{Round: 1, Root: canon.Digest{byte(attempt + 2)}, CID: "later"}, attempt
 		return s
 	}
 	load := w.Step(role.Block{Height: 1, Run: later(0)})
@@ -162,13 +166,14 @@ func TestWorkerThatIsOutDeparts(t *testing.T) {
 	want(t, "and again", w.Step(role.Block{Height: 2, Run: s}))
 }
 
-// A worker that is out over missed deadlines still shows what it planted and defends what it committed to, in a round whose
-// checkpoint it does not hold.
+// A worker that is out over missed deadlines still shows what it planted and defends what it committed to, in a round
+// whose checkpoint it does not hold.
 func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
 	roots := []canon.Digest{{1}, {2}, {3}}
 	w, s, at := planting(t)
 	train := w.Step(role.Block{Height: 2, Run: s})
-	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
+	commit := w.Step(role.Trained{Action: train[0].(role.Train),
+		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
 	w.Step(role.Finished{Action: commit[0]})
 	u := s.Units[at]
 	u.Status, u.Verifier, u.Commit = run.Sealed, "v", commit[0].(role.Commit).Commit
@@ -258,7 +263,7 @@ func planting(t *testing.T) (w *Worker, s run.State, index uint32) {
 	s = state(run.Train)
 	s.Terms.AuditPPM = 1
 	w.run = s
-	for !audit.Plants(w.nonce(role.Work{Unit: index})) {
+	for !audit.Plants(w.nonce(run.UnitID{Unit: index})) {
 		index++
 	}
 	for range index + 1 {
@@ -280,11 +285,13 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	w, s, at := planting(t)
 	train := w.Step(role.Block{Height: 2, Run: s})
 	want(t, "assigned", train, "Train")
-	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
+	commit := w.Step(role.Trained{Action: train[0].(role.Train),
+		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
 	want(t, "trained", commit, "Commit")
 	made := commit[0].(role.Commit).Commit
-	nonce := w.nonce(role.Work{Unit: at})
-	if made.Hidden != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) || made.UpdateCID != "mine" {
+	nonce := w.nonce(run.UnitID{Unit: at})
+	if made.Hidden != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) ||
+		made.UpdateCID != "mine" {
 		t.Fatalf("commits to %+v", made)
 	}
 	w.Step(role.Finished{Action: commit[0]})
@@ -304,7 +311,8 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	fresh, _, _ := planting(t)
 	again := fresh.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{game}})
 	want(t, "after a restart", again, "Train")
-	want(t, "computed again", fresh.Step(role.Trained{Action: again[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}}), "Unmask")
+	want(t, "computed again", fresh.Step(role.Trained{Action: again[0].(role.Train),
+		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}}), "Unmask")
 }
 
 // Nothing is planted beyond what may be shown, in a job without audits, or without a secret. It looks no different.
@@ -318,15 +326,16 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 		w, s, at := planting(t)
 		spoil(w, &s)
 		w.run = s
-		c := w.masked(role.Work{Unit: at}, run.Commitment{Segments: roots})
+		c := w.masked(run.UnitID{Unit: at}, run.Commitment{Segments: roots})
 		if c.Hidden.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }
 
-// A worker that was started again executes what it had committed to once more, when it has nothing to train, and confesses what comes to
-// something else. What comes to the same it keeps, and in a round that is closed it is too late.
+// A worker that was started again executes what it had committed to once more, when it has nothing to train, and
+// confesses what comes to something else. What comes to the same it keeps, and in a round that is closed it is too
+// late.
 func TestWrongCommitmentIsConfessed(t *testing.T) {
 	for name, result := range map[string]string{"right": "mine", "wrong": "another"} {
 		w := New(me)
@@ -350,10 +359,37 @@ func TestWrongCommitmentIsConfessed(t *testing.T) {
 		}
 	}
 	w := New(me)
-	first := w.Step(role.Block{Height: 1, Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
+	first := w.Step(role.Block{Height: 1,
+		Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
 	w.Step(role.Loaded{Action: first[0].(role.Load)})
-	train := w.Step(role.Block{Height: 2, Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
+	train := w.Step(role.Block{Height: 2,
+		Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
 	if want(t, "with a unit to train", train, "Train"); train[0].(role.Train).Work.Unit != 1 {
 		t.Error("it looks back before it has done its units")
 	}
+}
+
+// A worker that was handed on a wrong state challenges the unit that handed it on, and trains when that is put right.
+func TestMisledWorkerChallenges(t *testing.T) {
+	w := New(me)
+	before := run.Lap{Base: base, Units: []*run.Unit{unit(other, run.Accepted, "theirs")}}
+	s := state(run.Train, unit(me, run.Assigned, ""))
+	s.Round, s.Base, s.Open = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}, []run.Lap{before}
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: s})
+	want(t, "with the checkpoint", train[:1], "Train")
+	check := w.Step(role.Misled{Action: train[0].(role.Train), Round: 0})
+	want(t, "misled", check, "Check")
+	challenge := w.Step(role.Checked{Action: check[0].(role.Check), Differ: 3})
+	want(t, "when it knows where", challenge, "Challenge")
+	if c := challenge[0].(role.Challenge); c.Segment != 3 || c.Work != before.Units[0].ID(0) {
+		t.Errorf("challenges %+v", c)
+	}
+	disputed := unit(other, run.Disputed, "theirs")
+	disputed.Challengers = []string{me}
+	s.Open = []run.Lap{{Base: base, Units: []*run.Unit{disputed}}}
+	w.Step(role.Finished{Action: challenge[0]})
+	want(t, "while it is judged", w.Step(role.Block{Height: 3, Run: s}))
+	want(t, "put right", w.Step(role.Checked{Action: check[0].(role.Check), Right: true}), "Train")
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/server"
 )
 
 const token = "0123456789abcdef"
@@ -26,7 +27,8 @@ func TestPython(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(&text, "number %d follows %d and so on\n", i+1, i)
 	}
-	for path, content := range map[string]string{tokens: token + " read,submit\n", filepath.Join(data, "text.txt"): text.String()} {
+	for path, content := range map[string]string{tokens: token + " read,submit\n",
+		filepath.Join(data, "text.txt"): text.String()} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +37,8 @@ func TestPython(t *testing.T) {
 	opened, ended := make(chan string, 1), make(chan error, 1)
 	runs := t.TempDir()
 	go func() {
-		ended <- node.ServeWeb(ctx, runs, node.WebOptions{Listen: "127.0.0.1:0", Data: data, Tokens: tokens, Opened: func(url string) { opened <- url }})
+		ended <- server.Serve(ctx, runs, dashboard.WebOptions{Listen: "127.0.0.1:0", Data: data, Tokens: tokens,
+			Opened: func(url string) { opened <- url }})
 	}()
 	var url string
 	select {
@@ -43,8 +46,10 @@ func TestPython(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), python, "-W", "error::SyntaxWarning", "-m", "unittest", "tests.test_client", "tests.test_server")
-	cmd.Env = append(os.Environ(), "STARLING_TEST_URL="+url, "STARLING_TEST_TOKEN="+token, "PYTHONDONTWRITEBYTECODE=1", "STARLING_URL=", "STARLING_TOKEN=")
+	cmd := exec.CommandContext(t.Context(), python, "-W", "error::SyntaxWarning", "-m", "unittest", "tests.test_client",
+		"tests.test_server")
+	cmd.Env = append(os.Environ(), "STARLING_TEST_URL="+url, "STARLING_TEST_TOKEN="+token, "PYTHONDONTWRITEBYTECODE=1",
+		"STARLING_URL=", "STARLING_TOKEN=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -14,7 +14,8 @@ import (
 
 // governed makes what governance is to say to a module.
 func governed[M sdk.Msg](rule func(d draws, authority string) M) simsx.SimMsgFactoryX {
-	return simsx.SimMsgFactoryFn[M](func(_ context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount, M) {
+	return simsx.SimMsgFactoryFn[M](func(_ context.Context, data *simsx.ChainDataSource,
+		report simsx.SimulationReporter) ([]simsx.SimAccount, M) {
 		return nil, rule(draws{data.Rand().Rand}, data.ModuleAccountAddress(report, "gov"))
 	})
 }
@@ -27,11 +28,13 @@ func (x *speaker) operator() (bool, error) {
 
 // operators of the validators that have a vote, who has staked most first.
 func (x *speaker) operators() (all []string, err error) {
-	r, err := stakingtypes.NewQueryClient(x.conn.grpc()).Validators(x.ctx, &stakingtypes.QueryValidatorsRequest{Status: stakingtypes.BondStatusBonded})
+	r, err := stakingtypes.NewQueryClient(x.conn.grpc()).Validators(x.ctx,
+		&stakingtypes.QueryValidatorsRequest{Status: stakingtypes.BondStatusBonded})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(r.Validators, func(a, b stakingtypes.Validator) int { return b.Tokens.BigInt().Cmp(a.Tokens.BigInt()) })
+	slices.SortStableFunc(r.Validators,
+		func(a, b stakingtypes.Validator) int { return b.Tokens.BigInt().Cmp(a.Tokens.BigInt()) })
 	for _, v := range r.Validators {
 		operator, err := sdk.ValAddressFromBech32(v.OperatorAddress)
 		if err != nil {
@@ -42,8 +45,8 @@ func (x *speaker) operators() (all []string, err error) {
 	return all, nil
 }
 
-// agree lets the operator of a validator, the largest that has not voted, vote for the oldest proposal about a module of ours. By the
-// votes of the SDK's own operations, any as likely as any other, hardly a proposal passes.
+// agree lets the operator of a validator, the largest that has not voted, vote for the oldest proposal about a module
+// of ours. By the votes of the SDK's own operations, any as likely as any other, hardly a proposal passes.
 func (x *speaker) agree() error {
 	q := govv1.NewQueryClient(x.conn.grpc())
 	r, err := q.Proposals(x.ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusVotingPeriod})

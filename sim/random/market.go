@@ -19,7 +19,7 @@ import (
 )
 
 func marketParams(d draws) market.Params {
-	return market.Params{FeePPM: uint32(d.Intn(200_000)), PauseBlocks: d.upTo(1, 40)}
+	return market.Params{FeePPM: uint32(d.Intn(200_000)), PauseBlocks: d.upTo(1, 40), GasPrice: d.below(1_000_000)}
 }
 
 func marketGenesis(d draws) map[string][]entry {
@@ -29,17 +29,20 @@ func marketGenesis(d draws) map[string][]entry {
 var marketProposals = []simsx.SimMsgFactoryX{
 	governed(func(d draws, authority string) *marketpb.MsgUpdateParams {
 		p := marketParams(d)
-		return &marketpb.MsgUpdateParams{Authority: authority, Params: marketpb.Params{FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks}}
+		return &marketpb.MsgUpdateParams{Authority: authority,
+			Params: marketpb.Params{FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice}}
 	}),
 	governed(func(d draws, authority string) *distrtypes.MsgCommunityPoolSpend {
-		return &distrtypes.MsgCommunityPoolSpend{Authority: authority, Recipient: authority, Amount: adapter.Coins(1 + d.below(1_000_000))}
+		return &distrtypes.MsgCommunityPoolSpend{Authority: authority, Recipient: authority,
+			Amount: adapter.Coins(1 + d.below(1_000_000))}
 	}),
 }
 
 var ofMarket = []saying{
 	{weight: 80, of: &marketpb.MsgOffer{}, say: participant((*speaker).offer)},
 	{weight: 50, of: &marketpb.MsgOrder{}, say: (*speaker).order},
-	{weight: 4, of: &marketpb.MsgCancelOrder{}, say: consumer(func(x *speaker, o client.Placed) error { return x.CancelOrder(x.ctx, o.ID) })},
+	{weight: 4, of: &marketpb.MsgCancelOrder{},
+		say: consumer(func(x *speaker, o client.Placed) error { return x.CancelOrder(x.ctx, o.ID) })},
 	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o client.Placed) error {
 		if o.Status != string(xmarket.Running) {
 			return nil
@@ -52,7 +55,8 @@ var ofMarket = []saying{
 		}
 		return x.ResumeJob(x.ctx, o.ID)
 	})},
-	{weight: 15, of: &marketpb.MsgTopUpJob{}, say: consumer(func(x *speaker, o client.Placed) error { return x.TopUpJob(x.ctx, o.ID, x.spend()) })},
+	{weight: 15, of: &marketpb.MsgTopUpJob{},
+		say: consumer(func(x *speaker, o client.Placed) error { return x.TopUpJob(x.ctx, o.ID, x.spend()) })},
 }
 
 // offer offers the work of a participant, of a machine by the hour, or of a pool.
@@ -78,11 +82,14 @@ func (x *speaker) order() error {
 	id := "job-" + canon.Sum("random/job", name[:]).String()[:12]
 	n := uint32(x.upTo(1, 3))
 	o := market.Order{
-		ID: id, Budget: x.spend(), PriceCap: 200 + x.below(1200), Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
+		ID: id, Budget: x.spend(), PriceCap: 200 + x.below(1200),
+		Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
 		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)),
 		Terms: run.Terms{
-			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
-			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), Drawn: x.often(50), Window: uint32(x.upTo(1, 4)),
+			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
+			Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
+			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), Drawn: x.often(50),
+			Window:    uint32(x.upTo(1, 4)),
 			Deadlines: run.Deadlines{Train: x.upTo(2, 20), Audit: x.upTo(2, 20), Attest: x.upTo(2, 20), Challenge: x.upTo(0, 6)},
 		},
 	}
@@ -90,7 +97,8 @@ func (x *speaker) order() error {
 		o.Deadline = x.ctx.BlockHeight() + x.upTo(-2, 40)
 	}
 	if x.often(20) {
-		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Machines: []market.Machine{{Memory: x.below(16 << 10)}}, Disk: x.below(8), Passed: uint32(x.Intn(2)), Tier: registry.Tier(x.Intn(3))}
+		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Machines: []market.Machine{{Memory: x.below(16 << 10)}},
+			Disk: x.below(8), Passed: uint32(x.Intn(2)), Tier: registry.Tier(x.Intn(3))}
 	}
 	if o.Verifiers > 0 {
 		o.Terms.AuditPPM = uint32(x.Intn(1_000_001))
@@ -129,7 +137,8 @@ func consumer(say func(*speaker, client.Placed) error) func(*speaker) error {
 func rewardSchedule(d draws) reward.Schedule {
 	base := uint32(d.Intn(500_000))
 	work := uint32(d.Intn(1_000_000 - int(base)))
-	return reward.Schedule{PerEpoch: d.below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work, BandwidthPPM: 1_000_000 - base - work}
+	return reward.Schedule{PerEpoch: d.below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work,
+		BandwidthPPM: 1_000_000 - base - work}
 }
 
 func rewardGenesis(d draws) map[string][]entry {
@@ -150,9 +159,11 @@ var ofReward = []saying{
 			return err
 		}
 		peer := pick(x.draws, s.Members).ID
-		return x.ReportPeer(x.ctx, s.Terms.Job, peer, registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
+		return x.ReportPeer(x.ctx, s.Terms.Job, peer,
+			registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
 	}},
-	{weight: 15, of: &rewardpb.MsgPayRevenue{}, say: model(func(x *speaker, job string) error { return x.PayRevenue(x.ctx, job, x.spend()) })},
+	{weight: 15, of: &rewardpb.MsgPayRevenue{},
+		say: model(func(x *speaker, job string) error { return x.PayRevenue(x.ctx, job, x.spend()) })},
 	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *speaker, job string) error {
 		if all, err := x.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
 			return err

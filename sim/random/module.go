@@ -98,7 +98,8 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 
 func nothing(draws) map[string][]entry { return nil }
 
-// quiet is a module that simulates itself, but for its genesis, which is the default: those of IBC print what they draw.
+// quiet is a module that simulates itself, but for its genesis, which is the default: those of IBC print what they
+// draw.
 type quiet struct {
 	proposer
 }
@@ -114,7 +115,8 @@ func (quiet) GenerateGenesisState(*module.SimulationState) {}
 // hush replaces the modules that print.
 func hush(all []module.AppModuleSimulation) {
 	for i, m := range all {
-		if m, ok := m.(proposer); ok && (m.(module.HasName).Name() == ibcexported.ModuleName || m.(module.HasName).Name() == transfertypes.ModuleName) {
+		if m, ok := m.(proposer); ok && (m.(module.HasName).Name() == ibcexported.ModuleName ||
+			m.(module.HasName).Name() == transfertypes.ModuleName) {
 			all[i] = quiet{m}
 		}
 	}

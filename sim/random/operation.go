@@ -35,9 +35,10 @@ func (p *player) operations() simulation.WeightedOperations {
 			m.ProposalMsgsX(weights, proposals)
 		case simsx.HasLegacyProposalMsgs:
 			for _, w := range m.ProposalMsgs(module.SimulationState{}) {
-				older.Add(uint32(w.DefaultWeight()), func(ctx context.Context, data *simsx.ChainDataSource, _ simsx.SimulationReporter) ([]simsx.SimAccount, sdk.Msg) {
-					return nil, w.MsgSimulatorFn()(data.Rand().Rand, sdk.UnwrapSDKContext(ctx), data.AllAccounts())
-				})
+				older.Add(uint32(w.DefaultWeight()),
+					func(ctx context.Context, data *simsx.ChainDataSource, _ simsx.SimulationReporter) ([]simsx.SimAccount, sdk.Msg) {
+						return nil, w.MsgSimulatorFn()(data.Rand().Rand, sdk.UnwrapSDKContext(ctx), data.AllAccounts())
+					})
 			}
 		}
 	}
@@ -54,8 +55,9 @@ func (p *player) operations() simulation.WeightedOperations {
 	return all.list
 }
 
-// gathered is a simsx.Registry that makes each message in the goroutine of the engine. The SDK's own makes it in another, which it leaves
-// behind, still drawing from the seed, when there is nothing to say: what follows would depend on the scheduler.
+// gathered is a simsx.Registry that makes each message in the goroutine of the engine. The SDK's own makes it in
+// another, which it leaves behind, still drawing from the seed, when there is nothing to say: what follows would depend
+// on the scheduler.
 type gathered struct {
 	*player
 	list simulation.WeightedOperations
@@ -78,7 +80,8 @@ type later struct {
 // blockTime is how much later a block of the engine is than the one before, about.
 const blockTime = 7500 * time.Second
 
-// Add implements simsx.FutureOpsRegistry. The engine forgets what is put off to a time, and not what is put off to a height.
+// Add implements simsx.FutureOpsRegistry. The engine forgets what is put off to a time, and not what is put off to a
+// height.
 func (l *later) Add(at time.Time, f simsx.SimMsgFactoryX) {
 	height := l.ctx.BlockHeight() + 1 + int64(at.Sub(l.ctx.BlockTime())/blockTime)
 	l.list = append(l.list, simtypes.FutureOperation{BlockHeight: int(height), Op: l.operation(f)})
@@ -86,7 +89,8 @@ func (l *later) Add(at time.Time, f simsx.SimMsgFactoryX) {
 
 // operation lets an account of a factory's choice say what the factory makes.
 func (p *player) operation(f simsx.SimMsgFactoryX) simtypes.Operation {
-	return func(r *rand.Rand, _ *baseapp.BaseApp, ctx sdk.Context, accounts []simtypes.Account, _ string) (simtypes.OperationMsg, []simtypes.FutureOperation, error) {
+	return func(r *rand.Rand, _ *baseapp.BaseApp, ctx sdk.Context, accounts []simtypes.Account,
+		_ string) (simtypes.OperationMsg, []simtypes.FutureOperation, error) {
 		put := &later{player: p, ctx: ctx}
 		if f, ok := f.(simsx.HasFutureOpsRegistry); ok {
 			f.SetFutureOpsRegistry(put)
@@ -105,8 +109,10 @@ func (p *player) operation(f simsx.SimMsgFactoryX) simtypes.Operation {
 	}
 }
 
-// say makes a message. A factory that has nothing to say goes on with an account that does not exist, and may fail over it.
-func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter, f simsx.SimMsgFactoryX) (signers []simsx.SimAccount, msg sdk.Msg) {
+// say makes a message. A factory that has nothing to say goes on with an account that does not exist, and may fail over
+// it.
+func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter,
+	f simsx.SimMsgFactoryX) (signers []simsx.SimAccount, msg sdk.Msg) {
 	defer func() {
 		if r := recover(); r != nil && !report.IsSkipped() {
 			panic(r)
@@ -115,11 +121,14 @@ func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationRe
 	return f.Create()(ctx, data, report)
 }
 
-// most is the largest fee, in any coin that the account has. The SDK's own operations give away half of it all with each message.
+// most is the largest fee, in any coin that the account has. The SDK's own operations give away half of it all with
+// each message.
 const most = 1000
 
-// deliver executes a message in the current block, signed, with a fee. What is neither executed nor refused as it may be is an error.
-func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, msg sdk.Msg, signers []simsx.SimAccount) error {
+// deliver executes a message in the current block, signed, with a fee. What is neither executed nor refused as it may
+// be is an error.
+func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, msg sdk.Msg,
+	signers []simsx.SimAccount) error {
 	if len(signers) == 0 {
 		return errors.New("a message of nobody")
 	}
@@ -127,14 +136,16 @@ func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, 
 	var keys []cryptotypes.PrivKey
 	for _, s := range signers {
 		a := p.sim.Accounts.GetAccount(ctx, s.Address)
-		numbers, sequences, keys = append(numbers, a.GetAccountNumber()), append(sequences, a.GetSequence()), append(keys, s.PrivKey)
+		numbers, sequences, keys = append(numbers, a.GetAccountNumber()), append(sequences, a.GetSequence()),
+			append(keys, s.PrivKey)
 	}
 	var fee sdk.Coins
 	if coins := signers[0].LiquidBalance().Coins; len(coins) > 0 {
 		c := coins[r.Intn(len(coins))]
 		fee = sdk.NewCoins(sdk.NewInt64Coin(c.Denom, r.Int63n(min(most, c.Amount.Int64())+1)))
 	}
-	tx, err := sims.GenSignedMockTx(r, p.app.Tx, []sdk.Msg{msg}, fee, sims.DefaultGenTxGas, chainID, numbers, sequences, keys...)
+	tx, err := sims.GenSignedMockTx(r, p.app.Tx, []sdk.Msg{msg}, fee, sims.DefaultGenTxGas, chainID, numbers, sequences,
+		keys...)
 	if err != nil {
 		return err
 	}
@@ -153,7 +164,8 @@ func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, 
 	return nil
 }
 
-// refusable passes over what a module of ours refuses with its code. Anything else that keeps a message from being executed is a fault.
+// refusable passes over what a module of ours refuses with its code. Anything else that keeps a message from being
+// executed is a fault.
 func refusable(err error) error {
 	if _, refused := errors.AsType[*adapter.Error](err); refused {
 		return nil
@@ -175,7 +187,8 @@ func (c connection) grpc() sdkclient.Context {
 }
 
 // ABCIQueryWithOptions implements rpcclient.Client.
-func (c connection) ABCIQueryWithOptions(_ context.Context, path string, data cmtbytes.HexBytes, _ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
+func (c connection) ABCIQueryWithOptions(_ context.Context, path string, data cmtbytes.HexBytes,
+	_ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
 	query := c.app.GRPCQueryRouter().Route(path)
 	if query == nil {
 		return nil, errors.New("random: no query " + path)

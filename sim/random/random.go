@@ -1,10 +1,11 @@
-// Package random plays the chain alone, under accounts that do whatever comes to their mind: the simulation of the Cosmos SDK
-// (x/simulation) on the real application. The SDK's engine makes the blocks, lets validators miss votes and sign twice, and
-// draws from a seed what is done in each: the operations with which the SDK's modules simulate themselves, and those
-// with which this package simulates ours.
+// Package random plays the chain alone, under accounts that do whatever comes to their mind: the simulation of the
+// Cosmos SDK (x/simulation) on the real application. The SDK's engine makes the blocks, lets validators miss votes and
+// sign twice, and draws from a seed what is done in each: the operations with which the SDK's modules simulate
+// themselves, and those with which this package simulates ours.
 //
-// Whatever is done, every message is executed or refused with a code of its module, every module accounts for its coins after
-// every block, and the same seed makes the same application hash. Whole networks, with roles, engines and links, are sim's.
+// Whatever is done, every message is executed or refused with a code of its module, every module accounts for its coins
+// after every block, and the same seed makes the same application hash. Whole networks, with roles, engines and links,
+// are sim's.
 package random
 
 import (
@@ -13,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -92,6 +94,9 @@ type player struct {
 func (p *player) play(b *testing.B) {
 	p.engine = b
 	defer func() { // also where the engine ends the goroutine
+		if v := recover(); v != nil && p.err == nil {
+			p.err = fmt.Errorf("random: seed %d, after block %d: %v\n%s", p.options.Seed, p.result.Blocks, v, debug.Stack())
+		}
 		if b.Failed() && p.err == nil {
 			p.err = fmt.Errorf("random: seed %d: the engine stops after block %d", p.options.Seed, p.result.Blocks)
 		}
@@ -102,7 +107,8 @@ func (p *player) play(b *testing.B) {
 		InitialBlockHeight: 1, NumBlocks: p.options.Blocks, BlockSize: p.options.Size, Lean: true, Commit: true, TB: b,
 	}
 	state := sims.AppStateFn(p.app.Codec, p.sim.Manager, p.app.DefaultGenesis())
-	_, _, err := simulation.SimulateFromSeedX(b, log.NewNopLogger(), io.Discard, p.app.BaseApp, state, simtypes.RandomAccounts, p.operations(), nil, config, p.app.Codec, p)
+	_, _, err := simulation.SimulateFromSeedX(b, log.NewNopLogger(), io.Discard, p.app.BaseApp, state,
+		simtypes.RandomAccounts, p.operations(), nil, config, p.app.Codec, p)
 	if err != nil {
 		p.fail(err)
 	}
@@ -116,15 +122,17 @@ func (p *player) governed() {
 	if err != nil {
 		p.fail(err)
 	}
-	r, err := govv1.NewQueryClient(connection{app: p.app, ctx: ctx}.grpc()).Proposals(ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusPassed, Pagination: &query.PageRequest{Limit: 1000}})
+	r, err := govv1.NewQueryClient(connection{app: p.app, ctx: ctx}.grpc()).Proposals(ctx,
+		&govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusPassed, Pagination: &query.PageRequest{Limit: 1000}})
 	if err != nil {
 		p.fail(err)
 	}
 	p.result.Passed = len(r.Proposals)
 }
 
-// start is what the engine draws first, in place of what it would draw of the seed: how often evidence is about a block long
-// past, how many accounts there are, and how often there is any. By its own draws validators are soon gone in half of all seeds.
+// start is what the engine draws first, in place of what it would draw of the seed: how often evidence is about a block
+// long past, how many accounts there are, and how often there is any. By its own draws validators are soon gone in half
+// of all seeds.
 func start(seed int64) []byte {
 	var b []byte
 	draw := uint64(seed)
@@ -144,7 +152,8 @@ func (p *player) fail(err error) {
 	p.engine.FailNow()
 }
 
-// AddEntry implements simulation.LogWriter: the engine tells when a block begins, and so that the one before is committed.
+// AddEntry implements simulation.LogWriter: the engine tells when a block begins, and so that the one before is
+// committed.
 func (p *player) AddEntry(e simulation.OperationEntry) {
 	if e.EntryKind != simulation.BeginBlockEntryKind {
 		return

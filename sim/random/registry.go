@@ -42,7 +42,8 @@ var ofBeacon = []saying{{weight: 10, of: &beaconpb.MsgSetVRFKey{}, say: func(x *
 
 var beaconProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *beaconpb.MsgUpdateParams {
 	return &beaconpb.MsgUpdateParams{Authority: authority, Params: beaconpb.Params{
-		Keep: d.upTo(50, 20_000), Turns: uint32(d.upTo(1, 20)), TurnsWithin: d.upTo(50, 20_000), SlashPpm: uint32(d.upTo(0, 60_000)),
+		Keep: d.upTo(50, 20_000), Turns: uint32(d.upTo(1, 20)), TurnsWithin: d.upTo(50, 20_000),
+		SlashPpm: uint32(d.upTo(0, 60_000)),
 	}}
 })}
 
@@ -50,7 +51,8 @@ var beaconProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority st
 func registryParams(d draws) registry.Params {
 	p := registry.DefaultParams()
 	p.BeatBlocks = d.upTo(1, 5)
-	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks, p.JailBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20), d.upTo(1, 30), d.upTo(1, 30)
+	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks, p.JailBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20),
+		d.upTo(1, 30), d.upTo(1, 30)
 	p.DowntimePPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.upTo(1, 3))
 	p.ClusterSize, p.ClusterUpload = uint32(d.upTo(1, 10)), uint32(d.Intn(5))
 	return p
@@ -64,8 +66,10 @@ var registryProposals = []simsx.SimMsgFactoryX{
 	governed(func(d draws, authority string) *registrypb.MsgUpdateParams {
 		return &registrypb.MsgUpdateParams{Authority: authority, Params: registrypb.FromParams(registryParams(d))}
 	}),
-	simsx.SimMsgFactoryFn[*registrypb.MsgAttest](func(_ context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount, *registrypb.MsgAttest) {
-		return nil, &registrypb.MsgAttest{Authority: data.ModuleAccountAddress(report, "gov"), Participant: data.AnyAccount(report).AddressBech32, Attested: data.Rand().Intn(2) == 0}
+	simsx.SimMsgFactoryFn[*registrypb.MsgAttest](func(_ context.Context, data *simsx.ChainDataSource,
+		report simsx.SimulationReporter) ([]simsx.SimAccount, *registrypb.MsgAttest) {
+		return nil, &registrypb.MsgAttest{Authority: data.ModuleAccountAddress(report, "gov"),
+			Participant: data.AnyAccount(report).AddressBech32, Attested: data.Rand().Intn(2) == 0}
 	}),
 }
 
@@ -75,14 +79,16 @@ var ofRegistry = []saying{
 		return x.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
 	})},
 	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *speaker) error { return x.Unjail(x.ctx) })},
-	{weight: 15, of: &registrypb.MsgUnstake{}, say: participant(func(x *speaker) error { return x.Unstake(x.ctx, x.below(100_000_000)) })},
+	{weight: 15, of: &registrypb.MsgUnstake{},
+		say: participant(func(x *speaker) error { return x.Unstake(x.ctx, x.below(100_000_000)) })},
 	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *speaker) error {
 		if p, err := x.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
 			return err
 		}
 		return x.Heartbeat(x.ctx)
 	})},
-	{weight: 15, of: &registrypb.MsgAskMeasure{}, say: participant(func(x *speaker) error { return x.AskMeasure(x.ctx, uint32(x.upTo(0, registry.MaxSteps))) })},
+	{weight: 15, of: &registrypb.MsgAskMeasure{},
+		say: participant(func(x *speaker) error { return x.AskMeasure(x.ctx, uint32(x.upTo(0, registry.MaxSteps))) })},
 	{weight: 25, of: &registrypb.MsgAnswerMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
 		if m.Seed.IsZero() || !m.Root.IsZero() || !x.as(m.ID) {
 			return nil
@@ -122,7 +128,8 @@ func (x *speaker) register() error {
 	p := registry.Participant{
 		Roles: roles, PeerID: "peer", Stake: x.spend() + 1_000_000*x.below(50), Pool: pool,
 		Hardware: registry.Hardware{
-			Kind: registry.Kind(x.Intn(4)), Memory: x.below(64 << 10), Upload: x.below(100_000), Region: pick(x.draws, []string{"eu", "us", ""}), Domain: strconv.Itoa(x.Intn(8)),
+			Kind: registry.Kind(x.Intn(4)), Memory: x.below(64 << 10), Upload: x.below(100_000),
+			Region: pick(x.draws, []string{"eu", "us", ""}), Domain: strconv.Itoa(x.Intn(8)),
 		},
 	}
 	if x.often(40) {

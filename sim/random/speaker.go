@@ -29,7 +29,8 @@ type speaker struct {
 
 // Create implements simsx.SimMsgFactoryX.
 func (s saying) Create() simsx.FactoryMethod {
-	return func(ctx context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount, sdk.Msg) {
+	return func(ctx context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount,
+		sdk.Msg) {
 		now := sdk.UnwrapSDKContext(ctx)
 		x := &speaker{draws: draws{data.Rand().Rand}, ctx: now, data: data, conn: connection{app: s.app, ctx: now}}
 		x.is(data.AnyAccount(report))
@@ -46,10 +47,11 @@ func (s saying) Create() simsx.FactoryMethod {
 // is makes an account the one that speaks.
 func (x *speaker) is(a simsx.SimAccount) {
 	x.me = a
-	x.Client = client.Through(x.conn, client.NewKey(a.PrivKey.(*secp256k1.PrivKey)), func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
-		x.said = msgs[0]
-		return client.Result{}, nil
-	})
+	x.Client = client.Through(x.conn, client.NewKey(a.PrivKey.(*secp256k1.PrivKey)),
+		func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
+			x.said = msgs[0]
+			return client.Result{}, nil
+		})
 }
 
 // as makes the account with an address the one that speaks, and reports whether there is one.

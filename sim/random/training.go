@@ -15,7 +15,9 @@ import (
 )
 
 var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *trainingpb.MsgUpdateParams {
-	return &trainingpb.MsgUpdateParams{Authority: authority, Params: trainingpb.Params{SlashPpm: uint32(1 + d.Intn(1_000_000)), BountyPpm: uint32(d.Intn(900_000)), UnopenedPpm: uint32(d.Intn(1_000_000)), MemoryBlocks: int64(d.Intn(1000))}}
+	return &trainingpb.MsgUpdateParams{Authority: authority,
+		Params: trainingpb.Params{SlashPpm: uint32(1 + d.Intn(1_000_000)), BountyPpm: uint32(d.Intn(900_000)),
+			UnopenedPpm: uint32(d.Intn(1_000_000)), MemoryBlocks: int64(d.Intn(1000))}}
 })}
 
 var ofTraining = []saying{
@@ -26,11 +28,19 @@ var ofTraining = []saying{
 	{weight: 40, of: &trainingpb.MsgProve{}, say: duty((*speaker).prove)},
 	{weight: 120, of: &trainingpb.MsgSealSlice{}, say: duty((*speaker).slice)},
 	{weight: 30, of: &trainingpb.MsgReport{}, say: duty((*speaker).report)},
+	{weight: 30, of: &trainingpb.MsgShowReport{}, say: duty((*speaker).showReport)},
 	{weight: 30, of: &trainingpb.MsgUnmask{}, say: duty((*speaker).unmask)},
 	{weight: 8, of: &trainingpb.MsgConfess{}, say: duty((*speaker).confess)},
 	{weight: 8, of: &trainingpb.MsgMissing{}, say: duty((*speaker).missing)},
 	{weight: 8, of: &trainingpb.MsgSuspect{}, say: duty((*speaker).suspect)},
-	{weight: 8, of: &trainingpb.MsgLeave{}, say: duty(func(x *speaker, s run.State) error { return x.Leave(x.ctx, s.Terms.Job) })},
+	{weight: 8, of: &trainingpb.MsgLeave{},
+		say: duty(func(x *speaker, s run.State) error { return x.Leave(x.ctx, s.Terms.Job) })},
+	{weight: 2, of: &trainingpb.MsgLeave{}, say: duty(func(x *speaker, s run.State) error {
+		if !s.MayDecline(x.Address()) {
+			return nil
+		}
+		return x.Decline(x.ctx, s.Terms.Job)
+	})},
 	{weight: 15, of: &trainingpb.MsgReturn{}, say: duty(func(x *speaker, s run.State) error {
 		if !s.MayReturn(x.Address(), x.ctx.BlockHeight()) {
 			return nil
@@ -38,7 +48,10 @@ var ofTraining = []saying{
 		return x.Return(x.ctx, s.Terms.Job)
 	})},
 	{weight: 2, of: &trainingpb.MsgChallenge{}, say: duty(func(x *speaker, s run.State) error {
-		return x.Challenge(x.ctx, s.Terms.Job, s.Round, 0, 0, 1, s.Units[0].Commit.Digest())
+		if len(s.Units) == 0 { // a run that waits for members has none
+			return nil
+		}
+		return x.Challenge(x.ctx, s.Terms.Job, run.UnitID{Round: s.Round}, 1, s.Units[0].Commit.Digest())
 	})},
 }
 
@@ -58,7 +71,8 @@ func duty(say func(*speaker, run.State) error) func(*speaker) error {
 	}
 }
 
-// work is the state of a unit at the end of a segment, the last of its numbers: a tensor of one tile that everybody can compute.
+// work is the state of a unit at the end of a segment, the last of its numbers: a tensor of one tile that everybody can
+// compute.
 func work(s run.State, numbers ...uint32) *referee.Sealed {
 	t := tensor.New(tensor.Make(tensor.Uint8, 64))
 	of := canon.Hash("random/work", []any{s.Terms.Job, numbers})
@@ -86,7 +100,8 @@ func (x *speaker) commit(s run.State) error {
 		return nil
 	}
 	u := pick(x.draws, units)
-	c := run.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update", Bytes: x.below(1 << 30), Loss: x.Int63n(10_000_000)}
+	c := run.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update",
+		Bytes: x.below(1 << 30), Loss: x.Int63n(10_000_000)}
 	c.Hidden = audit.Hide(nonce, c.Segments)
 	switch {
 	case x.often(3):
@@ -94,7 +109,7 @@ func (x *speaker) commit(s run.State) error {
 	case x.often(2):
 		c.Segments[x.Intn(len(c.Segments))] = canon.Sum("a lie")
 	}
-	return x.Commit(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt, c)
+	return x.Commit(x.ctx, s.Terms.Job, u.ID(s.Round), c)
 }
 
 // unmask shows a fault that the worker planted, once it was passed over.
@@ -102,8 +117,9 @@ func (x *speaker) unmask(s run.State) error {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			right := roots(s, l.Round, u.Index)
-			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
-				return x.Unmask(x.ctx, s.Terms.Job, l.Round, u.Index, u.Attempt, nonce, right)
+			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.Hidden.IsZero() &&
+				slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
+				return x.Unmask(x.ctx, s.Terms.Job, u.ID(l.Round), nonce, right)
 			}
 		}
 	}
@@ -114,7 +130,7 @@ func (x *speaker) unmask(s run.State) error {
 func (x *speaker) confess(s run.State) error {
 	for _, u := range s.Units {
 		if s.Confessible() && u.Worker == x.Address() && u.Status == run.Committed {
-			return x.Confess(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt)
+			return x.Confess(x.ctx, s.Terms.Job, u.ID(s.Round))
 		}
 	}
 	return nil
@@ -136,7 +152,7 @@ func (x *speaker) missing(s run.State) error {
 	if u == nil || s.Phase != run.Attest && s.Phase != run.Reduce {
 		return nil
 	}
-	return x.Missing(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt, 0)
+	return x.Missing(x.ctx, s.Terms.Job, u.ID(s.Round), 0)
 }
 
 // suspect says that an update is odd.
@@ -145,17 +161,42 @@ func (x *speaker) suspect(s run.State) error {
 	if u == nil {
 		return nil
 	}
-	return x.Suspect(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt)
+	return x.Suspect(x.ctx, s.Terms.Job, u.ID(s.Round))
 }
 
 // report measures how far an update of a run with a tolerance is from the exact one.
 func (x *speaker) report(s run.State) error {
 	for _, d := range s.Audits(x.Address()) {
 		if s.Tolerant(d.Unit) {
-			return x.Report(x.ctx, s.Terms.Job, d.Round, d.Index, d.Attempt, uint32(x.Intn(150_000)), 990_000)
+			f, salt := x.finding(s, d.Round, d.Unit)
+			outside := !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM)
+			return x.Report(x.ctx, s.Terms.Job, d.ID(), f.Seal(s.LookSubject(x.Address(), d.ID()), salt), outside)
 		}
 	}
 	return nil
+}
+
+// showReport shows a report.
+func (x *speaker) showReport(s run.State) error {
+	for _, u := range s.Units {
+		if u.OwesFigures(x.Address()) {
+			f, salt := x.finding(s, s.Round, *u)
+			return x.ShowReport(x.ctx, s.Terms.Job, u.ID(s.Round), f, salt)
+		}
+	}
+	return nil
+}
+
+// finding is what the account says of a tolerant unit: now and then something else than others.
+func (x *speaker) finding(s run.State, round uint32, u run.Unit) (f audit.Finding, salt canon.Digest) {
+	say := canon.Sum("random/finding", []byte(s.Terms.Job), []byte{byte(round), byte(u.Index), byte(u.Attempt)})
+	if mine := canon.Sum("random/mine", say[:], []byte(x.Address())); mine[0] < 32 {
+		say = mine
+	}
+	subject := audit.Subject{Job: s.Terms.Job, Round: round, Unit: u.Index, Segment: s.Terms.SegmentsOf(u.Index)}
+	w := end(s, subject)
+	return audit.Finding{DistancePPM: 600 * uint32(say[1]), CosinePPM: 990_000,
+		End: train.StateRoot(w.Step(), w.Roots())}, audit.Salt(say, subject)
 }
 
 // pass passes an audit, now and then without a look.
@@ -170,7 +211,7 @@ func (x *speaker) pass(s run.State) error {
 	if x.often(3) {
 		seal = canon.Sum("a seal of nothing")
 	}
-	return x.Pass(x.ctx, s.Terms.Job, d.Round, d.Index, d.Attempt, seal)
+	return x.Pass(x.ctx, s.Terms.Job, d.ID(), seal)
 }
 
 // end is the state that a seal of a unit is about.
@@ -205,7 +246,7 @@ func (x *speaker) unseal(s run.State) error {
 	if err != nil {
 		return err
 	}
-	return x.Unseal(x.ctx, s.Terms.Job, open[i].Round, open[i].Unit, open[i].Attempt, o)
+	return x.Unseal(x.ctx, s.Terms.Job, run.UnitID{Round: open[i].Round, Unit: open[i].Unit, Attempt: open[i].Attempt}, o)
 }
 
 // prove answers the exam of a newcomer.
@@ -215,7 +256,7 @@ func (x *speaker) prove(s run.State) error {
 		return nil
 	}
 	subject := s.TrialSubject(t)
-	return x.Prove(x.ctx, s.Terms.Job, t.Exam.Round, t.Exam.Unit, t.Exam.Attempt, audit.NewSeal(subject, end(s, subject).Trees()).Root())
+	return x.Prove(x.ctx, s.Terms.Job, t.Exam.ID(), audit.NewSeal(subject, end(s, subject).Trees()).Root())
 }
 
 // slice seals a slice of a round, or shows it.
@@ -238,6 +279,7 @@ func (x *speaker) attest(s run.State) error {
 	if !s.Attestable() || !m.Active || s.Voted(m.ID) {
 		return nil
 	}
-	next := run.Checkpoint{Round: s.Round + 1, Root: canon.Hash("random/checkpoint", []any{s.Terms.Job, s.Round + 1}), CID: "checkpoint"}
+	next := run.Checkpoint{Round: s.Round + 1, Root: canon.Hash("random/checkpoint", []any{s.Terms.Job, s.Round + 1}),
+		CID: "checkpoint"}
 	return x.Attest(x.ctx, s.Attestation(next))
 }

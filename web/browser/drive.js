@@ -1,16 +1,18 @@
 // Drives the dashboard in Chromium, and says what it saw as one line of JSON on standard output:
-//   node drive.js '{"chromium": PATH, "pages": [{"name", "url", "saves"}], "themes": ["light"], "shots": DIR, "files": DIR}'
-// Of every page and theme: errors of the console, requests that leave the server, what axe-core finds, the time of the first
-// paint, and, if it saves, what came of pressing the buttons of its figures in the first theme. With "reconnect": {"url", "shows"} it opens a page, says "now", waits for a line on standard input, and then
-// for the page to be live again and to show a text. With "keys": {"url", "next", "goes"} it uses a page by the keyboard alone.
-// It waits for what is to be seen, never for a time; patience only ends what would never come.
+//   node drive.js '{"chromium": PATH, "pages": [{"name", "url", "saves", "plain"}], "themes": ["light"], "widths": [1280], "shots": DIR, "whole": true, "files": DIR}'
+// Of every page, theme and width: errors of the console, requests that leave the server, what axe-core finds, whether anything has to be
+// scrolled sideways on a phone, the time of the first paint, and, if it saves, what came of pressing the buttons of its figures, once.
+// A plain page is a file without the dashboard's script. With "reconnect": {"url", "shows", "rounds"} it opens a page, says "now", waits for a line on standard input, and then
+// for the page to be live again and to show a text, and as many rounds. With "keys": {"url", "next", "goes"} it uses a page by the keyboard alone.
+// It waits for what is to be seen, never for a time; patience only ends what would never come. It ends, and the browser with it, when its
+// standard input does: whoever asked is gone.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const task = JSON.parse(process.argv[2]), patience = 180000, themes = ['light', 'dark'];
+const task = JSON.parse(process.argv[2]), patience = 60000, inThemes = task.themes ?? ['light', 'dark'], inWidths = task.widths ?? [1280, 400];
 const browser = await chromium.launch({ executablePath: task.chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 const seen = [];
 
@@ -52,43 +54,63 @@ async function save(page) {
   return saved;
 }
 
-async function look(context, theme, { name, url, saves }) {
-  const page = await context.newPage(), one = { name, theme, errors: [], outside: [], violations: [] };
-  page.setDefaultTimeout(patience);
-  page.on('console', m => { if (m.type() === 'error') one.errors.push(m.text()); });
-  page.on('pageerror', e => one.errors.push(String(e)));
-  page.on('request', r => { if (new URL(r.url()).origin !== new URL(url).origin && !/^(data|blob):/.test(r.url())) one.outside.push(r.url()); });
+// sideways lists what is wider than a screen: the page, or a part of it that has to be scrolled.
+const sideways = () => [document.documentElement, ...document.querySelectorAll('.scroll, main, .card, pre')]
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0).map(e => `sideways: ${e.tagName.toLowerCase()}.${e.className} is ${e.scrollWidth} px wide, and there are ${e.clientWidth}`);
+
+// look loads a page once at a width, and looks at it in every theme.
+async function look(page, width, { name, url, saves, plain }) {
+  const seenOfLoad = { name, width, errors: [], outside: [] };
+  const listeners = {
+    console: m => { if (m.type() === 'error') seenOfLoad.errors.push(m.text()); },
+    pageerror: e => seenOfLoad.errors.push(String(e)),
+    request: r => { if (new URL(r.url()).origin !== new URL(url).origin && !/^(data|blob):/.test(r.url())) seenOfLoad.outside.push(r.url()); },
+  };
+  for (const [event, listener] of Object.entries(listeners)) page.on(event, listener);
+  await page.emulateMedia({ colorScheme: inThemes[0] });
   await page.goto(url, { waitUntil: 'domcontentloaded' });
-  await ready(page);
-  one.title = await page.title();
-  one.text = (await page.locator('#main').innerText()).slice(0, 20000);
-  one.maps = await page.locator('svg.map').evaluateAll(list => list.map(m => m.getAttribute('aria-label')));
-  // The first paint that counts is of content: the page's own, with its charts, not of an empty frame.
-  one.paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null);
-  one.shown = await page.evaluate(() => performance.getEntriesByName('shown')[0]?.startTime ?? null);
-  if (!task.quick) {
-    // axe-core is put in by the protocol, beside the page's own policy: the page itself loads nothing of others.
-    await page.evaluate(axe);
-    const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
-    one.violations = found.violations.map(v => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.target.join(' ')).join('; ')}`);
+  if (!plain) await ready(page);
+  Object.assign(seenOfLoad, await page.evaluate(() => ({
+    title: document.title, text: document.querySelector('main').innerText.slice(0, 20000),
+    maps: [...document.querySelectorAll('svg.map')].map(m => m.getAttribute('aria-label')),
+    // The first paint that counts is of content: the page's own, with its charts, not of an empty frame.
+    paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null,
+    shown: performance.getEntriesByName('shown')[0]?.startTime ?? null,
+  })));
+  if (!task.quick) await page.evaluate(axe); // by the protocol, beside the page's own policy: the page itself loads nothing of others
+  for (const theme of inThemes) {
+    const one = { theme, violations: [] }, first = theme === inThemes[0];
+    if (!first) await page.emulateMedia({ colorScheme: theme });
+    if (!task.quick) one.violations = await examine(page, first, width < 640 && !plain);
+    if (saves && first && width === inWidths[0]) one.saved = await save(page);
+    if (task.shots) await page.screenshot({ path: `${task.shots}/${name.replace(/[^a-z0-9]+/gi, '-').slice(0, 60)}-${theme}-${width}.png`, fullPage: task.whole });
+    seen.push({ ...seenOfLoad, ...one });
   }
-  if (saves && theme === (task.themes ?? themes)[0]) one.saved = await save(page);
-  if (task.shots) await page.screenshot({ path: `${task.shots}/${name.replace(/[^a-z0-9]+/gi, '-').slice(0, 60)}-${theme}.png`, fullPage: true });
-  await page.close();
-  return one;
+  for (const [event, listener] of Object.entries(listeners)) page.off(event, listener);
 }
 
-async function reconnect({ url, shows }) {
+// examine says what axe-core finds on a page as it is shown, and on a phone what has to be scrolled sideways. Another theme changes
+// colours alone: then the rules about colours are asked again, and no others.
+async function examine(page, whole, phone) {
+  const only = whole ? {} : { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } };
+  const found = await page.evaluate(only => axe.run(document, { resultTypes: ['violations'], preload: false, ...only }), only);
+  const list = found.violations.map(v => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.target.join(' ')).join('; ')}`);
+  if (phone && whole) list.push(...await page.evaluate(sideways));
+  return list;
+}
+
+async function reconnect({ url, shows, rounds }) {
   const page = await open(await browser.newContext({ reducedMotion: 'reduce' }), url), one = { name: 'reconnect', theme: 'light' };
   await ready(page);
   const live = () => page.waitForFunction(() => document.getElementById('live').className.includes('live-live'));
   await live();
   console.log('now');
   await new Promise(done => process.stdin.once('data', done));
-  process.stdin.destroy();
   await page.waitForFunction(text => document.querySelector('.tiles')?.innerText.includes(text), shows);
   await live();
   one.reconnected = true;
+  await page.waitForFunction(text => document.querySelector('.rounds')?.ariaLabel.startsWith(text), rounds);
+  one.rounds = await page.locator('.rounds').getAttribute('aria-label');
   one.chart_ms = await page.evaluate(async () => {
     const { chart } = await import('/chart.js'), n = 10000, x = Array.from({ length: n }, (_, i) => i), began = performance.now();
     const figure = chart({ title: 'Ten thousand', series: [{ label: 'a', color: 'a', x, y: x.map(i => Math.sin(i / 300)) }], xLabel: 'step', log: false, weight: 0 });
@@ -137,16 +159,18 @@ async function keys({ url, next, goes }) {
   return one;
 }
 
+process.stdin.on('end', async () => { await browser.close(); process.exit(1); });
+process.stdin.resume();
+
 try {
   if (task.shots) mkdirSync(task.shots, { recursive: true });
   if (task.reconnect) seen.push(await reconnect(task.reconnect));
   if (task.keys) seen.push(await keys(task.keys));
-  for (const theme of task.pages ? task.themes ?? themes : []) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: theme, reducedMotion: 'reduce' });
-    for (const page of task.pages) seen.push(await look(context, theme, page));
-    await context.close();
-  }
+  await Promise.all(task.pages ? inWidths.map(async width => { // a tab of each width, beside each other
+    const page = await open(await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: 'reduce' }), 'about:blank');
+    for (const one of task.pages) await look(page, width, one);
+  }) : []);
 } finally {
   await browser.close();
 }
-console.log(JSON.stringify(seen));
+process.stdout.write(JSON.stringify(seen) + '\n', () => process.exit());

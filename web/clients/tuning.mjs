@@ -10,11 +10,11 @@ const file = await client.files.create({ file: await toFile(Buffer.from(text), "
 out.file = await client.files.retrieve(file.id);
 out.content = await (await client.files.content(file.id)).text();
 out.files = [];
-for await (const f of client.files.list({ limit: 1 })) out.files.push(f.id);
+for await (const f of client.files.list({ limit: 1, purpose: "fine-tune" })) out.files.push(f.id);
 
 const jobs = client.fineTuning.jobs;
 const job = await jobs.create(
-  { model: "tiny", training_file: file.id, suffix: "birds", hyperparameters: { n_epochs: 1, batch_size: 4, learning_rate_multiplier: "auto" } },
+  { model: "tiny", training_file: file.id, suffix: "birds", metadata: { project: "wings" }, integrations: null, hyperparameters: { n_epochs: 1, batch_size: 4, learning_rate_multiplier: "auto" } },
   { headers: { "Idempotency-Key": idempotencyKey } },
 );
 out.job = await jobs.retrieve(job.id);
@@ -24,6 +24,8 @@ out.events = [];
 for await (const e of jobs.listEvents(job.id, { limit: 1 })) out.events.push(e.message);
 out.checkpoints = [];
 for await (const c of jobs.checkpoints.list(job.id, { limit: 1 })) out.checkpoints.push(c);
+
+out.results = await (await client.files.content(out.job.result_files[0])).text();
 
 const model = job.fine_tuned_model;
 out.models = [];
@@ -42,6 +44,15 @@ async function failure(name, call) {
   }
 }
 await failure("cancel", () => jobs.cancel(job.id));
+await failure("pause", () => jobs.pause(job.id));
+await failure("embeddings", () => client.embeddings.create({ model, input: "a" }));
+await failure("moderations", () => client.moderations.create({ input: "a" }));
+await failure("responses", () => client.responses.create({ model, input: "a" }));
+await failure("delete", () => client.models.delete("tiny"));
+await failure("unnamed", () => client.completions.create({ prompt: "a" }));
+const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA" } };
+await failure("image", () => client.chat.completions.create({ model, messages: [{ role: "user", content: [{ type: "text", text: "What is it?" }, image] }] }));
+await failure("wandb", () => jobs.create({ model: "tiny", training_file: file.id, integrations: [{ type: "wandb", wandb: { project: "a" } }] }));
 await failure("line", async () => client.files.create({ file: await toFile(Buffer.from(text + "{"), "bad.jsonl"), purpose: "fine-tune" }));
 await failure("model", () => jobs.create({ model: "gpt-4o-mini", training_file: file.id }));
 out.deleted = await client.files.delete(file.id);

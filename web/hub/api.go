@@ -36,7 +36,8 @@ type sibling struct {
 }
 
 func (r *repo) info(now *state) info {
-	i := info{ID: r.name, ModelID: r.name, SHA: now.commit, Modified: now.at, Task: "text-generation", Library: "transformers", Tags: []string{"starling"}}
+	i := info{ID: r.name, ModelID: r.name, SHA: now.commit, Modified: now.at, Task: "text-generation",
+		Library: "transformers", Tags: []string{"starling"}}
 	if owner, _, ok := strings.Cut(r.name, "/"); ok {
 		i.Author = owner
 	}
@@ -58,7 +59,8 @@ func (s *Server) list(w http.ResponseWriter) {
 	reply(w, http.StatusOK, all)
 }
 
-// api answers /api/models/{repository}, and below it revision/{revision}, tree/{revision}/{path} and paths-info/{revision}.
+// api answers /api/models/{repository}, and below it revision/{revision}, tree/{revision}/{path} and
+// paths-info/{revision}.
 func (s *Server) api(w http.ResponseWriter, q *http.Request, parts []string) {
 	if len(parts) == 0 {
 		refuse(w, http.StatusMethodNotAllowed, "BadRequest", "Models are only read here")

@@ -1,8 +1,8 @@
-// Package hub answers the part of the Hugging Face hub's HTTP interface that is for reading models, so that the loaders of
-// others pull a model from a folder: /{owner}/{name}/resolve|raw/{revision}/{file} and /api/models.
+// Package hub answers the part of the Hugging Face hub's HTTP interface that is for reading models, so that the loaders
+// of others pull a model from a folder: /{owner}/{name}/resolve|raw/{revision}/{file} and /api/models.
 //
-// It serves the files of a model that it knows by name, of folders that it is given, and no others; the only revision of a
-// folder is what it holds now. It writes nothing and keeps nothing.
+// It serves the files of a model that it knows by name, of folders that it is given, and no others; the only revision
+// of a folder is what it holds now. It writes nothing and keeps nothing.
 package hub
 
 import (
@@ -26,7 +26,8 @@ import (
 // files are patterns of what is part of a model.
 var files = []string{
 	"*.safetensors", "*.gguf", "model.safetensors.index.json", "config.json", "generation_config.json", "tokenizer.json",
-	"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "README.md", "lineage.jsonl", "receipts.jsonl",
+	"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "README.md", "lineage.jsonl",
+	"receipts.jsonl",
 	"adapter_config.json", "adapter/adapter_config.json", "adapter/adapter_model.safetensors",
 }
 
@@ -89,7 +90,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // split cuts a path after the name of a repository: two parts, or one if there is none of two.
 func (s *Server) split(parts []string) (name string, rest []string) {
-	if len(parts) > 1 && s.repos[parts[0]+"/"+parts[1]] != nil || len(parts) > 2 && (parts[2] == "resolve" || parts[2] == "raw") {
+	if len(parts) > 1 && s.repos[parts[0]+"/"+parts[1]] != nil || len(parts) > 2 &&
+		(parts[2] == "resolve" || parts[2] == "raw") {
 		return parts[0] + "/" + parts[1], parts[2:]
 	}
 	return parts[0], parts[1:]
@@ -179,7 +181,8 @@ func (r *repo) read(name string, info fs.FileInfo) (entry, error) {
 	if _, err := io.Copy(io.MultiWriter(whole, git), f); err != nil {
 		return entry{}, err
 	}
-	return entry{path: name, size: info.Size(), at: info.ModTime(), sha256: hex.EncodeToString(whole.Sum(nil)), git: hex.EncodeToString(git.Sum(nil))}, nil
+	return entry{path: name, size: info.Size(), at: info.ModTime(), sha256: hex.EncodeToString(whole.Sum(nil)),
+		git: hex.EncodeToString(git.Sum(nil))}, nil
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {

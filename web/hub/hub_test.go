@@ -16,8 +16,9 @@ import (
 const secret = "the key of the account"
 
 var model = map[string]string{
-	"config.json": `{"model_type":"gpt2"}`, "tokenizer.json": "{}", "model.safetensors": strings.Repeat("0123456789abcdef", 64),
-	"README.md": "# a model\n", "adapter/adapter_config.json": "{}",
+	"config.json": `{"model_type":"gpt2"}`, "tokenizer.json": "{}",
+	"model.safetensors": strings.Repeat("0123456789abcdef", 64),
+	"README.md":         "# a model\n", "adapter/adapter_config.json": "{}",
 }
 
 // folder writes a run with more in it than is served.
@@ -86,7 +87,8 @@ func TestFiles(t *testing.T) {
 	w := ask(s, "HEAD", "/starling/small/resolve/main/model.safetensors")
 	sum := sha256.Sum256([]byte(model["model.safetensors"]))
 	etag := `"` + hex.EncodeToString(sum[:]) + `"`
-	if w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") != "1024" || w.Header().Get("Etag") != etag || w.Header().Get("X-Linked-Size") != "1024" {
+	if w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") != "1024" ||
+		w.Header().Get("Etag") != etag || w.Header().Get("X-Linked-Size") != "1024" {
 		t.Errorf("%d, %v", w.Code, w.Header())
 	}
 	commit := w.Header().Get("X-Repo-Commit")
@@ -107,7 +109,8 @@ func TestFiles(t *testing.T) {
 	if w.Body.String() != `{"model_type":"llama"}` || w.Header().Get("X-Repo-Commit") == commit {
 		t.Errorf("after a change: %q at %s", w.Body, w.Header().Get("X-Repo-Commit"))
 	}
-	if w = ask(s, "GET", "/starling/small/resolve/"+commit+"/config.json"); w.Code != 404 || w.Header().Get("X-Error-Code") != "RevisionNotFound" {
+	if w = ask(s, "GET", "/starling/small/resolve/"+commit+"/config.json"); w.Code != 404 ||
+		w.Header().Get("X-Error-Code") != "RevisionNotFound" {
 		t.Errorf("the revision before: %d %v", w.Code, w.Header())
 	}
 }
@@ -146,12 +149,15 @@ func TestRefusals(t *testing.T) {
 func TestAPI(t *testing.T) {
 	s, _ := serve(t)
 	var all []info
-	if err := json.Unmarshal(ask(s, "GET", "/api/models").Body.Bytes(), &all); err != nil || len(all) != 2 || all[1].Author != "starling" {
+	if err := json.Unmarshal(ask(s, "GET", "/api/models").Body.Bytes(), &all); err != nil || len(all) != 2 ||
+		all[1].Author != "starling" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	for _, url := range []string{"/api/models/starling/small", "/api/models/starling/small/revision/main", "/api/models/plain"} {
+	for _, url := range []string{"/api/models/starling/small", "/api/models/starling/small/revision/main",
+		"/api/models/plain"} {
 		var i info
-		if err := json.Unmarshal(ask(s, "GET", url).Body.Bytes(), &i); err != nil || len(i.Siblings) != len(model) || len(i.SHA) != 40 {
+		if err := json.Unmarshal(ask(s, "GET", url).Body.Bytes(), &i); err != nil || len(i.Siblings) != len(model) ||
+			len(i.SHA) != 40 {
 			t.Errorf("%s: %+v, %v", url, i, err)
 		}
 	}
@@ -167,11 +173,13 @@ func TestAPI(t *testing.T) {
 	if n := tree("/api/models/starling/small/tree/main?recursive=true"); len(n) != 6 {
 		t.Errorf("%+v", n)
 	}
-	if n := tree("/api/models/starling/small/tree/main/adapter"); len(n) != 1 || n[0].Path != "adapter/adapter_config.json" {
+	if n := tree("/api/models/starling/small/tree/main/adapter"); len(n) != 1 ||
+		n[0].Path != "adapter/adapter_config.json" {
 		t.Errorf("%+v", n)
 	}
 	var nodes []node
-	if err := json.Unmarshal(ask(s, "POST", "/api/models/starling/small/paths-info/main").Body.Bytes(), &nodes); err != nil || len(nodes) != 1 || nodes[0].Path != "config.json" {
+	if err := json.Unmarshal(ask(s, "POST", "/api/models/starling/small/paths-info/main").Body.Bytes(),
+		&nodes); err != nil || len(nodes) != 1 || nodes[0].Path != "config.json" {
 		t.Errorf("%+v, %v", nodes, err)
 	}
 }
@@ -179,7 +187,8 @@ func TestAPI(t *testing.T) {
 // FuzzPaths must never give away what is not part of the model.
 func FuzzPaths(f *testing.F) {
 	s, _ := serve(f)
-	for _, url := range []string{"/starling/small/resolve/main/../network/key", "/plain/raw/main//starling.log", "/api/models/starling/small/tree/main/..", "/starling/small/resolve/main/adapter/../../outside.json"} {
+	for _, url := range []string{"/starling/small/resolve/main/../network/key", "/plain/raw/main//starling.log",
+		"/api/models/starling/small/tree/main/..", "/starling/small/resolve/main/adapter/../../outside.json"} {
 		f.Add("GET", url)
 	}
 	f.Fuzz(func(t *testing.T, method, url string) {
@@ -235,7 +244,8 @@ func TestHuggingFaceClient(t *testing.T) {
 			t.Errorf("%s came as %s, in the snapshot %s, want %s", name, got.Digests[name], got.Snapshot[name], want)
 		}
 	}
-	if len(got.Files) != len(model)+1 || len(got.Info.SHA) != 40 || got.Large.Size != 1024 || got.Part != hex.EncodeToString([]byte("89abcdef01234567")) {
+	if len(got.Files) != len(model)+1 || len(got.Info.SHA) != 40 || got.Large.Size != 1024 ||
+		got.Part != hex.EncodeToString([]byte("89abcdef01234567")) {
 		t.Errorf("%s", raw)
 	}
 	if got.Missing || got.None != nil || got.Unknown.Status != 404 {

@@ -60,7 +60,8 @@ func completionLogs(tokens []Token) any {
 		for _, o := range t.Likely {
 			likely[o.Text] = o.Log
 		}
-		l.Tokens, l.Logs, l.Likely, l.Offsets = append(l.Tokens, t.Text), append(l.Logs, t.Log), append(l.Likely, likely), append(l.Offsets, at)
+		l.Tokens, l.Logs, l.Likely, l.Offsets = append(l.Tokens, t.Text), append(l.Logs, t.Log), append(l.Likely, likely),
+			append(l.Offsets, at)
 		at += len(t.Text)
 	}
 	return l
@@ -149,7 +150,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p *shared, f for
 	}
 	var id [12]byte
 	_, _ = rand.Read(id[:]) // never fails
-	a := &answer{form: f, info: info, id: f.id + hex.EncodeToString(id[:]), created: time.Now().Unix(), texts: make([]Piece, len(all)), results: make([]Result, len(all))}
+	a := &answer{form: f, info: info, id: f.id + hex.EncodeToString(id[:]), created: time.Now().Unix(),
+		texts: make([]Piece, len(all)), results: make([]Result, len(all))}
+	defer func() { a.wrote(w) }()
 	if !p.Stream {
 		err := a.generate(r.Context(), s.model, all, func(i int, piece Piece) error {
 			a.texts[i].Text += piece.Text
@@ -222,7 +225,8 @@ func (a *answer) usage() any {
 }
 
 func (a *answer) envelope(object string, choices []any) map[string]any {
-	return map[string]any{"id": a.id, "object": object, "created": a.created, "model": a.info.Name, "system_fingerprint": a.info.State, "choices": choices}
+	return map[string]any{"id": a.id, "object": object, "created": a.created, "model": a.info.Name,
+		"system_fingerprint": a.info.State, "choices": choices}
 }
 
 func (a *answer) whole(object string) any {
@@ -235,8 +239,8 @@ func (a *answer) whole(object string) any {
 	return body
 }
 
-// stream sends pieces as events. A request that is refused before the first piece is answered as any other; after it, the
-// error is an event, and the stream ends without [DONE].
+// stream sends pieces as events. A request that is refused before the first piece is answered as any other; after it,
+// the error is an event, and the stream ends without [DONE].
 func (a *answer) stream(w http.ResponseWriter, r *http.Request, s *Server, usage bool, all []Request) {
 	began, first := false, make([]bool, len(all))
 	send := func(body any) error {

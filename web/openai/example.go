@@ -36,8 +36,8 @@ func (e *ExampleError) Error() string { return fmt.Sprintf("Line %d: %s: %s.", e
 
 func (e *ExampleError) Unwrap() error { return ErrExamples }
 
-// Examples reads a file of one JSON object a line, and gives each its example; empty lines say nothing. It returns how many
-// there are. The error is an *ExampleError, or that of r or each.
+// Examples reads a file of one JSON object a line, and gives each its example; empty lines say nothing. It returns how
+// many there are. The error is an *ExampleError, or that of r or each.
 func Examples(r io.Reader, each func(Example) error) (n int, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -67,7 +67,9 @@ func Examples(r io.Reader, each func(Example) error) (n int, err error) {
 	case err != nil:
 		return n, err
 	case n == 0:
-		return n, &ExampleError{line + 1, "the file ends, and it has no example", `write one a line, such as {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]}`}
+		return n, &ExampleError{line + 1, "the file ends, and it has no example",
+			`write one a line, such as {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ` +
+				`"Hello!"}]}`}
 	}
 	return n, nil
 }
@@ -105,16 +107,27 @@ func parseExample(line []byte) (e Example, wrong *ExampleError) {
 		}
 		return e, nil
 	case !prompts || !completes:
-		return bad(`write "messages", or "prompt" and "completion"`, "it has neither messages nor a prompt with its completion")
+		return bad(`write "messages", or "prompt" and "completion"`,
+			"it has neither messages nor a prompt with its completion")
 	}
 	var prompt, completion *string
-	if json.Unmarshal(keys["prompt"], &prompt) != nil || json.Unmarshal(keys["completion"], &completion) != nil || prompt == nil || completion == nil {
+	if json.Unmarshal(keys["prompt"], &prompt) != nil || json.Unmarshal(keys["completion"], &completion) != nil ||
+		prompt == nil || completion == nil {
 		return bad("write both as strings", "the prompt or the completion is not a text")
 	}
 	if *completion == "" {
 		return bad("write what the model is to say", "the completion is empty")
 	}
 	return Example{Prompt: *prompt, Completion: *completion}, nil
+}
+
+// Conversation reads the messages of an example, which end with the assistant.
+func Conversation(raw []byte) ([]Message, error) {
+	talk, wrong := parseTalk(raw)
+	if wrong != nil {
+		return nil, fmt.Errorf("%s: %s", wrong.Why, wrong.Fix)
+	}
+	return talk, nil
 }
 
 // parseTalk reads the messages of a line.
@@ -130,7 +143,8 @@ func parseTalk(raw json.RawMessage) ([]Message, *ExampleError) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&list); err != nil {
-		return bad(`a message has a "role" and a "content", a text`, "the messages cannot be read (%s)", strings.TrimPrefix(err.Error(), "json: "))
+		return bad(`a message has a "role" and a "content", a text`, "the messages cannot be read (%s)",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if len(list) == 0 || len(list) > maxMessages {
 		return bad(fmt.Sprintf("write 1 to %d", maxMessages), "it has %d messages", len(list))
@@ -138,13 +152,15 @@ func parseTalk(raw json.RawMessage) ([]Message, *ExampleError) {
 	var talk []message
 	for i, m := range list {
 		if m.Weight != nil && *m.Weight != 1 {
-			return bad("leave the weight out, and the conversation too if it is not to be learned", "messages[%d].weight is %d, and a model learns the whole of a conversation", i, *m.Weight)
+			return bad("leave the weight out, and the conversation too if it is not to be learned",
+				"messages[%d].weight is %d, and a model learns the whole of a conversation", i, *m.Weight)
 		}
 		talk = append(talk, m.message)
 	}
 	messages, err := conversation(talk)
 	if err != nil {
-		return bad("use system, developer, user and assistant", "%s", strings.TrimSuffix(err.Error(), "."))
+		return bad("use the roles system, developer, user and assistant, and text", "%s",
+			strings.TrimSuffix(err.Error(), "."))
 	}
 	if last := messages[len(messages)-1]; last.Role != "assistant" || last.Content == "" {
 		return bad("end it with what the assistant is to say", "the last message is not a text by the assistant")

@@ -16,7 +16,8 @@ func TestExamples(t *testing.T) {
 		got = append(got, e)
 		return nil
 	})
-	if err != nil || n != 2 || !slices.Equal(got[0].Messages, []Message{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}}) || got[1].Completion != " yes" {
+	if err != nil || n != 2 || !slices.Equal(got[0].Messages,
+		[]Message{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}}) || got[1].Completion != " yes" {
 		t.Errorf("%d %+v %v", n, got, err)
 	}
 	stop := errors.New("stop")
@@ -56,14 +57,16 @@ func TestExamplesRefuse(t *testing.T) {
 		}
 		_, err := Examples(strings.NewReader(lines), func(Example) error { return nil })
 		var wrong *ExampleError
-		if !errors.As(err, &wrong) || !errors.Is(err, ErrExamples) || wrong.Line != at || !strings.Contains(wrong.Why, why) || wrong.Fix == "" {
+		if !errors.As(err, &wrong) || !errors.Is(err, ErrExamples) || wrong.Line != at ||
+			!strings.Contains(wrong.Why, why) || wrong.Fix == "" {
 			t.Errorf("%.60s: %v", line, err)
 		}
 	}
 }
 
 func FuzzExamples(f *testing.F) {
-	f.Add([]byte(`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": "b"}]}]}` + "\n" + `{"prompt": "a", "completion": "b"}`))
+	f.Add([]byte(`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", ` +
+		`"text": "b"}]}]}` + "\n" + `{"prompt": "a", "completion": "b"}`))
 	f.Add([]byte("{\"messages\": [{\"role\": \"assistant\", \"weight\": 0}]}\n\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		read := 0

@@ -42,7 +42,8 @@ func (r *refusal) body() any {
 	default:
 		kind = "invalid_request_error"
 	}
-	return map[string]any{"error": map[string]any{"message": r.Message, "type": kind, "param": orNull(r.Param), "code": orNull(r.Code)}}
+	return map[string]any{"error": map[string]any{"message": r.Message, "type": kind, "param": orNull(r.Param),
+		"code": orNull(r.Code)}}
 }
 
 // invalid refuses a parameter.
@@ -58,11 +59,13 @@ func refused(err error) *refusal {
 	case errors.As(err, &r):
 		return r
 	case errors.As(err, &large):
-		return &refusal{status: http.StatusRequestEntityTooLarge, Code: "request_too_large", Message: "The request is too large: at most 1 MiB."}
+		return &refusal{status: http.StatusRequestEntityTooLarge, Code: "request_too_large",
+			Message: "The request is too large: at most 1 MiB."}
 	case errors.Is(err, ErrModel):
 		return &refusal{status: http.StatusNotFound, Param: "model", Code: "model_not_found", Message: err.Error()}
 	case errors.Is(err, ErrBusy):
-		return &refusal{status: http.StatusTooManyRequests, Code: "queue_full", Message: "Too many requests wait. Try again later."}
+		return &refusal{status: http.StatusTooManyRequests, Code: "queue_full",
+			Message: "Too many requests wait. Try again later."}
 	case errors.Is(err, ErrTooLong):
 		return invalid("messages", "context_length_exceeded", err.Error())
 	case errors.Is(err, ErrRequest):
@@ -70,7 +73,8 @@ func refused(err error) *refusal {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &refusal{status: http.StatusServiceUnavailable, Code: "timeout", Message: "The text took too long."}
 	}
-	return &refusal{status: http.StatusInternalServerError, Code: "internal_error", Message: "The model failed to continue the text."}
+	return &refusal{status: http.StatusInternalServerError, Code: "internal_error",
+		Message: "The model failed to continue the text."}
 }
 
 func refuse(w http.ResponseWriter, err error) {
@@ -84,22 +88,26 @@ func refuse(w http.ResponseWriter, err error) {
 	reply(w, r.status, r.body())
 }
 
-// admit refuses requests without the token, and those that a page of another site makes a browser send: with a name for the
-// loopback that is not one of its own, or with another Origin.
+// admit refuses requests without the token, and those that a page of another site makes a browser send: with a name for
+// the loopback that is not one of its own, or with another Origin.
 func (s *Server) admit(r *http.Request) error {
-	if s.config.Token != "" {
+	// who looks whether it is well needs no token
+	if s.config.Token != "" && !(s.config.Watch && r.URL.Path == "/health") {
 		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.config.Token))
 		if !ok || subtle.ConstantTimeCompare(a[:], b[:]) != 1 {
-			return &refusal{status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "Incorrect API key provided: send the server's token as a bearer token."}
+			return &refusal{status: http.StatusUnauthorized, Code: "invalid_api_key",
+				Message: "Incorrect API key provided: send the server's token as a bearer token."}
 		}
 	}
 	if host := hostname(r.Host); !s.known(host) {
-		return &refusal{status: http.StatusMisdirectedRequest, Code: "unknown_host", Message: "The server does not go by the name " + host + "."}
+		return &refusal{status: http.StatusMisdirectedRequest, Code: "unknown_host",
+			Message: "The server does not go by the name " + host + "."}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
-		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			return &refusal{status: http.StatusForbidden, Code: "cross_site", Message: "The request comes from a page of another site."}
+		if u, err := url.Parse(origin); (err != nil || u.Host != r.Host) && !s.welcomes(origin) {
+			return &refusal{status: http.StatusForbidden, Code: "cross_site",
+				Message: "The request comes from a page of another site, which the server is not told to answer."}
 		}
 	}
 	return nil

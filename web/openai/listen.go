@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Limits of connections: a request that does not come to its end ends with them. How long an answer may take is the model's
-// business, how long its reader, Config.Patience.
+// Limits of connections: a request that does not come to its end ends with them. How long an answer may take is the
+// model's business, how long its reader, Config.Patience.
 const (
 	headerPatience = 5 * time.Second
 	bodyPatience   = 20 * time.Second
@@ -17,9 +17,11 @@ const (
 	maxHeader      = 16 << 10
 )
 
-// Serve answers on a listener until ctx ends, and then gives those who are being answered a second. It closes the listener.
+// Serve answers on a listener until ctx ends, and then gives those who are being answered a second. It closes the
+// listener.
 func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
-	h := &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader}
+	h := &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience,
+		IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader}
 	stop := context.AfterFunc(ctx, func() {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

@@ -1,21 +1,22 @@
 // Package openai answers the part of OpenAI's HTTP interface that generates text: /v1/models, /v1/completions and
 // /v1/chat/completions, whole or as a stream of events, so that programs written for it talk to a model of ours.
 //
-// It knows the interface and no model: a Model continues prompts. What the interface has and a Model has not, such as tools
-// or penalties, is refused by name, not left out.
+// It knows the interface and no model: a Model continues prompts. What the interface has and a Model has not, such as
+// tools or penalties, is refused by name, not left out.
 package openai
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 )
 
 // Model is one or several models that continue texts. It is used by many goroutines.
 type Model interface {
-	// Models lists what requests may name; the first is the default.
+	// Models lists what requests may name.
 	Models() []Info
 	// Prompt renders a conversation as the text that the assistant continues, and the strings that end its turn.
 	Prompt(model string, conversation []Message) (prompt string, stops []string, err error)
@@ -80,10 +81,16 @@ type Result struct {
 
 // Config says who may ask, and how much.
 type Config struct {
-	Token    string        // bearer token that requests must carry; "" is none
-	Hosts    []string      // names, besides those of the loopback, that a browser may know the server by; nil with a Token: any
+	Token string // bearer token that requests must carry; "" is none
+	// names, besides those of the loopback, that a browser may know the server by; nil with a Token: any
+	Hosts    []string
 	Rest     http.Handler  // answers what is not of this interface, behind the same guard; nil is nobody
 	Patience time.Duration // with a client that does not read what it asked for
+
+	Origins []string     // whose pages may ask from a browser, such as https://chat.example; "*" is any
+	Watch   bool         // answer /, /health and /metrics, too: the server is not a part of another
+	Health  func() error // why no text can be written; nil: it is not known
+	Log     *slog.Logger // of requests; nil: nowhere
 }
 
 // Limits of a request.
@@ -100,6 +107,7 @@ type Server struct {
 	model  Model
 	config Config
 	mux    *http.ServeMux
+	counts counts
 }
 
 // New returns a handler of the paths under /v1 that this package names.
@@ -115,21 +123,34 @@ func New(m Model, c Config) *Server {
 	if c.Rest != nil {
 		s.mux.Handle("/", c.Rest)
 	}
+	if c.Watch {
+		s.mux.HandleFunc("GET /{$}", s.root)
+		s.mux.HandleFunc("GET /health", s.health)
+		s.mux.HandleFunc("GET /metrics", s.metrics)
+	}
 	s.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, &refusal{status: http.StatusNotFound, Code: "unknown_url", Message: "Unknown request URL: " + r.Method + " " + r.URL.Path +
-			". There are GET /v1/models, POST /v1/completions and POST /v1/chat/completions."})
+		refuse(w, &refusal{status: http.StatusNotFound, Code: "unknown_url",
+			Message: "Unknown request URL: " + r.Method + " " + r.URL.Path + ". There are " + interfaces + "."})
 	})
 	return s
 }
 
+// interfaces are the addresses below /v1.
+const interfaces = "GET /v1/models, POST /v1/completions and POST /v1/chat/completions"
+
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := s.admit(r); err != nil {
-		refuse(w, err)
+	watched, done := s.watch(w, r)
+	defer done()
+	if s.preflight(watched, r) {
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	s.mux.ServeHTTP(w, r)
+	if err := s.admit(r); err != nil {
+		refuse(watched, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(watched, r.Body, maxBody)
+	s.mux.ServeHTTP(watched, r)
 }
 
 type modelObject struct {
@@ -163,13 +184,14 @@ func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, object(info))
 }
 
-// named is the model that a request names; "" is the first.
+// named is the model that a request names. One that names none is refused, as OpenAI does: what answers it would change
+// with what is served.
 func (s *Server) named(name string) (Info, error) {
-	all := s.model.Models()
-	if name == "" && len(all) > 0 {
-		return all[0], nil
+	if name == "" {
+		return Info{}, invalid("model", "missing_required_parameter",
+			"You must provide a model parameter. GET /v1/models lists the models.")
 	}
-	for _, m := range all {
+	for _, m := range s.model.Models() {
 		if m.Name == name {
 			return m, nil
 		}

@@ -21,7 +21,8 @@ type echo struct {
 }
 
 func (echo) Models() []Info {
-	return []Info{{Name: "echo", Created: time.Unix(1000, 0), State: "fp_1"}, {Name: "other/one", Created: time.Unix(2000, 0)}}
+	return []Info{{Name: "echo", Created: time.Unix(1000, 0), State: "fp_1"},
+		{Name: "other/one", Created: time.Unix(2000, 0)}}
 }
 
 func (echo) Prompt(_ string, conversation []Message) (string, []string, error) {
@@ -38,7 +39,8 @@ func (e echo) Generate(ctx context.Context, r Request, emit func(Piece) error) (
 			return Result{}, err
 		}
 	}
-	words := strings.SplitAfter(fmt.Sprintf("%s|%v|t=%v p=%v seed=%d max=%d stops=%q", r.Prompt, r.Tokens, r.Temperature, r.TopP, r.Seed, r.Max, r.Stops), " ")
+	words := strings.SplitAfter(fmt.Sprintf("%s|%v|t=%v p=%v seed=%d max=%d stops=%q", r.Prompt, r.Tokens, r.Temperature,
+		r.TopP, r.Seed, r.Max, r.Stops), " ")
 	for _, word := range words {
 		p := Piece{Text: word}
 		if r.Likely >= 0 {
@@ -90,21 +92,25 @@ func parse(t *testing.T, text []byte) (r result) {
 
 func TestCompletions(t *testing.T) {
 	s := New(echo{}, Config{})
-	r := parse(t, post(t, s, "/v1/completions", `{"model":"echo","prompt":["a","b"],"n":2,"seed":5,"temperature":0,"stop":"!","max_tokens":9}`).Body.Bytes())
-	if r.Object != "text_completion" || r.Model != "echo" || r.Fingerprint != "fp_1" || len(r.Choices) != 4 || r.Usage.Total != r.Usage.Prompt+r.Usage.Completion {
+	r := parse(t, post(t, s, "/v1/completions",
+		`{"model":"echo","prompt":["a","b"],"n":2,"seed":5,"temperature":0,"stop":"!","max_tokens":9}`).Body.Bytes())
+	if r.Object != "text_completion" || r.Model != "echo" || r.Fingerprint != "fp_1" || len(r.Choices) != 4 ||
+		r.Usage.Total != r.Usage.Prompt+r.Usage.Completion {
 		t.Fatalf("%+v", r)
 	}
-	for i, want := range []string{"a|[]|t=0 p=1 seed=5", "a|[]|t=0 p=1 seed=6", "b|[]|t=0 p=1 seed=7", "b|[]|t=0 p=1 seed=8"} {
+	for i, want := range []string{"a|[]|t=0 p=1 seed=5", "a|[]|t=0 p=1 seed=6", "b|[]|t=0 p=1 seed=7",
+		"b|[]|t=0 p=1 seed=8"} {
 		if c := r.Choices[i]; c.Index != i || c.Text != want+` max=9 stops=["!"]` || c.Finish != "stop" {
 			t.Errorf("choice %d: %+v", i, c)
 		}
 	}
-	r = parse(t, post(t, s, "/v1/completions", `{"prompt":[1,2],"logprobs":1,"seed":1}`).Body.Bytes())
-	if c := r.Choices[0]; !strings.HasPrefix(c.Text, "|[1 2]|t=1") || !strings.Contains(string(c.LogProbs), `"token_logprobs":[-0.5`) {
+	r = parse(t, post(t, s, "/v1/completions", `{"model":"echo","prompt":[1,2],"logprobs":1,"seed":1}`).Body.Bytes())
+	if c := r.Choices[0]; !strings.HasPrefix(c.Text, "|[1 2]|t=1") ||
+		!strings.Contains(string(c.LogProbs), `"token_logprobs":[-0.5`) {
 		t.Errorf("%+v", c)
 	}
-	one := parse(t, post(t, s, "/v1/completions", `{}`).Body.Bytes()).Choices[0].Text
-	if two := parse(t, post(t, s, "/v1/completions", `{}`).Body.Bytes()).Choices[0].Text; one == two {
+	one := parse(t, post(t, s, "/v1/completions", `{"model":"echo"}`).Body.Bytes()).Choices[0].Text
+	if two := parse(t, post(t, s, "/v1/completions", `{"model":"echo"}`).Body.Bytes()).Choices[0].Text; one == two {
 		t.Error("two requests without a seed have the same")
 	}
 }
@@ -114,7 +120,8 @@ func TestChat(t *testing.T) {
 	body := `{"model":"echo","messages":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"text","text":"hi"}]}],"seed":1,"logprobs":true,"top_logprobs":1,"max_completion_tokens":3,"stop":["a","b"]%s}`
 	r := parse(t, post(t, s, "/v1/chat/completions", fmt.Sprintf(body, "")).Body.Bytes())
 	c := r.Choices[0]
-	if want := `system=d user=hi |[]|t=1 p=1 seed=1 max=3 stops=["a" "b" "\nUser:"]`; r.Object != "chat.completion" || c.Message.Content != want || c.Message.Role != "assistant" {
+	if want := `system=d user=hi |[]|t=1 p=1 seed=1 max=3 stops=["a" "b" "\nUser:"]`; r.Object != "chat.completion" ||
+		c.Message.Content != want || c.Message.Role != "assistant" {
 		t.Errorf("%+v", r)
 	}
 	if !strings.Contains(string(c.LogProbs), `"top_logprobs":[{"token":"x"`) {
@@ -141,7 +148,8 @@ func TestChat(t *testing.T) {
 			finish = append(finish, part.Choices[0].Finish)
 		}
 	}
-	if text != c.Message.Content || finish[len(finish)-1] != "stop" || events[len(events)-1] != "[DONE]" || w.Header().Get("Content-Type") != "text/event-stream" {
+	if text != c.Message.Content || finish[len(finish)-1] != "stop" || events[len(events)-1] != "[DONE]" ||
+		w.Header().Get("Content-Type") != "text/event-stream" {
 		t.Errorf("%q by %q, then %q", text, finish, events[len(events)-1])
 	}
 }
@@ -165,7 +173,8 @@ func TestModels(t *testing.T) {
 		s.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
 		return w.Code, w.Body.String()
 	}
-	if code, body := get("/v1/models"); code != 200 || !strings.Contains(body, `"object":"list"`) || !strings.Contains(body, `{"id":"other/one","object":"model","created":2000,"owned_by":"starling"}`) {
+	if code, body := get("/v1/models"); code != 200 || !strings.Contains(body, `"object":"list"`) ||
+		!strings.Contains(body, `{"id":"other/one","object":"model","created":2000,"owned_by":"starling"}`) {
 		t.Error(code, body)
 	}
 	if code, body := get("/v1/models/other/one"); code != 200 || !strings.Contains(body, "other/one") {
@@ -184,7 +193,11 @@ func TestRefusals(t *testing.T) {
 		code       string
 	}{
 		{"/v1/completions", `{`, nil, 400, "invalid_json"},
-		{"/v1/completions", `{"prompt":{}}`, nil, 400, "invalid_json"},
+		{"/v1/completions", `{"prompt":{}}`, nil, 400, "invalid_type"},
+		{"/v1/completions", `{"temperature":"hot"}`, nil, 400, "invalid_type"},
+		{"/v1/completions", `{"stop":1}`, nil, 400, "invalid_type"},
+		{"/v1/completions", `{"prompt":"a"}`, nil, 400, "missing_required_parameter"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"a"}]}`, nil, 400, "missing_required_parameter"},
 		{"/v1/completions", `{"temperature":3}`, nil, 400, "invalid_value"},
 		{"/v1/completions", `{"top_p":-1}`, nil, 400, "invalid_value"},
 		{"/v1/completions", `{"n":9}`, nil, 400, "invalid_value"},
@@ -196,15 +209,18 @@ func TestRefusals(t *testing.T) {
 		{"/v1/completions", `{"logit_bias":{"1":2}}`, nil, 400, "unsupported_parameter"},
 		{"/v1/completions", `{"model":"none"}`, nil, 404, "model_not_found"},
 		{"/v1/completions", `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, nil, 413, "request_too_large"},
-		{"/v1/completions", `{}`, ErrBusy, 429, "queue_full"},
-		{"/v1/completions", `{"stream":true}`, ErrBusy, 429, "queue_full"},
-		{"/v1/completions", `{}`, ErrTooLong, 400, "context_length_exceeded"},
-		{"/v1/completions", `{}`, errors.New("secret of the machine"), 500, "internal_error"},
+		{"/v1/completions", `{"model":"echo"}`, ErrBusy, 429, "queue_full"},
+		{"/v1/completions", `{"model":"echo","stream":true}`, ErrBusy, 429, "queue_full"},
+		{"/v1/completions", `{"model":"echo"}`, ErrTooLong, 400, "context_length_exceeded"},
+		{"/v1/completions", `{"model":"echo"}`, errors.New("secret of the machine"), 500, "internal_error"},
 		{"/v1/chat/completions", `{}`, nil, 400, "invalid_value"},
 		{"/v1/chat/completions", `{"messages":[{"role":"tool","content":""}]}`, nil, 400, "invalid_value"},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, nil, 400, "unsupported_content"},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":""}],"tools":[{}]}`, nil, 400, "unsupported_parameter"},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":""}],"response_format":{"type":"json_object"}}`, nil, 400, "unsupported_parameter"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, nil, 400,
+			"unsupported_content"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":""}],"tools":[{}]}`, nil, 400,
+			"unsupported_parameter"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":""}],"response_format":{"type":"json_object"}}`, nil,
+			400, "unsupported_parameter"},
 		{"/v1/embeddings", `{}`, nil, 404, "unknown_url"},
 	} {
 		w := post(t, New(echo{fail: func(Request) error { return c.fail }}, Config{}), c.path, c.body)
@@ -221,7 +237,7 @@ func TestRefusals(t *testing.T) {
 // TestErrorInAStream comes as an event, without [DONE].
 func TestErrorInAStream(t *testing.T) {
 	s := New(breaks{}, Config{})
-	events := eventsOf(t, post(t, s, "/v1/completions", `{"stream":true}`).Body.String())
+	events := eventsOf(t, post(t, s, "/v1/completions", `{"model":"echo","stream":true}`).Body.String())
 	if len(events) != 2 || parse(t, []byte(events[1])).Error == nil {
 		t.Errorf("%q", events)
 	}
@@ -271,7 +287,11 @@ func TestGuard(t *testing.T) {
 		"null":        {Config{}, func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
 		"no token":    {token, func(*http.Request) {}, 401},
 		"wrong token": {token, func(r *http.Request) { r.Header.Set("Authorization", "Bearer sesam") }, 401},
-		"token":       {token, func(r *http.Request) { r.Header.Set("Authorization", "Bearer sesame"); r.Host = "any.example" }, 200},
+		"token": {token, func(r *http.Request) {
+			r.Header.Set("Authorization",
+				"Bearer sesame")
+			r.Host = "any.example"
+		}, 200},
 	} {
 		if got := ask(c.config, c.change); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -315,7 +335,7 @@ func TestSlowClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := `{"stream":true}`
+		body := `{"model":"echo","stream":true}`
 		fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		read(c)
 		if err := <-e.over; err == nil {
@@ -331,9 +351,10 @@ func TestSlowClients(t *testing.T) {
 
 // FuzzRequests must answer every body with JSON or events, and with OpenAI's shape if it is refused.
 func FuzzRequests(f *testing.F) {
-	f.Add("/v1/completions", `{"prompt":["a"],"n":2,"stream":true}`)
-	f.Add("/v1/completions", `{"prompt":[[1,2],[3]],"logprobs":2}`)
-	f.Add("/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"stop":"b"}`)
+	f.Add("/v1/completions", `{"model":"echo","prompt":["a"],"n":2,"stream":true}`)
+	f.Add("/v1/completions", `{"model":"echo","prompt":[[1,2],[3]],"logprobs":2}`)
+	f.Add("/v1/chat/completions",
+		`{"model":"echo","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"stop":"b"}`)
 	s := New(echo{}, Config{})
 	f.Fuzz(func(t *testing.T, path, body string) {
 		if path != "/v1/completions" {

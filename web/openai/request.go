@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
@@ -71,36 +72,41 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	var many []string
-	err := json.Unmarshal(raw, &many)
+	if json.Unmarshal(raw, &many) != nil {
+		return invalid("stop", "invalid_type", "stop is neither a string nor a list of strings.")
+	}
 	*t = many
-	return err
+	return nil
 }
 
 // content is a string, null, or a list of parts that are text.
-type content string
+type content struct {
+	text    string
+	foreign string // type of the first part that is no text; "": there is none
+	at      int    // its place among the parts
+}
 
 // UnmarshalJSON reads any form.
 func (c *content) UnmarshalJSON(raw []byte) error {
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		*c = content(one)
+	*c = content{}
+	if json.Unmarshal(raw, &c.text) == nil {
 		return nil
 	}
 	var parts []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return err
+	if json.Unmarshal(raw, &parts) != nil {
+		return invalid("messages", "invalid_type", "The content of a message is neither a string nor a list of parts.")
 	}
 	var b strings.Builder
-	for _, p := range parts {
-		if p.Type != "text" {
-			return invalid("messages", "unsupported_content", fmt.Sprintf("A part of a message is of type %q: this model reads text alone.", p.Type))
+	for i, p := range parts {
+		if p.Type != "text" && c.foreign == "" {
+			c.foreign, c.at = cmp.Or(p.Type, "none"), i
 		}
 		b.WriteString(p.Text)
 	}
-	*c = content(b.String())
+	c.text = b.String()
 	return nil
 }
 
@@ -132,7 +138,7 @@ func (p *prompts) UnmarshalJSON(raw []byte) error {
 			*p = append(*p, prompt{tokens: list})
 		}
 	default:
-		return errors.New("prompt is neither a string nor a list of strings or tokens")
+		return invalid("prompt", "invalid_type", "prompt is neither a string nor a list of strings or tokens.")
 	}
 	return nil
 }
@@ -140,7 +146,8 @@ func (p *prompts) UnmarshalJSON(raw []byte) error {
 // read decodes the body of a request. Parameters that it does not know are left to OpenAI's newer clients.
 func read(r *http.Request, into any) error {
 	if t := r.Header.Get("Content-Type"); t != "" && !strings.HasPrefix(t, "application/json") {
-		return &refusal{status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Send the request as application/json."}
+		return &refusal{status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Message: "Send the request as application/json."}
 	}
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -148,8 +155,13 @@ func read(r *http.Request, into any) error {
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(raw), into); err != nil {
 		var refused *refusal
-		if errors.As(err, &refused) {
+		var kind *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &refused):
 			return refused
+		case errors.As(err, &kind) && kind.Field != "":
+			name := strings.TrimPrefix(kind.Field, "shared.")
+			return invalid(name, "invalid_type", fmt.Sprintf("%s cannot be a JSON %s.", name, kind.Value))
 		}
 		return invalid("", "invalid_json", "We could not parse the JSON body of the request: "+err.Error())
 	}
@@ -170,14 +182,16 @@ func between[T int | float64](param string, x *T, least, most, fallback T) (T, e
 // request checks the parameters, and returns them and the number of choices.
 func (p *shared) request() (r Request, n int, err error) {
 	if p.Presence != 0 || p.Frequency != 0 {
-		return r, 0, invalid("presence_penalty", "unsupported_parameter", "Penalties are not supported: leave presence_penalty and frequency_penalty out.")
+		return r, 0, invalid("presence_penalty", "unsupported_parameter",
+			"Penalties are not supported: leave presence_penalty and frequency_penalty out.")
 	}
 	if bias, ok := p.Bias.(map[string]any); p.Bias != nil && (!ok || len(bias) > 0) {
 		return r, 0, invalid("logit_bias", "unsupported_parameter", "logit_bias is not supported: leave it out.")
 	}
 	r = Request{Model: p.Model, Likely: -1, Stops: p.Stop}
 	if len(p.Stop) > maxStops {
-		return r, 0, invalid("stop", "invalid_value", fmt.Sprintf("There are %d stop strings, at most %d.", len(p.Stop), maxStops))
+		return r, 0, invalid("stop", "invalid_value",
+			fmt.Sprintf("There are %d stop strings, at most %d.", len(p.Stop), maxStops))
 	}
 	if r.Temperature, err = between("temperature", p.Temperature, 0, 2, 1); err != nil {
 		return r, 0, err
@@ -207,11 +221,13 @@ func (p *completionRequest) requests() ([]Request, error) {
 	case p.Echo:
 		return nil, invalid("echo", "unsupported_parameter", "echo is not supported: the prompt is known to who sent it.")
 	case p.Suffix != "":
-		return nil, invalid("suffix", "unsupported_parameter", "suffix is not supported: the model knows no text after a gap.")
+		return nil, invalid("suffix", "unsupported_parameter",
+			"suffix is not supported: the model knows no text after a gap.")
 	case p.Best != nil && *p.Best > 1:
 		return nil, invalid("best_of", "unsupported_parameter", "best_of is not supported: ask for n choices and logprobs.")
 	case len(p.Prompt) > maxPrompts:
-		return nil, invalid("prompt", "invalid_value", fmt.Sprintf("There are %d prompts, at most %d.", len(p.Prompt), maxPrompts))
+		return nil, invalid("prompt", "invalid_value",
+			fmt.Sprintf("There are %d prompts, at most %d.", len(p.Prompt), maxPrompts))
 	case len(p.Prompt) == 0:
 		p.Prompt = prompts{{}}
 	}
@@ -278,15 +294,20 @@ func (p *chatRequest) requests() ([]Request, []Message, error) {
 func conversation(messages []message) ([]Message, error) {
 	var talk []Message
 	for i, m := range messages {
+		if m.Content.foreign != "" {
+			return nil, invalid(fmt.Sprintf("messages[%d].content[%d].type", i, m.Content.at), "unsupported_content",
+				fmt.Sprintf("A part of a message is of type %.40q: this model reads text alone.", m.Content.foreign))
+		}
 		role := m.Role
 		switch role {
 		case "developer":
 			role = "system"
 		case "system", "user", "assistant":
 		default:
-			return nil, invalid(fmt.Sprintf("messages[%d].role", i), "invalid_value", fmt.Sprintf("The role %.40q is not system, user or assistant.", m.Role))
+			return nil, invalid(fmt.Sprintf("messages[%d].role", i), "invalid_value",
+				fmt.Sprintf("The role %.40q is not system, user or assistant.", m.Role))
 		}
-		talk = append(talk, Message{Role: role, Content: string(m.Content)})
+		talk = append(talk, Message{Role: role, Content: m.Content.text})
 	}
 	return talk, nil
 }

@@ -101,7 +101,8 @@ func elapsed(highest float64) scale {
 	} else if highest >= 300 {
 		unit, label = 60, "minutes"
 	}
-	return scale{label, unit, 0, func(v float64) string { return strconv.FormatFloat(v/unit, 'g', 6, 64) }, func(v float64) string { return "after " + seconds(v) }}
+	return scale{label, unit, 0, func(v float64) string { return strconv.FormatFloat(v/unit, 'g', 6, 64) },
+		func(v float64) string { return "after " + seconds(v) }}
 }
 
 // step is that of the ticks over a span, in what the axis counts.

@@ -66,7 +66,7 @@ func (c Comparison) drawn() []int {
 	return all
 }
 
-// charts are the eval losses of the variants over each other, by what it took to get there.
+// charts are the eval losses of all variants in one chart, by steps, bytes and time.
 func (c Comparison) charts() []*Chart {
 	bySteps, byBytes, byTime := []curve{}, []curve{}, []curve{}
 	for k, i := range c.drawn() {
@@ -86,9 +86,12 @@ func (c Comparison) charts() []*Chart {
 	_, highest, _, _ := bounds(byTime)
 	var out []*Chart
 	for _, x := range []*Chart{
-		curveChart(newChart("loss", "Eval loss", "Eval loss of the variants by inner step, in nats a token"), steps(), bySteps),
-		curveChart(newChart("loss-by-bytes", "Eval loss by bytes", "Eval loss of the variants by the bytes that all members have sent, in nats a token"), sentBytes(), byBytes),
-		curveChart(newChart("loss-by-time", "Eval loss by time", "Eval loss of the variants by the time since the start, in nats a token"), elapsed(highest), byTime),
+		curveChart(newChart("loss", "Eval loss", "Eval loss of the variants by inner step, in nats a token"), steps(),
+			bySteps),
+		curveChart(newChart("loss-by-bytes", "Eval loss by bytes",
+			"Eval loss of the variants by the bytes that all members have sent, in nats a token"), sentBytes(), byBytes),
+		curveChart(newChart("loss-by-time", "Eval loss by time",
+			"Eval loss of the variants by the time since the start, in nats a token"), elapsed(highest), byTime),
 	} {
 		if x != nil {
 			out = append(out, x)

@@ -14,6 +14,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/starling-network/starling/client/api"
 )
 
 // Report is everything the page shows. Lists are shown in the order given. Amounts are in uzen (1 ZEN = 1 000 000).
@@ -49,8 +51,7 @@ type Summary struct {
 	Seconds                       float64 // wall clock, or virtual; 0: not shown
 	Utilisation                   float64 // share of the time of workers in accepted units; 0: not shown
 	BytesUp, BytesDown            uint64
-	AuditsDrawn, AuditsPassed     int
-	AuditsFailed                  int
+	Audits                        api.AuditCounts
 	PlantsShown, PlantsCaught     int    // faults that workers planted, to find out whether verifiers look
 	PlantsPassed                  int    // by a verifier, who was slashed
 	BudgetUzen, PaidUzen, FeeUzen uint64 // Budget = Paid + Fee + Refunded
@@ -109,7 +110,7 @@ type Audit struct {
 	Round            int
 	Worker, Verifier string
 	Sample           string // what was done again: "steps 3 to 7"
-	Passed           bool
+	Outcome          string // same bits, a fault found, moot or not answered
 	Note             string
 }
 
@@ -151,7 +152,8 @@ var (
 
 // pages are the templates, by the names "report", "comparison" and "picture".
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"zen": zen, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about, "seconds": seconds, "join": join, "share": percent,
+	"zen": zen, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about, "seconds": seconds,
+	"join": join, "share": percent,
 	"style":      func() template.CSS { return template.CSS(chartStyle + pageStyle) },
 	"chartStyle": func() template.CSS { return template.CSS(chartStyle) },
 }).Parse(pageSource + comparisonSource + chartSource))
@@ -204,6 +206,9 @@ type account struct {
 	Share      float64
 }
 
+// refunded is the role of who gets back what was not spent: that is no pay.
+const refunded = "consumer"
+
 func accounts(earnings []Earning) []account {
 	out := make([]account, len(earnings))
 	most := uint64(1)
@@ -228,9 +233,14 @@ func accounts(earnings []Earning) []account {
 			}
 		}
 		a.Why = strings.Join(reasons, "; ")
-		out[i], most = a, max(most, a.Uzen)
+		if out[i] = a; a.Role != refunded {
+			most = max(most, a.Uzen)
+		}
 	}
 	for i := range out {
+		if out[i].Role == refunded {
+			continue
+		}
 		out[i].Share = 100 * float64(out[i].Uzen) / float64(most)
 	}
 	return out

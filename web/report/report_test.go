@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"github.com/starling-network/starling/client/api"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden file under testdata")
@@ -26,8 +28,10 @@ func example() Report {
 	r := Report{
 		Job: Job{Name: "quickstart", ID: strings.Repeat("3fa9", 16), Facts: []Fact{{"Model", "gpt2, 0.83 M parameters"},
 			{"Data", "2 datasets, 214 files, 1.9 MB"}, {"Strategy", "diloco, 20 inner steps a round, int8"}}},
-		Summary: Summary{Status: "finished", Rounds: 12, Workers: 4, Steps: 240, Tokens: 491520, FirstEvalLoss: 5.561, FinalEvalLoss: 2.207,
-			Seconds: 131.4, BytesUp: 39_900_000, BytesDown: 119_700_000, AuditsDrawn: 6, AuditsPassed: 5, AuditsFailed: 1,
+		Summary: Summary{Status: "finished", Rounds: 12, Workers: 4, Steps: 240, Tokens: 491520, FirstEvalLoss: 5.561,
+			FinalEvalLoss: 2.207,
+			Seconds:       131.4, BytesUp: 39_900_000, BytesDown: 119_700_000,
+			Audits:      api.AuditCounts{Drawn: 8, Passed: 5, Failed: 1, Moot: 2},
 			PlantsShown: 3, PlantsCaught: 2,
 			BudgetUzen: 25_000_000, PaidUzen: 18_241_003, FeeUzen: 960_052, RefundedUzen: 5_798_945, SlashedUzen: 2_000_000,
 			StateRoot: strings.Repeat("c07d", 16)},
@@ -44,10 +48,12 @@ func example() Report {
 			members = 3
 		}
 		r.Rounds = append(r.Rounds, Round{
-			Round: round, Workers: members, BytesUp: uint64(members) * 831_000, BytesDown: uint64(members) * 2_493_000, Seconds: 10.9,
-			Loss: r.Train[20*round-10].Value, EvalLoss: r.Eval[round].Value,
+			Round: round, Workers: members, BytesUp: uint64(members) * 831_000, BytesDown: uint64(members) * 2_493_000,
+			Seconds: 10.9,
+			Loss:    r.Train[20*round-10].Value, EvalLoss: r.Eval[round].Value,
 		})
-		c := Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", round*0x9e3779b97f4a), Signers: []string{address(1), address(2), address(3)}, Members: 4}
+		c := Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", round*0x9e3779b97f4a),
+			Signers: []string{address(1), address(2), address(3)}, Members: 4}
 		if round == 3 {
 			c.Excluded = []string{liar}
 		}
@@ -56,29 +62,37 @@ func example() Report {
 	for w := 1; w <= 3; w++ {
 		e := Earning{Participant: address(w), Role: "worker"}
 		for round := 1; round <= 12; round++ {
-			e.Receipts = append(e.Receipts, Receipt{Round: round, For: fmt.Sprintf("work unit %d", w), Uzen: 480_000 + uint64(w*1000), Reason: "verified work"})
+			e.Receipts = append(e.Receipts, Receipt{Round: round, For: fmt.Sprintf("work unit %d", w),
+				Uzen: 480_000 + uint64(w*1000), Reason: "verified work"})
 		}
 		r.Earnings = append(r.Earnings, e)
 	}
-	r.Earnings[2].Receipts[11] = Receipt{Round: 12, For: "work unit 3", Reason: "the update came after the deadline", Fix: "use a machine with a faster link, or ask for less work"}
+	r.Earnings[2].Receipts[11] = Receipt{Round: 12, For: "work unit 3", Reason: "the update came after the deadline",
+		Fix: "use a machine with a faster link, or ask for less work"}
 	r.Earnings = append(r.Earnings, Earning{Participant: liar, Role: "worker", SlashedUzen: 2_000_000, Receipts: []Receipt{
-		{Round: 3, For: "work unit 4", Reason: "fraud proven in round 3"}, {Round: 1, For: "work unit 4", Reason: "fraud proven in round 3"}}},
-		Earning{Participant: "starling1verifier", Role: "verifier", Receipts: []Receipt{{Round: 3, For: "audit of work unit 4", Uzen: 1_000_003, Reason: "found the fault"}}},
+		{Round: 3, For: "work unit 4", Reason: "fraud proven in round 3"},
+		{Round: 1, For: "work unit 4", Reason: "fraud proven in round 3"}}},
+		Earning{Participant: "starling1verifier", Role: "verifier",
+			Receipts: []Receipt{{Round: 3, For: "audit of work unit 4", Uzen: 1_000_003, Reason: "found the fault"}}},
 		Earning{Participant: "starling1idle", Role: "verifier"})
 	for _, round := range []int{1, 2, 3, 5, 8, 11} {
-		a := Audit{Round: round, Worker: address(1 + round%3), Verifier: "starling1verifier", Sample: "steps 0 to 19", Passed: round != 3}
+		a := Audit{Round: round, Worker: address(1 + round%3), Verifier: "starling1verifier", Sample: "steps 0 to 19",
+			Outcome: "same bits"}
 		if round == 3 {
-			a.Worker, a.Note = liar, "dispute opened"
+			a.Worker, a.Outcome, a.Note = liar, "a fault found", "dispute opened"
 		}
 		r.Audits = append(r.Audits, a)
 	}
-	r.Disputes = []Dispute{{Round: 3, Worker: liar, Challenger: "starling1verifier", Leaf: "step 41, operator 212 (Dot), tile 3: referee has 7c1e…, worker claimed 0000…",
-		Verdict: "worker at fault", Guilty: true, SlashedUzen: 2_000_000, Moves: []Move{{"starling1verifier", "challenges steps 40 to 59"},
+	r.Disputes = []Dispute{{Round: 3, Worker: liar, Challenger: "starling1verifier",
+		Leaf:    "step 41, operator 212 (Dot), tile 3: referee has 7c1e…, worker claimed 0000…",
+		Verdict: "worker at fault", Guilty: true, SlashedUzen: 2_000_000,
+		Moves: []Move{{"starling1verifier", "challenges steps 40 to 59"},
 			{liar, "opens 16 state roots"}, {"starling1verifier", "disagrees from step 41 on"}}}}
 	r.Summary.Utilisation, r.Summary.BrokeRules, r.Summary.HadToLeave = 0.914, 2, 1
 	r.Members = []Member{
 		{Name: "worker-0", BytesUp: 13_300_000, BytesDown: 39_900_000, Worked: 119.8, PaidUzen: 5_772_000},
-		{Name: "worker-3", Act: "skips", BytesUp: 1_662_000, BytesDown: 4_986_000, Worked: 12, SlashedUzen: 2_000_000, Out: "fraud proven in round 3", OutSeconds: 41.2},
+		{Name: "worker-3", Act: "skips", BytesUp: 1_662_000, BytesDown: 4_986_000, Worked: 12, SlashedUzen: 2_000_000,
+			Out: "fraud proven in round 3", OutSeconds: 41.2},
 		{Name: "worker-4", Act: "copies"},
 	}
 	return r
@@ -166,7 +180,8 @@ func TestPictures(t *testing.T) {
 	for i := range c.Variants {
 		c.Variants[i].Settings[0] = `<b a='1'>&"+` + "\u00e9" + strings.Repeat(" long", 9*i)
 	}
-	for name, pictures := range map[string]func() ([]Picture, error){"a run": example().Pictures, "a comparison": c.Pictures} {
+	for name, pictures := range map[string]func() ([]Picture, error){"a run": example().Pictures,
+		"a comparison": c.Pictures} {
 		all, err := pictures()
 		if err != nil || len(all) < 3 {
 			t.Fatalf("%s: %d pictures, %v", name, len(all), err)
@@ -219,7 +234,8 @@ func TestComparisonOfMany(t *testing.T) {
 		t.Errorf("%d of 30 in the table", n)
 	}
 	selfContained(t, page)
-	if page := renderComparison(t, Comparison{Name: "none"}); strings.Contains(page, "<path") || strings.Contains(page, "NaN") {
+	if page := renderComparison(t, Comparison{Name: "none"}); strings.Contains(page, "<path") ||
+		strings.Contains(page, "NaN") {
 		t.Error("a chart of nothing")
 	}
 }
@@ -278,7 +294,8 @@ func TestModelledReport(t *testing.T) {
 	}
 	r.Summary.FirstEvalLoss, r.Summary.FinalEvalLoss = math.NaN(), math.NaN()
 	page := render(t, r)
-	for text, want := range map[string]bool{"modelled: bytes": true, "Bytes by round": true, "Utilisation": true, "Eval loss": false, "Lineage": false, "Loss by time": false, "not measured": false, "NaN": false} {
+	for text, want := range map[string]bool{"modelled: bytes": true, "Bytes by round": true, "Utilisation": true,
+		"Eval loss": false, "Lineage": false, "Loss by time": false, "not measured": false, "NaN": false} {
 		if strings.Contains(page, text) != want {
 			t.Errorf("%q: want %v", text, want)
 		}
@@ -308,7 +325,8 @@ func TestChartsStayInside(t *testing.T) {
 		rounds[i] = Round{Round: i + 1, BytesUp: math.MaxUint64 / 4000, BytesDown: uint64(i)}
 	}
 	long[7].Value = 0.5
-	slow := Report{Rounds: []Round{{Seconds: 1e7, Loss: 3, EvalLoss: 2, BytesUp: math.MaxUint64 / 4}, {Seconds: 3, Loss: 2, EvalLoss: math.NaN()}}}
+	slow := Report{Rounds: []Round{{Seconds: 1e7, Loss: 3, EvalLoss: 2, BytesUp: math.MaxUint64 / 4},
+		{Seconds: 3, Loss: 2, EvalLoss: math.NaN()}}}
 	for name, c := range map[string]*Chart{
 		"months":         slow.lossByTime(),
 		"many bytes":     slow.lossByBytes(),
@@ -331,7 +349,8 @@ func TestChartsStayInside(t *testing.T) {
 			}
 			for _, part := range strings.Split(strings.NewReplacer("M", "", " L", ";").Replace(l.Path), ";") {
 				var x, y float64
-				if _, err := fmt.Sscanf(part, "%g %g", &x, &y); err != nil || x < c.Left || x > c.Right || y < c.Top || y > c.Bottom {
+				if _, err := fmt.Sscanf(part, "%g %g", &x, &y); err != nil || x < c.Left || x > c.Right || y < c.Top ||
+					y > c.Bottom {
 					t.Fatalf("%s: point %q is outside", name, part)
 				}
 			}
@@ -347,8 +366,10 @@ func TestChartsStayInside(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
 		zen(0): "0.00", zen(1): "0.000001", zen(25_000_000): "25.00", zen(18_241_003): "18.241003", zen(400_000): "0.40",
-		bytesText(0): "0 B", bytesText(999): "999 B", bytesText(1500): "1.5 kB", bytesText(39_900_000): "39.9 MB", bytesText(999_999): "1 MB",
-		count(1234567): "1\u202f234\u202f567", count(12): "12", seconds(131.4): "2 min 11 s", seconds(7322): "2 h 02 min", seconds(3): "3 s",
+		bytesText(0): "0 B", bytesText(999): "999 B", bytesText(1500): "1.5 kB", bytesText(39_900_000): "39.9 MB",
+		bytesText(999_999): "1 MB",
+		count(1234567):     "1\u202f234\u202f567", count(12): "12", seconds(131.4): "2 min 11 s", seconds(7322): "2 h 02 min",
+		seconds(3):                          "3 s",
 		short("starling1abcdefghijklmnopq"): "starling1abcd…lmnopq", short("w1"): "w1",
 	} {
 		if got != want {

@@ -2,7 +2,8 @@ package report
 
 import "math"
 
-// charts are those of a run that there is something to draw in: its loss by inner step, by bytes and by time, and its bytes.
+// charts are those of a run that there is something to draw in: its loss by inner step, by bytes and by time, and its
+// bytes.
 func (r Report) charts() []*Chart {
 	var out []*Chart
 	for _, c := range []*Chart{lossChart(r.Train, r.Eval), r.lossByBytes(), r.lossByTime(), bytesChart(r.Rounds)} {
@@ -21,7 +22,8 @@ func lossChart(train, eval []Point) *Chart {
 			curves[i].points = append(curves[i].points, xy{float64(p.Step), p.Value})
 		}
 	}
-	return curveChart(newChart("loss", "Loss", "Training loss by inner step and eval loss by round, in nats a token"), steps(), curves)
+	return curveChart(newChart("loss", "Loss", "Training loss by inner step and eval loss by round, in nats a token"),
+		steps(), curves)
 }
 
 func (r Report) lossByBytes() *Chart {
@@ -44,7 +46,8 @@ func lasted(s Round) float64 { return s.Seconds }
 
 // course is how the losses of rounds go with the sum of what each took; without points if that was nothing.
 func (r Report) course(took func(Round) float64) (train, eval curve) {
-	train, eval = curve{class: "a", name: "training, mean of a round"}, curve{class: "b", name: "eval, a round", dots: true}
+	train, eval = curve{class: "a", name: "training, mean of a round"},
+		curve{class: "b", name: "eval, a round", dots: true}
 	if len(r.Rounds) > 0 {
 		eval.points = append(eval.points, xy{0, r.Summary.FirstEvalLoss})
 	}

@@ -19,6 +19,7 @@ const pages = [
   { path: /^\/jobs\/([^/]+)(?:\/([a-z]+))?$/, page: job.detail, name: 'Job', under: '/jobs' },
   { path: /^\/compare$/, page: compare.compare, nav: ['/compare', 'Compare', 'c'] },
   { path: /^\/models$/, page: models.models, nav: ['/models', 'Models', 'm'] },
+  { path: /^\/models\/([^/]+)$/, page: models.model, name: 'Model', under: '/models' },
   { path: /^\/simulator$/, page: simulator.simulator, nav: ['/simulator', 'Simulator', 's'] },
   { path: /^\/network$/, page: network.network, nav: ['/network', 'Network', 'n'], gap: true },
   { path: /^\/workers$/, page: people.workers, nav: ['/workers', 'Workers', 'w'] },
@@ -28,7 +29,7 @@ const pages = [
   { path: /^\/health$/, page: health.health, nav: ['/health', 'Health', 'h'] },
 ];
 
-const main = document.getElementById('main');
+const main = document.getElementById('main'), menu = document.getElementById('menu'), side = document.querySelector('.side');
 let leave = new AbortController();
 
 export function go(address, replace) {
@@ -46,7 +47,7 @@ async function show(keep) {
     if (a.getAttribute('href') === here || path === '/' && a.getAttribute('href') === '/jobs') a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   }
-  if (!keep) scrollTo(0, 0);
+  if (!keep) { scrollTo(0, 0); opened(false); }
   const root = h('div', {});
   let slow;
   const name = found?.nav?.[1] ?? found?.name ?? 'Not found';
@@ -116,6 +117,13 @@ fill(help, h('h2', { id: 'help-title' }, 'Keys'), h('dl.facts', {}, shortcuts.ma
   h('form', { method: 'dialog' }, h('button.act', {}, 'Close')));
 document.getElementById('keys').addEventListener('click', () => help.showModal());
 help.querySelector('form').addEventListener('submit', e => { e.preventDefault(); help.close(); });
+// On a narrow screen the pages are behind a button.
+function opened(open) {
+  side.classList.toggle('open', open);
+  menu.setAttribute('aria-expanded', String(open));
+}
+menu.addEventListener('click', () => opened(!side.classList.contains('open')));
+
 let prefix = 0;
 document.addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) || help.open) return;

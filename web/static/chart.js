@@ -39,21 +39,33 @@ const written = {
 function write(v, unit, step) {
   if (written[unit]) return written[unit](v);
   if (Math.abs(v) >= 10000) return scaled(v, ['', 'k', 'M', 'G', 'T']);
-  if (step) return significant(Number(v.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)))), 6);
-  return significant(v);
+  const digits = step ? Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) : 9;
+  return digits > 8 ? significant(v) : v === 0 ? '0' : v.toFixed(digits); // the ticks of an axis have the same decimals
 }
 
 // Bounds of the values, a little apart from the frame; the odd spike of a loss in its first steps is not let rule.
-function bounds(list, log, whole) {
+function bounds(list, log, whole, zero) {
   let low = Infinity, high = -Infinity;
   for (const s of list) for (const v of s) { if (log && v <= 0) continue; if (v < low) low = v; if (v > high) high = v; }
   if (low === Infinity) return log ? [0.1, 1] : [0, 1];
+  if (zero && !log) {
+    if (low >= 0) return [0, high || 1];
+    return [low, Math.max(0, high)];
+  }
   if (low === high) return whole ? [Math.max(0, low - 1), high + 1] : log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
   return [low, high];
 }
 
+// constant is the one value of all series, or undefined: what does not change is said, not drawn.
+export function constant(series) {
+  const first = series[0]?.y[0];
+  return series.length === 1 && first !== undefined && series[0].y.every(v => v === first) ? first : undefined;
+}
+export const value = (v, unit) => written[unit] ? written[unit](v) : `${significant(v)}${unit && !unit.includes(' ') ? ' ' + unit : ''}`;
+
 // chart(options) draws
-//   title, unit, series: [{label, color, x: [], y: [], faint}], xLabel, xUnit, log, weight, height, name (of files),
+//   title, unit, series: [{label, color, x: [], y: [], dash}], xLabel, xUnit, log, weight, height, name (of files),
+//   zero: the vertical axis begins at 0, so that what looks like a fall is one,
 //   onzoom(from, to): a part of the x axis was chosen, or the whole again with no arguments.
 // It returns a figure; figure.update(options) draws it anew.
 export function chart(options) {
@@ -68,7 +80,7 @@ export function chart(options) {
     picture: () => picture(svg, { title: o.title + (o.unit ? `, ${o.unit}` : ''), width, height: scale.height, legend: scale.list }),
   });
   const figure = h('figure.figure', {},
-    h('figcaption', {}, h('h2', {}, o.title), o.unit && h('span.soft.small', {}, o.unit === 'bytes' || o.unit === 'seconds' ? '' : o.unit), tools), legend,
+    h('figcaption', {}, h('h2', {}, o.title), h('span.soft.small', {}, [o.note, o.unit === 'bytes' || o.unit === 'seconds' || o.unit === 'uzen' ? '' : o.unit].filter(Boolean).join(', ')), tools), legend,
     h('div.plot', {}, svg, tip), spoken);
   const frame = { left: 52, right: 12, top: 10, bottom: 26 };
   let scale;
@@ -81,7 +93,7 @@ export function chart(options) {
     const height = o.height ?? 200, list = lines();
     svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
     svg.setAttribute('height', height);
-    const [low, high] = bounds(list.map(s => o.weight ? s.smooth : s.y), o.log, o.whole);
+    const [low, high] = bounds(list.map(s => o.weight ? s.smooth : s.y), o.log, o.whole, o.zero);
     let x0 = Math.min(...list.map(s => s.x[0])), x1 = Math.max(...list.map(s => s.x.at(-1)));
     if (!list.length) { x0 = 0; x1 = 1; }
     if (x0 === x1) x1 = x0 + 1;
@@ -97,7 +109,7 @@ export function chart(options) {
     };
     const last = list.map(s => `${s.label} ${write(s.y.at(-1), o.unit)}`).join(', ');
     svg.setAttribute('aria-label', `${o.title}. ${list.length ? `Latest: ${last}. Arrow keys read the values.` : 'No values yet.'}`);
-    const xt = ticks(x0, x1, Math.max(2, Math.floor(width / 110)), o.xUnit ? 0 : 1);
+    const xt = ticks(x0, x1, Math.max(3, Math.floor(width / 110)), o.xUnit ? 0 : 1);
     const parts = [
       t.list.map(v => h('g', {}, h('line.grid', { x1: frame.left, x2: width - frame.right, y1: scale.y(v), y2: scale.y(v) }),
         h('text.tick', { x: frame.left - 8, y: scale.y(v), dy: '0.32em', 'text-anchor': 'end' }, write(v, o.unit, t.step)))),

@@ -36,14 +36,15 @@ export function loss(x) { return x === undefined || x === null ? '–' : x.toFix
 export function significant(x, n = 4) {
   if (!Number.isFinite(x)) return '–';
   const a = Math.abs(x);
-  if (a !== 0 && (a < 1e-3 || a >= 1e7)) return x.toExponential(2).replace('e+', 'e');
+  if (a !== 0 && (a < 1e-5 || a >= 1e7)) return x.toExponential(2).replace('e+', 'e');
   return String(Number(x.toPrecision(n)));
 }
-export function zen(uzen, digits) {
-  const x = (uzen ?? 0) / 1e6;
-  if (digits !== undefined) return x.toFixed(digits);
-  if (x !== 0 && x < 0.01) return x.toFixed(6).replace(/0+$/, '');
-  return x.toFixed(2);
+// Amounts come in uzen and are read in ZEN. As many decimals as the smallest of a column needs, so that they are aligned.
+const decimals = uzen => uzen >= 1e6 || !uzen ? 2 : uzen >= 1e4 ? 4 : 6;
+export const zen = (uzen, digits = decimals(uzen ?? 0)) => ((uzen ?? 0) / 1e6).toFixed(digits);
+export function zens(list) {
+  const digits = Math.max(2, ...list.map(x => decimals(x ?? 0)));
+  return uzen => zen(uzen, digits);
 }
 export function duration(seconds) {
   const s = Math.round(seconds);
@@ -64,15 +65,26 @@ export function ago(time) {
   return new Date(time).toISOString().slice(0, 10);
 }
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
+
+// How audits ended: the parts add up to those that were drawn.
+export function audits(a) {
+  if (!a.drawn) return 'none drawn';
+  const parts = [[a.passed, 'same bits'], [a.failed, a.failed === 1 ? 'fault found' : 'faults found'], [a.moot, 'moot'], [a.missed, 'not answered']];
+  return parts.filter(([n], i) => n > 0 || i === 0).map(([n, text]) => `${count(n)} ${text}`).join(', ');
+}
 export const words = s => (s ?? '').replaceAll('_', ' ');
 
-// A digest or an address: both ends, the whole as its title, and copied with a click.
 // word is a text as one word of a shell.
 export const word = text => /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 // local is a folder that no library takes for a name on a hub.
 export const local = folder => /^[./]/.test(folder) ? folder : './' + folder;
 
+// An account as it is written everywhere: in tables, on maps and at the side of a grid.
+export const account = id => id.length > 19 ? id.slice(0, 12) + '…' + id.slice(-6) : id;
+export const person = id => link('/workers/' + encodeURIComponent(id), h('code', { title: id }, account(id)));
+
+// A digest: both ends, the whole as its title, and copied with a click.
 export function short(text, head = 10, tail = 6) {
   if (!text) return h('span.soft', {}, '–');
   const cut = text.length > head + tail + 1 ? text.slice(0, head) + '…' + text.slice(-tail) : text;
@@ -89,15 +101,31 @@ export function copyable(text, head, tail) {
 const marks = { done: 'good', running: 'busy', queued: 'wait', stopped: 'wait', halted: 'bad', failed: 'bad' };
 export function chip(state, kind) { return h('span.chip.' + (kind ?? marks[state] ?? 'wait'), {}, words(state)); }
 
-// table(columns, rows) with columns of {head, cell, number, title}.
+// table(label, columns, rows) with columns of {head, label, cell, number, wide, plain, minor}. On a narrow screen a row becomes a block, each of
+// its cells below the head of its column, or the label where the head is more than a text; plain cells stand without, and minor ones are left out. The roles say that it still is a table.
 export function table(label, columns, rows, key) {
-  return h('div.scroll', { tabindex: 0, role: 'group', 'aria-label': label }, h('table', {},
-    h('thead', {}, h('tr', {}, columns.map(c => h('th' + (c.number ? '.number' : ''), { scope: 'col' }, c.head)))),
-    h('tbody', {}, rows.map(r => h('tr', { 'data-key': key?.(r) }, columns.map(c => h('td' + (c.number ? '.number' : '') + (c.wide ? '.wide' : ''), {}, c.cell(r))))))));
+  return h('div.scroll', { tabindex: 0, role: 'group', 'aria-label': label }, h('table', { role: 'table' },
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map(c => h('th' + (c.number ? '.number' : ''), { scope: 'col', role: 'columnheader' }, c.head)))),
+    h('tbody', { role: 'rowgroup' }, rows.map(r => h('tr', { role: 'row', 'data-key': key?.(r) }, columns.map(c => {
+      const kind = (c.number ? '.number' : '') + (c.wide ? '.wide' : '') + (c.plain ? '.plain' : '') + (c.minor ? '.minor' : '');
+      return h('td' + kind, { role: 'cell', 'data-label': c.plain ? undefined : c.label ?? (typeof c.head === 'string' ? c.head : undefined) }, c.cell(r));
+    }))))));
 }
 
 export function tile(name, value, more, tone) {
-  return h('div.tile', {}, h('div.name', {}, name), h('div.value', {}, value), more !== undefined && h('div.more' + (tone ? '.' + tone : ''), {}, more));
+  return h('div.tile', {}, h('div.name', {}, name), h('div.value', {}, value), more !== undefined && more !== '' && h('div.more' + (tone ? '.' + tone : ''), {}, more));
+}
+
+// facts are named values, below each other.
+export const facts = pairs => h('dl.facts', {}, pairs.filter(Boolean).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+
+// segments are buttons of which one is pressed: [value, name] each.
+export function segments(label, choices, chosen, pick) {
+  const all = h('div.segments', { role: 'group', 'aria-label': label }, choices.map(([value, name]) => h('button', { type: 'button', 'aria-pressed': String(value === chosen), onclick: e => {
+    for (const b of all.children) b.setAttribute('aria-pressed', String(b === e.currentTarget));
+    pick(value);
+  } }, name)));
+  return all;
 }
 
 export function card(title, ...children) {

@@ -7,6 +7,7 @@ import {
   setupIbcExtension, setupStakingExtension, setupTxExtension,
 } from "@cosmjs/stargate";
 import { Tendermint37Client } from "@cosmjs/tendermint-rpc";
+import { signs, versions } from "./versions.mjs";
 
 const [rpc, rest, mnemonic] = process.argv.slice(2);
 const denom = "uzen";
@@ -64,26 +65,8 @@ assert.ok((await query.distribution.communityPool()).pool);
 assert.ok((await query.gov.params("voting")).votingParams.votingPeriod.seconds > 0n);
 assert.deepEqual((await query.ibc.channel.allChannels()).channels, []);
 
-// Older clients, which keep account numbers as doubles, read new accounts and sign for them. Those before 0.38 take CometBFT 0.39
-// for Tendermint 0.34, unless they are told what it is.
-for (const version of ["032", "036", "038"]) {
-  const { SigningStargateClient: Client, GasPrice: Price } = await import(`stargate-${version}`);
-  const { Comet38Client: Comet } = await import(`comet-${version}`);
-  const { DirectSecp256k1HdWallet: Wallet } = await import(`signing-${version}`);
-  const wallet = await Wallet.generate(24, { prefix: "starling" });
-  const [{ address: fresh }] = await wallet.getAccounts();
-  assert.equal((await client.sendTokens(address, fresh, [{ denom, amount: "10" }], "auto")).code, 0);
-  const options = { gasPrice: Price.fromString(`0${denom}`) };
-  const older = version === "038"
-    ? await Client.connectWithSigner(rpc, wallet, options)
-    : await Client.createWithSigner(await Comet.connect(rpc), wallet, options);
-  const account = await older.getAccount(fresh);
-  assert.ok(Number.isSafeInteger(account.accountNumber), `CosmJS ${version}: ${account.accountNumber}`);
-  const back = await older.sendTokens(fresh, address, [{ denom, amount: "4" }], "auto");
-  assert.equal(back.code, 0, `CosmJS ${version}: ${back.rawLog}`);
-  assert.equal((await older.getBalance(fresh, denom)).amount, "6");
-  older.disconnect();
-}
+// Every version that dApps have reads a new account and signs for it.
+for (const version of versions) await signs(version, rpc, client, address);
 
 // What is refused leaves everything as it was.
 const rich = await client.getBalance(address, denom);

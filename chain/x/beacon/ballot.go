@@ -62,8 +62,8 @@ func decodeBallot(v []byte) (b ballot, err error) {
 	return b, nil
 }
 
-// fits reports whether a ballot holds no more than the ceremony asks of its validator: extended commits are part of blocks, and the
-// votes of a few must not fill them.
+// fits reports whether a ballot holds no more than the ceremony asks of its validator: extended commits are part of
+// blocks, and the votes of a few must not fill them.
 func (k *Keeper) fits(ctx context.Context, validator []byte, b ballot) (bool, error) {
 	if len(b.Key) > threshold.KeySize || !b.sightsFit() {
 		return false, nil
@@ -76,10 +76,13 @@ func (k *Keeper) fits(ctx context.Context, validator []byte, b ballot) (bool, er
 	if err != nil || !ok || at < 0 || b.Epoch != c.Roster.Epoch {
 		return false, err
 	}
-	if p := b.Complaint; p != nil && (c.Closed == 0 || c.Heard[at] || len(p.Shared)+len(p.Proof) > 2*threshold.CommitmentSize) {
+	if p := b.Complaint; p != nil && (c.Closed == 0 || c.Heard[at] ||
+		len(p.Shared)+len(p.Proof) > 2*threshold.CommitmentSize) {
 		return false, nil
 	}
 	d := b.Deal
-	return d == nil || c.Closed == 0 && c.Deals[at] == none && len(d.Ephemeral)+len(d.Proof) <= 2*threshold.CommitmentSize &&
-		len(d.Shares) == c.Roster.Size()*threshold.ShareSize && len(d.Commitments) == int(c.Roster.Threshold)*threshold.CommitmentSize, nil
+	return d == nil || c.Closed == 0 && c.Deals[at] == none &&
+		len(d.Ephemeral)+len(d.Proof) <= 2*threshold.CommitmentSize &&
+		len(d.Shares) == c.Roster.Size()*threshold.ShareSize &&
+		len(d.Commitments) == int(c.Roster.Threshold)*threshold.CommitmentSize, nil
 }

@@ -1,10 +1,12 @@
-// Package beacon gives every block a value that nobody could know or choose: the digest of a signature, over the block before, of a
-// key that a group of validators shares (protocol/threshold). The shares of the signature come in the votes, and who signed does not show in it.
+// Package beacon gives every block a value that nobody could know or choose: the digest of a signature, over the block
+// before, of a key that a group of validators shares (protocol/threshold). The shares of the signature come in the
+// votes, and who signed does not show in it.
 //
-// The votes for block h make the beacon of block h+1. Validators make the key themselves, in their votes, and make another when they
-// change. Before there is one, the beacon combines the outputs of a verifiable random function (RFC 9381, ECVRF-EDWARDS25519-SHA512-ELL2):
-// there a proposer may leave out those of up to a third of the voting power and so choose. On a chain with one validator that
-// validator can compute every beacon ahead. The package draws nothing from the beacon; that is protocol/audit and protocol/run.
+// The votes for block h make the beacon of block h+1. Validators make the key themselves, in their votes, and make
+// another when they change. Before there is one, the beacon combines the outputs of a verifiable random function (RFC
+// 9381, ECVRF-EDWARDS25519-SHA512-ELL2): there a proposer may leave out those of up to a third of the voting power and
+// so choose. On a chain with one validator that validator can compute every beacon ahead. The package draws nothing
+// from the beacon; that is protocol/audit and protocol/run.
 package beacon
 
 import (

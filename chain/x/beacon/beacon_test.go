@@ -52,7 +52,8 @@ func TestProofIsForOneKeyAndOneInput(t *testing.T) {
 	}
 }
 
-// What is remembered is what Verify says, for right proofs and for wrong ones, as often as it is asked and however much there is.
+// What is remembered is what Verify says, for right proofs and for wrong ones, as often as it is asked and however much
+// there is.
 func TestSeen(t *testing.T) {
 	var s seen
 	key := private("a")
@@ -124,7 +125,8 @@ func TestNewKeyCountsTwoBlocksLater(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	commit := abci.ExtendedCommitInfo{Round: 1, Votes: []abci.ExtendedVoteInfo{{
-		Validator: abci.Validator{Address: make([]byte, 20), Power: 10}, VoteExtension: make([]byte, 80), ExtensionSignature: make([]byte, 64), BlockIdFlag: 2,
+		Validator: abci.Validator{Address: make([]byte, 20), Power: 10}, VoteExtension: make([]byte, 80),
+		ExtensionSignature: make([]byte, 64), BlockIdFlag: 2,
 	}}}
 	b, err := commit.Marshal()
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// A ceremony makes the key of a group of validators. What they say in it they say in their votes: first everybody deals, then
-// everybody complains about deals that are wrong, or says that there is nothing to complain about.
+// A ceremony makes the key of a group of validators. What they say in it they say in their votes: first everybody
+// deals, then everybody complains about deals that are wrong, or says that there is nothing to complain about.
 
 // Limits of a ceremony, in blocks and for a block.
 const (
-	dealing     = 20  // that deals are waited for, unless all are there; longer if those of two thirds of the power are not
+	// that deals are waited for, unless all are there; longer if those of two thirds of the power are not
+	dealing     = 20
 	longest     = 100 // after which a ceremony without them begins anew
 	complaining = 20  // that complaints are waited for, unless all say that they have none
 	lifetime    = 100 // that a group signs before another roster takes its place
@@ -152,7 +153,8 @@ func (k *Keeper) begin(ctx context.Context, height int64, powers []abci.Validato
 	if _, err := k.epoch.Next(ctx); err != nil {
 		return err
 	}
-	return k.ceremony.Set(ctx, ceremony{Roster: roster, Began: height, Deals: make([]uint8, len(members)), Heard: make([]bool, len(members))})
+	return k.ceremony.Set(ctx, ceremony{Roster: roster, Began: height, Deals: make([]uint8, len(members)),
+		Heard: make([]bool, len(members))})
 }
 
 // alike reports whether two rosters have the same members with the same keys and shares.
@@ -250,7 +252,8 @@ func (k *Keeper) complain(ctx context.Context, c ceremony, height int64, votes [
 	return k.end(ctx, c, height)
 }
 
-// end makes the group of a ceremony: it signs the votes of the second block from here on, so that it is known to all before.
+// end makes the group of a ceremony: it signs the votes of the second block from here on, so that it is known to all
+// before.
 func (k *Keeper) end(ctx context.Context, c ceremony, height int64) error {
 	have, total := c.power()
 	if have <= total/3 {
@@ -300,5 +303,6 @@ func (k *Keeper) dealt(ctx context.Context, epoch uint64, dealers []uint32) ([]t
 
 // abandon ends a ceremony without a group. The next block begins another.
 func (k *Keeper) abandon(ctx context.Context, c ceremony) error {
-	return errors.Join(k.ceremony.Remove(ctx), k.deals.Clear(ctx, collections.NewPrefixedPairRange[uint64, uint64](c.Roster.Epoch)))
+	return errors.Join(k.ceremony.Remove(ctx),
+		k.deals.Clear(ctx, collections.NewPrefixedPairRange[uint64, uint64](c.Roster.Epoch)))
 }

@@ -90,7 +90,8 @@ func (b *bench) next(up ...int) canon.Digest {
 		if err := b.keeper.keys.Set(b.ctx, address(v), Key{Next: of(v).Public().(ed25519.PublicKey)}); err != nil {
 			b.Fatal(err)
 		}
-		r, err := b.keeper.ExtendVote(of(v), address(v), b.sights(v))(b.ctx, &abci.RequestExtendVote{Height: b.height, Hash: hash[:]})
+		r, err := b.keeper.ExtendVote(of(v), address(v), b.sights(v))(b.ctx,
+			&abci.RequestExtendVote{Height: b.height, Hash: hash[:]})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -109,10 +110,12 @@ func (b *bench) next(up ...int) canon.Digest {
 			b.Fatalf("the vote of %d on block %d is refused (%v)", v, b.height, err)
 		}
 		votes = append(votes, abci.ExtendedVoteInfo{
-			Validator: abci.Validator{Address: address(v), Power: 10}, VoteExtension: r.VoteExtension, BlockIdFlag: cmtproto.BlockIDFlagCommit,
+			Validator: abci.Validator{Address: address(v), Power: 10}, VoteExtension: r.VoteExtension,
+			BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}
-	if err := b.keeper.PreBlock(b.ctx, &abci.RequestFinalizeBlock{Txs: [][]byte{raw}, Hash: hash[:], Height: b.height}); err != nil {
+	if err := b.keeper.PreBlock(b.ctx,
+		&abci.RequestFinalizeBlock{Txs: [][]byte{raw}, Hash: hash[:], Height: b.height}); err != nil {
 		b.Fatal(err)
 	}
 	b.votes = votes
@@ -177,7 +180,8 @@ func TestTheGroupFollowsTheValidators(t *testing.T) {
 	}
 }
 
-// A validator deals wrongly, one makes up complaints, one of the others never votes: the group is made without the liar.
+// A validator deals wrongly, one makes up complaints, one of the others never votes: the group is made without the
+// liar.
 func TestAWrongDealIsLeftOut(t *testing.T) {
 	b := newBench(t)
 	b.forge = func(v int, s *ballot) {
@@ -221,7 +225,8 @@ func TestComplaintsAreHeardToTheEnd(t *testing.T) {
 	if err != nil || c.Closed == 0 {
 		t.Fatalf("after block %d deals are taken (%v)", b.height, err)
 	}
-	lie := said{abci.Validator{Address: address(1)}, ballot{Epoch: c.Roster.Epoch, Complaint: &threshold.Complaint{Dealer: 2, Share: 2}}}
+	lie := said{abci.Validator{Address: address(1)},
+		ballot{Epoch: c.Roster.Epoch, Complaint: &threshold.Complaint{Dealer: 2, Share: 2}}}
 	for i, votes := range [][]said{{lie}, nil} {
 		if err := b.keeper.complain(b.ctx, c, c.Closed+complaining, votes); err != nil {
 			t.Fatal(err)
@@ -256,7 +261,9 @@ func TestWrongPartialSignaturesChangeNothing(t *testing.T) {
 		"of another": b.votes[1].VoteExtension, "short": b.votes[0].VoteExtension[1:], "long": make([]byte, maxBallot+1),
 	} {
 		// The votes are those on the latest block: the state is that after it, where the group is the same.
-		r, err := b.keeper.VerifyVote(b.ctx, &abci.RequestVerifyVoteExtension{Height: b.height, Hash: hash[:], ValidatorAddress: address(0), VoteExtension: extension})
+		r, err := b.keeper.VerifyVote(b.ctx,
+			&abci.RequestVerifyVoteExtension{Height: b.height, Hash: hash[:], ValidatorAddress: address(0),
+				VoteExtension: extension})
 		if err != nil || r.Status != abci.ResponseVerifyVoteExtension_REJECT {
 			t.Errorf("a vote is taken: %s (%v)", name, err)
 		}
@@ -280,27 +287,33 @@ func TestALostGroupIsReplaced(t *testing.T) {
 	}
 }
 
-// FuzzBallot reads bytes of strangers, and ballots of what strangers choose for their fields: what is read is written as it was, keeps the limits
-// of a vote where it is taken, and stops no block in any stage of a ceremony.
+// FuzzBallot reads bytes of strangers, and ballots of what strangers choose for their fields: what is read is written
+// as it was, keeps the limits of a vote where it is taken, and stops no block in any stage of a ceremony.
 func FuzzBallot(f *testing.F) {
-	r, err := threshold.NewRoster("chain", 1, []threshold.Member{{Address: address(0), Key: SecretOf(of(0)).Public(), Power: 1}})
+	r, err := threshold.NewRoster("chain", 1,
+		[]threshold.Member{{Address: address(0), Key: SecretOf(of(0)).Public(), Power: 1}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	d := threshold.NewDeal(SecretOf(of(0)), r, 0)
 	key := r.Members[0].Key
 	var deal, complaint, made []byte
-	for _, b := range []ballot{{}, {Proof: make([]byte, 80)}, {Epoch: 1, Deal: &d, Key: key}, {Epoch: 1, Done: true, Partials: key},
+	for _, b := range []ballot{{}, {Proof: make([]byte, 80)}, {Epoch: 1, Deal: &d, Key: key},
+		{Epoch: 1, Done: true, Partials: key},
 		{Epoch: 1, Complaint: &threshold.Complaint{Share: 1, Shared: key, Proof: make([]byte, 64)}},
-		{Seen: []Sighting{{Job: "job", Ply: 1, Sequence: 7}, {Job: "job", Round: 1}}}, {Seen: []Sighting{{Job: strings.Repeat("j", 61)}}}} {
+		{Seen: []Sighting{{Job: "job", Ply: 1, Sequence: 7}, {Job: "job", Round: 1}}},
+		{Seen: []Sighting{{Job: strings.Repeat("j", 61)}}}} {
 		raw, err := b.encode()
 		if err != nil {
 			f.Fatal(err)
 		}
-		deal, complaint, made = canon.MustMarshal(d), canon.MustMarshal(threshold.Complaint{Share: 1, Shared: key, Proof: make([]byte, 64)}), raw
-		f.Add(raw, b.Proof, b.Key, b.Epoch, deal, complaint, b.Done, b.Partials, "job", uint8(len(b.Seen)), uint32(1), uint64(3))
+		deal, complaint, made = canon.MustMarshal(d),
+			canon.MustMarshal(threshold.Complaint{Share: 1, Shared: key, Proof: make([]byte, 64)}), raw
+		f.Add(raw, b.Proof, b.Key, b.Epoch, deal, complaint, b.Done, b.Partials, "job", uint8(len(b.Seen)), uint32(1),
+			uint64(3))
 	}
-	f.Add(made, []byte{}, []byte{}, uint64(1), []byte{}, complaint, false, []byte{}, strings.Repeat("j", 70), uint8(17), uint32(0), uint64(0))
+	f.Add(made, []byte{}, []byte{}, uint64(1), []byte{}, complaint, false, []byte{}, strings.Repeat("j", 70), uint8(17),
+		uint32(0), uint64(0))
 	var stages []*bench
 	for _, blocks := range []int{2, 3, 4, 9} { // before, while they deal, while they complain, while a group signs
 		b := newBench(f)
@@ -309,7 +322,8 @@ func FuzzBallot(f *testing.F) {
 		}
 		stages = append(stages, b)
 	}
-	f.Fuzz(func(t *testing.T, raw, proof, key []byte, epoch uint64, deal, complaint []byte, done bool, partials []byte, job string, sights uint8, round uint32, sequence uint64) {
+	f.Fuzz(func(t *testing.T, raw, proof, key []byte, epoch uint64, deal, complaint []byte, done bool, partials []byte,
+		job string, sights uint8, round uint32, sequence uint64) {
 		made := ballot{Proof: proof, Key: key, Epoch: epoch, Done: done, Partials: partials}
 		var d threshold.Deal
 		var c threshold.Complaint
@@ -320,7 +334,8 @@ func FuzzBallot(f *testing.F) {
 			made.Complaint = &c
 		}
 		for i := range min(sights, 2*MaxSightings) {
-			made.Seen = append(made.Seen, Sighting{Job: job, Round: round, Unit: uint32(i) * uint32(sequence>>32), Ply: uint32(i), Sequence: sequence})
+			made.Seen = append(made.Seen, Sighting{Job: job, Round: round, Unit: uint32(i) * uint32(sequence>>32),
+				Ply: uint32(i), Sequence: sequence})
 		}
 		text, err := made.encode()
 		if err != nil {

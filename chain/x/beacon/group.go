@@ -16,8 +16,8 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// Message is what a group signs in the votes for a block: the block, the beacon of the block before it, and the group. A proposer
-// that has another block decided at the height gets another signature.
+// Message is what a group signs in the votes for a block: the block, the beacon of the block before it, and the group.
+// A proposer that has another block decided at the height gets another signature.
 func Message(chainID string, height int64, previous canon.Digest, hash []byte, roster canon.Digest) []byte {
 	d := canon.Sum("starling/beacon/message/1", []byte(chainID), number(height), previous[:], hash, roster[:])
 	return d[:]
@@ -117,7 +117,8 @@ func (k *Keeper) sign(ctx context.Context, g group, at int, secret threshold.Sec
 		if err != nil {
 			return nil, err
 		}
-		if shares, err = threshold.Own(secret, g.Roster, g.Dealers, deals, at); err != nil && !errors.Is(err, threshold.ErrInvalid) {
+		if shares, err = threshold.Own(secret, g.Roster, g.Dealers, deals, at); err != nil &&
+			!errors.Is(err, threshold.ErrInvalid) {
 			return nil, err
 		}
 		remember(&k.known.shares, own, shares, mostGroups)
@@ -192,7 +193,8 @@ func (k *Keeper) take(ctx context.Context, b *ballot, validator []byte, secret t
 }
 
 // review reads the deals of a ceremony, and returns the first complaint that a member has.
-func (k *Keeper) review(ctx context.Context, c ceremony, at int, secret threshold.Secret) (*threshold.Complaint, error) {
+func (k *Keeper) review(ctx context.Context, c ceremony, at int,
+	secret threshold.Secret) (*threshold.Complaint, error) {
 	k.known.mu.Lock()
 	defer k.known.mu.Unlock()
 	roster := c.Roster.ID()

@@ -40,11 +40,12 @@ type Keeper struct {
 	deals      collections.Map[collections.Pair[uint64, uint64], threshold.Deal] // by epoch and member
 	epoch      collections.Sequence                                              // of the latest ceremony
 	block      collections.Item[[]byte]                                          // hash of the latest block
-	left       collections.Map[[]byte, record]                                   // moves that proposers left out, by validator
-	censored   collections.Item[Censorship]                                      // governed
-	seen       seen
-	known      known
-	judge      *Judge // nil: nobody is judged
+	// moves that proposers left out, by validator
+	left     collections.Map[[]byte, record]
+	censored collections.Item[Censorship] // governed
+	seen     seen
+	known    known
+	judge    *Judge // nil: nobody is judged
 }
 
 // NewKeeper returns a keeper over a store of its own.
@@ -52,14 +53,16 @@ func NewKeeper(s store.KVStoreService, authority string, validators Validators) 
 	b := collections.NewSchemaBuilder(s)
 	k := &Keeper{
 		authority: authority, validators: validators,
-		values: collections.NewMap(b, collections.NewPrefix(0), "values", collections.Int64Key, adapter.Record[canon.Digest]()),
-		keys:   collections.NewMap(b, collections.NewPrefix(1), "keys", collections.BytesKey, adapter.Record[Key]()),
-		keep:   collections.NewItem(b, collections.NewPrefix(2), "keep", collections.Int64Value),
+		values: collections.NewMap(b, collections.NewPrefix(0), "values", collections.Int64Key,
+			adapter.Record[canon.Digest]()),
+		keys: collections.NewMap(b, collections.NewPrefix(1), "keys", collections.BytesKey, adapter.Record[Key]()),
+		keep: collections.NewItem(b, collections.NewPrefix(2), "keep", collections.Int64Value),
 
 		members:  collections.NewMap(b, collections.NewPrefix(3), "members", collections.BytesKey, collections.BytesValue),
 		ceremony: collections.NewItem(b, collections.NewPrefix(4), "ceremony", adapter.Record[ceremony]()),
 		groups:   collections.NewItem(b, collections.NewPrefix(5), "groups", adapter.Record[groups]()),
-		deals:    collections.NewMap(b, collections.NewPrefix(6), "deals", collections.PairKeyCodec(collections.Uint64Key, collections.Uint64Key), adapter.Record[threshold.Deal]()),
+		deals: collections.NewMap(b, collections.NewPrefix(6), "deals",
+			collections.PairKeyCodec(collections.Uint64Key, collections.Uint64Key), adapter.Record[threshold.Deal]()),
 		epoch:    collections.NewSequence(b, collections.NewPrefix(7), "epoch"),
 		block:    collections.NewItem(b, collections.NewPrefix(8), "block", collections.BytesValue),
 		left:     collections.NewMap(b, collections.NewPrefix(9), "left", collections.BytesKey, adapter.Record[record]()),
@@ -142,7 +145,8 @@ func (k *Keeper) Beacon(ctx context.Context, q *beaconpb.QueryBeaconRequest) (*b
 	}
 	v, err := k.values.Get(ctx, height)
 	if errors.Is(err, collections.ErrNotFound) {
-		return nil, status.Errorf(codes.NotFound, "%v: %d; the latest %d are kept, from block 2 on", ErrNoBeacon, height, keep)
+		return nil, status.Errorf(codes.NotFound, "%v: %d; the latest %d are kept, from block 2 on", ErrNoBeacon, height,
+			keep)
 	}
 	return &beaconpb.QueryBeaconResponse{Height: height, Value: v[:]}, err
 }

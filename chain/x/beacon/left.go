@@ -16,8 +16,8 @@ import (
 
 // Duties is what the chain knows of the moves that votes speak of.
 type Duties interface {
-	// Awaited is the account whose next transaction is the move, if the run waits for it and the account's sequence is that of the
-	// sighting; otherwise "".
+	// Awaited is the account whose next transaction is the move, if the run waits for it and the account's sequence is
+	// that of the sighting; otherwise "".
 	Awaited(ctx context.Context, s Sighting) (string, error)
 	// Stand says that the clock of the dispute did not run in this block.
 	Stand(ctx context.Context, s Sighting) error
@@ -35,8 +35,10 @@ type Penalties interface {
 type Judge struct {
 	Duties    Duties
 	Penalties Penalties
-	Read      func(tx []byte) (signer string, sequence uint64, ok bool) // of a transaction with one signer
-	Largest   int64                                                     // bytes of a transaction
+	Read      func(tx []byte) (signer string, sequence, gas uint64, ok bool) // of a transaction with one signer
+
+	Largest    int64  // bytes of a transaction
+	LargestGas uint64 // of one
 }
 
 // Connect makes the keeper judge proposers.
@@ -57,9 +59,10 @@ type record struct {
 // mostTurns is how many accounts are remembered of a proposer.
 const mostTurns = 64
 
-// hold compares a block with the moves that validators with more than two thirds of the power had seen when they voted on the block before:
-// the clock of one that it leaves out stands still, and its proposer has the turn counted. A block that has a transaction of the account with the
-// same sequence has not left the move out, whatever it is and however it ends.
+// hold compares a block with the moves that validators with more than two thirds of the power had seen when they voted
+// on the block before: the clock of one that it leaves out stands still, and its proposer has the turn counted. A block
+// that has a transaction of the account with the same sequence has not left the move out, whatever it is and however it
+// ends.
 func (k *Keeper) hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Sighting, powers []abci.Validator) error {
 	if k.judge == nil {
 		return nil
@@ -81,21 +84,22 @@ func (k *Keeper) hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Si
 		account  string
 		sequence uint64
 	}
-	carried := map[next]int64{}
+	carried := map[next]size{}
 	for _, tx := range req.Txs[1:] {
-		if account, sequence, ok := k.judge.Read(tx); ok {
-			carried[next{account, sequence}] += int64(len(tx))
+		if account, sequence, gas, ok := k.judge.Read(tx); ok {
+			at := next{account, sequence}
+			carried[at] = carried[at].plus(size{int64(len(tx)), gas})
 		}
 	}
 	var left []string
-	full := int64(len(req.Txs[0])) + k.judge.Largest
+	full := size{int64(len(req.Txs[0])) + k.judge.Largest, k.judge.LargestGas}
 	judged := map[string]bool{}
 	for _, s := range seen {
 		account, awaited := owners[s]
 		if !awaited {
 			continue
 		}
-		bytes, taken := carried[next{account, s.Sequence}]
+		takes, taken := carried[next{account, s.Sequence}]
 		if !taken {
 			if err := k.judge.Duties.Stand(ctx, s); err != nil {
 				return err
@@ -106,7 +110,7 @@ func (k *Keeper) hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Si
 		}
 		judged[account] = true
 		if taken {
-			full += bytes
+			full = full.plus(takes)
 			if err := k.forget(ctx, req.ProposerAddress, account); err != nil {
 				return err
 			}
@@ -115,26 +119,43 @@ func (k *Keeper) hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Si
 		left = append(left, account)
 	}
 	for _, account := range left {
-		if err := k.leftOut(ctx, req, account, full <= lane(ctx), powers); err != nil {
+		if err := k.leftOut(ctx, req, account, full.within(lane(ctx)), powers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lane is how many bytes of a block an honest proposer gives to moves at least.
-func lane(ctx sdk.Context) int64 {
-	const unlimited = 100 << 20 // of CometBFT
-	most := int64(unlimited)
-	if b := ctx.ConsensusParams().Block; b != nil && b.MaxBytes > 0 {
-		most = b.MaxBytes
-	}
-	return most/4*3 - most/16
+// size is what transactions take of a block.
+type size struct {
+	bytes int64
+	gas   uint64
 }
 
-// leftOut counts a turn in which a proposer left out a move of an account, and takes its stake when there are too many in succession.
-func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, account string, room bool, powers []abci.Validator) error {
-	event := &beaconpb.EventLeftOut{Height: req.Height, Proposer: hex.EncodeToString(req.ProposerAddress), Account: account}
+func (s size) plus(o size) size { return size{s.bytes + o.bytes, s.gas + o.gas} }
+
+func (s size) within(o size) bool { return s.bytes <= o.bytes && s.gas <= o.gas }
+
+// lane is how much of a block an honest proposer gives to moves at least.
+func lane(ctx sdk.Context) size {
+	most := size{100 << 20, 1 << 62} // of CometBFT, where there is no limit
+	if b := ctx.ConsensusParams().Block; b != nil {
+		if b.MaxBytes > 0 {
+			most.bytes = b.MaxBytes
+		}
+		if b.MaxGas > 0 {
+			most.gas = uint64(b.MaxGas)
+		}
+	}
+	return size{most.bytes/4*3 - most.bytes/16, most.gas/4*3 - most.gas/16}
+}
+
+// leftOut counts a turn in which a proposer left out a move of an account, and takes its stake when there are too many
+// in succession.
+func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, account string, room bool,
+	powers []abci.Validator) error {
+	event := &beaconpb.EventLeftOut{Height: req.Height, Proposer: hex.EncodeToString(req.ProposerAddress),
+		Account: account}
 	if room {
 		p, err := k.censorship(ctx)
 		if err != nil {
@@ -149,7 +170,8 @@ func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, accoun
 					event.Slashed = v.Power
 				}
 			}
-			if err := errors.Join(k.forget(ctx, req.ProposerAddress, account), k.punish(ctx, req, event.Slashed, p, powers)); err != nil {
+			if err := errors.Join(k.forget(ctx, req.ProposerAddress, account),
+				k.punish(ctx, req, event.Slashed, p, powers)); err != nil {
 				return err
 			}
 		}
@@ -157,24 +179,29 @@ func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, accoun
 	return ctx.EventManager().EmitTypedEvent(event)
 }
 
-// punish takes a part of a proposer's stake, and its vote for as long as one that was away loses it. The only validator keeps its vote.
-func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power int64, p Censorship, powers []abci.Validator) error {
+// punish takes a part of a proposer's stake, and its vote for as long as one that was away loses it. The only validator
+// keeps its vote.
+func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power int64, p Censorship,
+	powers []abci.Validator) error {
 	validator := sdk.ConsAddress(req.ProposerAddress)
 	if power == 0 || p.SlashPPM == 0 {
 		return nil
 	}
-	if err := k.judge.Penalties.Slash(ctx, validator, math.LegacyNewDecWithPrec(int64(p.SlashPPM), 6), power, req.Height); err != nil || len(powers) == 1 {
+	if err := k.judge.Penalties.Slash(ctx, validator, math.LegacyNewDecWithPrec(int64(p.SlashPPM), 6), power,
+		req.Height); err != nil || len(powers) == 1 {
 		return err
 	}
 	away, err := k.judge.Penalties.DowntimeJailDuration(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.judge.Penalties.Jail(ctx, validator), k.judge.Penalties.JailUntil(ctx, validator, req.Time.Add(away)))
+	return errors.Join(k.judge.Penalties.Jail(ctx, validator),
+		k.judge.Penalties.JailUntil(ctx, validator, req.Time.Add(away)))
 }
 
 // count adds a turn of a proposer, and returns how many there are in succession.
-func (k *Keeper) count(ctx context.Context, proposer []byte, account string, height int64, p Censorship) (uint32, error) {
+func (k *Keeper) count(ctx context.Context, proposer []byte, account string, height int64,
+	p Censorship) (uint32, error) {
 	r, err := k.left.Get(ctx, proposer)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return 0, err

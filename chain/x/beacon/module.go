@@ -33,8 +33,8 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	return nil
 }
 
-// Genesis is the state of the module before the first block: the VRF keys of the first validators by consensus address, in
-// force from the first block.
+// Genesis is the state of the module before the first block: the VRF keys of the first validators by consensus address,
+// in force from the first block.
 func Genesis(keys map[string]ed25519.PublicKey) (json.RawMessage, error) {
 	type entry struct {
 		Key   []byte `json:"key"`

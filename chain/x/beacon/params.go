@@ -12,7 +12,8 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
-// DefaultKeep is how many beacons stay readable unless governance says otherwise, and leastKeep and mostKeep are what it may say.
+// DefaultKeep is how many beacons stay readable unless governance says otherwise, and leastKeep and mostKeep are what
+// it may say.
 const (
 	DefaultKeep = 10_000
 	leastKeep   = 100
@@ -26,7 +27,8 @@ type Censorship struct {
 	SlashPPM uint32 `cbor:"3,keyasint"` // of the validator's stake
 }
 
-// DefaultCensorship is in force unless governance says otherwise: a thousandth of the stake for six turns in succession.
+// DefaultCensorship is in force unless governance says otherwise: a thousandth of the stake for six turns in
+// succession.
 func DefaultCensorship() Censorship { return Censorship{Turns: 6, Within: 10_000, SlashPPM: 1_000} }
 
 // validate reports why censorship is not what governance may set.
@@ -61,12 +63,14 @@ func (k *Keeper) kept(ctx context.Context) (int64, error) {
 }
 
 // UpdateParams implements beaconpb.MsgServer. What is to be kept no longer is forgotten at once.
-func (k *Keeper) UpdateParams(ctx context.Context, m *beaconpb.MsgUpdateParams) (*beaconpb.MsgUpdateParamsResponse, error) {
+func (k *Keeper) UpdateParams(ctx context.Context,
+	m *beaconpb.MsgUpdateParams) (*beaconpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, Refusals.Wrap(err)
 	}
 	if m.Params.Keep < leastKeep || m.Params.Keep > mostKeep {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %d beacons, wanted %d to %d", ErrParams, m.Params.Keep, leastKeep, mostKeep))
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %d beacons, wanted %d to %d", ErrParams, m.Params.Keep, leastKeep,
+			mostKeep))
 	}
 	c := Censorship{Turns: m.Params.Turns, Within: m.Params.TurnsWithin, SlashPPM: m.Params.SlashPpm}
 	if err := c.validate(); err != nil {
@@ -87,5 +91,6 @@ func (k *Keeper) Params(ctx context.Context, _ *beaconpb.QueryParamsRequest) (*b
 		return nil, err
 	}
 	c, err := k.censorship(ctx)
-	return &beaconpb.QueryParamsResponse{Params: beaconpb.Params{Keep: keep, Turns: c.Turns, TurnsWithin: c.Within, SlashPpm: c.SlashPPM}}, err
+	return &beaconpb.QueryParamsResponse{Params: beaconpb.Params{Keep: keep, Turns: c.Turns, TurnsWithin: c.Within,
+		SlashPpm: c.SlashPPM}}, err
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// seen remembers the proofs that were found right: a validator sees each twice, in the vote and in the block after it, and
-// checking one is a tenth of what a quiet block costs. Nothing but speed depends on it.
+// seen remembers the proofs that were found right: a validator sees each twice, in the vote and in the block after it,
+// and checking one is a tenth of what a quiet block costs. Nothing but speed depends on it.
 type seen struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte][]byte // outputs; old is forgotten when young is full

@@ -15,8 +15,9 @@ const (
 	maxJob       = 128 // bytes of the name of a job
 )
 
-// Sighting says that a validator's pool holds the move in a dispute that its run waits for, as the next transaction of its sender. It
-// names the duty and not the transaction, so that it is void as soon as the move is made or the sender's sequence goes on.
+// Sighting says that a validator's pool holds the move in a dispute that its run waits for, as the next transaction of
+// its sender. It names the duty and not the transaction, so that it is void as soon as the move is made or the sender's
+// sequence goes on.
 type Sighting struct {
 	Job      string `cbor:"1,keyasint"`
 	Round    uint32 `cbor:"2,keyasint"`
@@ -27,11 +28,13 @@ type Sighting struct {
 }
 
 func (s Sighting) compare(o Sighting) int {
-	return cmp.Or(cmp.Compare(s.Job, o.Job), cmp.Compare(s.Round, o.Round), cmp.Compare(s.Unit, o.Unit), cmp.Compare(s.Attempt, o.Attempt),
+	return cmp.Or(cmp.Compare(s.Job, o.Job), cmp.Compare(s.Round, o.Round), cmp.Compare(s.Unit, o.Unit),
+		cmp.Compare(s.Attempt, o.Attempt),
 		cmp.Compare(s.Ply, o.Ply), cmp.Compare(s.Sequence, o.Sequence))
 }
 
-// Drawn are at most some sightings of all that a validator has. Those who have the same draw the same, at each height others.
+// Drawn are at most some sightings of all that a validator has. Those who have the same draw the same, at each height
+// others.
 func Drawn(height int64, all []Sighting, most int) []Sighting {
 	lot := func(s Sighting) canon.Digest {
 		return canon.Sum("starling/sighting/1", number(height), canon.MustMarshal(s))
@@ -84,7 +87,8 @@ func tally(votes []said, powers []abci.Validator) (seen []Sighting) {
 			continue
 		}
 		for _, s := range v.ballot.Seen {
-			if power[s] += v.validator.Power; power[s] > whole/3*2+whole%3*2/3 && power[s]-v.validator.Power <= whole/3*2+whole%3*2/3 {
+			if power[s] += v.validator.Power; power[s] > whole/3*2+whole%3*2/3 &&
+				power[s]-v.validator.Power <= whole/3*2+whole%3*2/3 {
 				seen = append(seen, s)
 			}
 		}

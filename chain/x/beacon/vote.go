@@ -21,9 +21,10 @@ import (
 // among the transactions; every validator checks it before it votes, and every node makes the beacon from it before it
 // executes the block.
 
-// ExtendVote adds the ballot of the validator that holds the private key, with what it has seen of moves in disputes. Without its key on chain
-// it adds nothing.
-func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte, seen func(sdk.Context, int64) []Sighting) sdk.ExtendVoteHandler {
+// ExtendVote adds the ballot of the validator that holds the private key, with what it has seen of moves in disputes.
+// Without its key on chain it adds nothing.
+func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
+	seen func(sdk.Context, int64) []Sighting) sdk.ExtendVoteHandler {
 	var secret threshold.Secret
 	if len(private) != 0 {
 		secret = SecretOf(private)
@@ -64,7 +65,8 @@ func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte, seen f
 }
 
 // VerifyVote refuses a vote whose extension is no ballot, or one with a proof or signatures that are not right.
-func (k *Keeper) VerifyVote(ctx sdk.Context, req *abci.RequestVerifyVoteExtension) (*abci.ResponseVerifyVoteExtension, error) {
+func (k *Keeper) VerifyVote(ctx sdk.Context,
+	req *abci.RequestVerifyVoteExtension) (*abci.ResponseVerifyVoteExtension, error) {
 	ok, err := k.rightful(ctx, req)
 	if err != nil {
 		return nil, err
@@ -119,7 +121,8 @@ func (k *Keeper) output(ctx sdk.Context, height int64, validator, proof []byte) 
 }
 
 // PrepareProposal puts the extended commit of the previous block before the transactions, as many as still fit.
-func (k *Keeper) PrepareProposal(ctx sdk.Context, req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
+func (k *Keeper) PrepareProposal(ctx sdk.Context,
+	req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
 	if !extended(ctx, req.Height) {
 		return &abci.ResponsePrepareProposal{Txs: req.Txs}, nil
 	}
@@ -143,7 +146,8 @@ func (k *Keeper) PrepareProposal(ctx sdk.Context, req *abci.RequestPreparePropos
 
 // ProcessProposal accepts a block that starts with a right extended commit. A transaction that does not decode fails
 // when it is executed; it is no reason to refuse the block.
-func (k *Keeper) ProcessProposal(ctx sdk.Context, req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
+func (k *Keeper) ProcessProposal(ctx sdk.Context,
+	req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
 	if extended(ctx, req.Height) {
 		commit, err := decode(req.Txs)
 		if err == nil {
@@ -154,6 +158,14 @@ func (k *Keeper) ProcessProposal(ctx sdk.Context, req *abci.RequestProcessPropos
 		}
 	}
 	return &abci.ResponseProcessProposal{Status: abci.ResponseProcessProposal_ACCEPT}, nil
+}
+
+// Transactions are those of a block of a height, without the extended commit.
+func (k *Keeper) Transactions(ctx sdk.Context, height int64, txs [][]byte) [][]byte {
+	if extended(ctx, height) {
+		return txs[min(1, len(txs)):]
+	}
+	return txs
 }
 
 // PreBlock makes and stores the beacon of the block, goes on with the ceremony, and judges what the block leaves out.
@@ -205,7 +217,8 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 			return k.hold(sdk.UnwrapSDKContext(ctx), req, seen, powers)
 		})
 	}
-	return ctx.EventManager().EmitTypedEvent(&beaconpb.EventBeacon{Height: req.Height, Value: value.String(), Outputs: uint32(parts)})
+	return ctx.EventManager().EmitTypedEvent(&beaconpb.EventBeacon{Height: req.Height, Value: value.String(),
+		Outputs: uint32(parts)})
 }
 
 // signed is the beacon that a group makes in the votes for the block before, and how many signed: zero if too few did.
@@ -227,8 +240,8 @@ func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte, vot
 	return Value(ctx.ChainID(), height, s), len(partials), nil
 }
 
-// combined is the beacon of the outputs of VRF keys in the votes for the block before, and how many there are. It is that of
-// blocks before the first group signs: a proposer chooses whose outputs are in it.
+// combined is the beacon of the outputs of VRF keys in the votes for the block before, and how many there are. It is
+// that of blocks before the first group signs: a proposer chooses whose outputs are in it.
 func (k *Keeper) combined(ctx sdk.Context, height int64, votes []said) (canon.Digest, int, error) {
 	var outputs []Output
 	for _, v := range votes {
@@ -250,13 +263,14 @@ func extended(ctx sdk.Context, height int64) bool {
 	return p != nil && p.VoteExtensionsEnableHeight != 0 && height > p.VoteExtensionsEnableHeight
 }
 
-// check refuses an extended commit that is not the last commit of the block with what its votes carry: who left out a vote here, which
-// the block says was cast, left out what it says.
+// check refuses an extended commit that is not the last commit of the block with what its votes carry: who left out a
+// vote here, which the block says was cast, left out what it says.
 func (k *Keeper) check(ctx sdk.Context, commit abci.ExtendedCommitInfo) error {
 	last := ctx.CometInfo().GetLastCommit().Votes()
 	for i, v := range commit.Votes {
 		if i < last.Len() && int32(v.BlockIdFlag) != int32(last.Get(i).GetBlockIDFlag()) {
-			return fmt.Errorf("beacon: the extended commit has another vote of validator %X than the commit", v.Validator.Address)
+			return fmt.Errorf("beacon: the extended commit has another vote of validator %X than the commit",
+				v.Validator.Address)
 		}
 	}
 	return baseapp.ValidateVoteExtensions(ctx, k.validators, ctx.BlockHeight(), ctx.ChainID(), commit)

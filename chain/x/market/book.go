@@ -20,7 +20,8 @@ func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, e
 	return market.NewBook(lots, beacon), nil
 }
 
-// prune takes away offers whose accounts no longer stake what their role needs: each that is read in a block has a stake behind it.
+// prune takes away offers whose accounts no longer stake what their role needs: each that is read in a block has a
+// stake behind it.
 func (k *Keeper) prune(ctx context.Context, stale []offerKey) (err error) {
 	for _, key := range stale {
 		err = errors.Join(err, k.offers.Remove(ctx, key))
@@ -28,8 +29,8 @@ func (k *Keeper) prune(ctx context.Context, stale []offerKey) (err error) {
 	return err
 }
 
-// lots lists the offers of accounts that may be matched, those of pools one for each member, with the slots that are left.
-// stale are the offers of accounts that no longer stake what their role needs.
+// lots lists the offers of accounts that may be matched, those of pools one for each member, with the slots that are
+// left. stale are the offers of accounts that no longer stake what their role needs.
 func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, stale []offerKey, err error) {
 	params, err := k.registry.Params(ctx)
 	if err != nil {
@@ -55,7 +56,8 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, stale []offerKey,
 	add := func(o market.Offer) error {
 		p, err := k.registry.Get(ctx, o.ID)
 		if err == nil && p.Firm() < params.MinStake(o.Role) {
-			stale = append(stale, collections.Join(uint32(o.Role), o.ID)) // of a pool there is none under the account of a member
+			// of a pool there is none under the account of a member
+			stale = append(stale, collections.Join(uint32(o.Role), o.ID))
 		}
 		if err != nil || !p.Eligible(o.Role, params) {
 			return err
@@ -66,7 +68,8 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, stale []offerKey,
 		if pools[p.Pool] { // both say so: it named the pool, and the pool offers for who names it
 			owner = p.Pool
 		}
-		lots = append(lots, market.Lot{Offer: o, Profile: market.ProfileOf(p, params, owner, at.value+engaged[other(o)].value)})
+		lots = append(lots, market.Lot{Offer: o,
+			Profile: market.ProfileOf(p, params, owner, at.value+engaged[other(o)].value)})
 		return nil
 	}
 	for _, o := range all {

@@ -67,7 +67,8 @@ func block(t *testing.T, k *Keeper, ctx sdk.Context) uint64 {
 }
 
 func waitingOrder(id string, budget uint64) market.Order {
-	return market.Order{ID: id, Consumer: "carol", Budget: budget, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, Terms: run.Terms{Job: id, Rounds: 1, Units: 1}}
+	return market.Order{ID: id, Consumer: "carol", Budget: budget, Workers: market.Workers{Min: 1, Target: 1, Max: 1},
+		Terms: run.Terms{Job: id, Rounds: 1, Units: 1}}
 }
 
 func open(t *testing.T, k *Keeper, ctx sdk.Context, o market.Order) {
@@ -117,7 +118,11 @@ func TestOffersWithoutStakeAreTakenAway(t *testing.T) {
 	open(t, k, ctx, waitingOrder("job", 5))
 	block(t, k, ctx)
 	var left []string
-	if err := k.offers.Walk(ctx, nil, func(key offerKey, _ market.Offer) (bool, error) { left = append(left, key.K2()); return false, nil }); err != nil {
+	if err := k.offers.Walk(ctx, nil, func(key offerKey, _ market.Offer) (bool, error) {
+		left = append(left,
+			key.K2())
+		return false, nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(left) != 1 || left[0] != "staked" {
@@ -134,7 +139,8 @@ func TestACapThatCostsNothingTakesNobodysCover(t *testing.T) {
 		t.Fatal(err)
 	}
 	engaged, err := k.engagements(ctx)
-	if e := engaged[role{run.Worker, "w"}]; err != nil || e.runs != 1 || e.value != o.Value(run.Worker, 7) || e.value != 10 {
+	if e := engaged[role{run.Worker, "w"}]; err != nil || e.runs != 1 || e.value != o.Value(run.Worker, 7) ||
+		e.value != 10 {
 		t.Errorf("%+v, %v", e, err)
 	}
 }

@@ -42,7 +42,8 @@ func (j Job) State() Status {
 }
 
 // CancelOrder implements marketpb.MsgServer.
-func (k *Keeper) CancelOrder(ctx context.Context, m *marketpb.MsgCancelOrder) (*marketpb.MsgCancelOrderResponse, error) {
+func (k *Keeper) CancelOrder(ctx context.Context,
+	m *marketpb.MsgCancelOrder) (*marketpb.MsgCancelOrderResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
@@ -121,11 +122,13 @@ func (k *Keeper) lock(ctx context.Context, sender string, amount uint64) error {
 }
 
 func (k *Keeper) steer(ctx context.Context, job Job) error {
-	return errors.Join(k.jobs.Set(ctx, job.Order.ID, job), emit(ctx, &marketpb.EventSteered{Job: job.Order.ID, State: string(job.State()), Budget: job.Order.Budget}))
+	return errors.Join(k.jobs.Set(ctx, job.Order.ID, job),
+		emit(ctx, &marketpb.EventSteered{Job: job.Order.ID, State: string(job.State()), Budget: job.Order.Budget}))
 }
 
-// Hold completes what a run is told of its job at the end of a block: whether its budget covers another round, and what its
-// consumer wants. A pause that takes too long is the end of the job, and so is waiting too long for a higher budget.
+// Hold completes what a run is told of its job at the end of a block: whether its budget covers another round, and what
+// its consumer wants. A pause that takes too long is the end of the job, and so is waiting too long for a higher
+// budget.
 func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error) {
 	job, err := k.Job(ctx, s.Terms.Job)
 	if err != nil {
@@ -146,7 +149,8 @@ func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, e
 		job.Ending, job.Paused = true, 0
 	}
 	broke := rules.Exposure(s) > escrow.Remaining()
-	waits := broke && job.Order.OnExceed == rules.PauseExceeded // for open rounds, which may cost less, or for a higher budget
+	// for open rounds, which may cost less, or for a higher budget
+	waits := broke && job.Order.OnExceed == rules.PauseExceeded
 	switch {
 	case !waits || len(s.Open) > 0:
 		job.Short = 0
@@ -172,11 +176,12 @@ func (k *Keeper) Params(ctx context.Context) (rules.Params, error) {
 }
 
 // UpdateParams implements marketpb.MsgServer.
-func (k *Keeper) UpdateParams(ctx context.Context, m *marketpb.MsgUpdateParams) (*marketpb.MsgUpdateParamsResponse, error) {
+func (k *Keeper) UpdateParams(ctx context.Context,
+	m *marketpb.MsgUpdateParams) (*marketpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	p := rules.Params{FeePPM: m.Params.FeePpm, PauseBlocks: m.Params.PauseBlocks}
+	p := rules.Params{FeePPM: m.Params.FeePpm, PauseBlocks: m.Params.PauseBlocks, GasPrice: m.Params.GasPrice}
 	if err := p.Validate(); err != nil {
 		return nil, Refusals.Wrap(err)
 	}

@@ -62,8 +62,8 @@ type Job struct {
 	Paused int64        `cbor:"4,keyasint"` // running: height since which its consumer lets no round begin; 0: it does not
 	Ending bool         `cbor:"5,keyasint"` // running: its consumer wants no further round
 
-	// Short is the height since which the budget of a running job covers no round, none is open, and it waits for more; 0: it
-	// does not.
+	// Short is the height since which the budget of a running job covers no round, none is open, and it waits for more;
+	// 0: it does not.
 	Short int64 `cbor:"6,keyasint,omitzero"`
 
 	Fee uint64 `cbor:"7,keyasint,omitzero"` // uzen that it costs to end without a run
@@ -93,7 +93,8 @@ type Beacon interface {
 	At(ctx context.Context, height int64) (canon.Digest, error)
 }
 
-// Runs starts what was matched, and takes in who is matched later. It keeps the opening of the work of a job from its order on.
+// Runs starts what was matched, and takes in who is matched later. It keeps the opening of the work of a job from its
+// order on.
 type Runs interface {
 	Start(ctx context.Context, t run.Terms, members []run.Member) error
 	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
@@ -120,11 +121,12 @@ type Keeper struct {
 	jobs    collections.Map[string, Job]
 	open    collections.KeySet[string]
 	escrows collections.Map[string, market.Escrow]
-	busy    collections.Map[busyKey, uint64] // members of running jobs, and the price of the work that each is leased there
-	ranked  collections.KeySet[rankKey]      // open orders, the largest budget first
-	tried   collections.Item[string]         // the open order that had its turn last
-	filled  collections.Item[string]         // the run whose free places had theirs
-	params  collections.Item[market.Params]
+	// members of running jobs, and the price of the work that each is leased there
+	busy   collections.Map[busyKey, uint64]
+	ranked collections.KeySet[rankKey] // open orders, the largest budget first
+	tried  collections.Item[string]    // the open order that had its turn last
+	filled collections.Item[string]    // the run whose free places had theirs
+	params collections.Item[market.Params]
 }
 
 type (
@@ -134,20 +136,24 @@ type (
 )
 
 // NewKeeper returns a keeper over a store of its own. Connect completes it.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool, registry Registry, beacon Beacon) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool,
+	registry Registry, beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	role, id := collections.Uint32Key, collections.StringKey
 	k := &Keeper{
 		account: account, authority: authority, bank: bank, pool: pool, registry: registry, beacon: beacon,
-		offers:  collections.NewMap(b, collections.NewPrefix(0), "offers", collections.PairKeyCodec(role, id), adapter.Record[market.Offer]()),
+		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.PairKeyCodec(role, id),
+			adapter.Record[market.Offer]()),
 		jobs:    collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
 		open:    collections.NewKeySet(b, collections.NewPrefix(2), "open", id),
 		escrows: collections.NewMap(b, collections.NewPrefix(3), "escrows", id, adapter.Record[market.Escrow]()),
-		busy:    collections.NewMap(b, collections.NewPrefix(7), "busy", collections.TripleKeyCodec(role, id, id), collections.Uint64Value),
-		ranked:  collections.NewKeySet(b, collections.NewPrefix(8), "ranked", collections.PairKeyCodec(collections.Uint64Key, id)),
-		tried:   collections.NewItem(b, collections.NewPrefix(9), "tried", collections.StringValue),
-		filled:  collections.NewItem(b, collections.NewPrefix(10), "filled", collections.StringValue),
-		params:  collections.NewItem(b, collections.NewPrefix(5), "params", adapter.Record[market.Params]()),
+		busy: collections.NewMap(b, collections.NewPrefix(7), "busy", collections.TripleKeyCodec(role, id, id),
+			collections.Uint64Value),
+		ranked: collections.NewKeySet(b, collections.NewPrefix(8), "ranked",
+			collections.PairKeyCodec(collections.Uint64Key, id)),
+		tried:  collections.NewItem(b, collections.NewPrefix(9), "tried", collections.StringValue),
+		filled: collections.NewItem(b, collections.NewPrefix(10), "filled", collections.StringValue),
+		params: collections.NewItem(b, collections.NewPrefix(5), "params", adapter.Record[market.Params]()),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -162,17 +168,20 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 2, Rule: market.ErrOrder, Fix: "Correct the order and send it again."},
 	{Code: 3, Rule: market.ErrOverflow, Fix: "Ask for less work or a lower price."},
 	{Code: 4, Rule: ErrRole, Fix: "Register the account in this role, with its stake, first."},
-	{Code: 5, Rule: ErrTaken, Fix: "Choose another name for the job."},
+	{Code: 5, Rule: ErrTaken, Fix: "Choose another name for the job, or add a dot and the address of your account to " +
+		"it: such a name is yours alone."},
 	{Code: 6, Rule: ErrJob, Fix: "Use 1 to 96 letters, digits, dots, dashes or underscores."},
 	{Code: 7, Rule: ErrNoOrder, Fix: "Check the name of the job."},
 	{Code: 8, Rule: ErrNotYours, Fix: "Send the message from the account that placed the order."},
-	{Code: 9, Rule: ErrState, Fix: "Read what became of the order."},
+	{Code: 9, Rule: ErrState, Fix: "See what the order is now: starling job get JOB --network URL."},
 	{Code: 10, Rule: ErrFunds, Fix: "Fund the account or order with a smaller budget."},
-	{Code: 11, Rule: ErrDeadline, Fix: "Give a height after the current one and within 2592000 blocks, or 0 for 600000 blocks."},
+	{Code: 11, Rule: ErrDeadline, Fix: "Give a height after the current one and within 2592000 blocks, or 0 for 600000 " +
+		"blocks."},
 	{Code: 12, Rule: ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
 	{Code: 13, Rule: ErrRate, Fix: "Have the machine measured, or give a price for 10^15 operations."},
 	{Code: 14, Rule: market.ErrParams, Fix: "Correct the parameters of the proposal."},
 	{Code: 16, Rule: ErrSlots, Fix: "Offer fewer slots."},
-	{Code: 17, Rule: dispute.ErrWork, Fix: "Send the specification, the program and the manifest that the terms name; make what is named as too large smaller."},
+	{Code: 17, Rule: dispute.ErrWork, Fix: "Send the specification, the program and the manifest that the terms name; " +
+		"make what is named as too large smaller."},
 	{Code: 15, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 }}

@@ -19,8 +19,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// EndBlock tries the open orders whose turn it is, as market.Queue serves them, and closes those that expired. Then it fills the places that are
-// free in runs.
+// EndBlock tries the open orders whose turn it is, as market.Queue serves them, and closes those that expired. Then it
+// fills the places that are free in runs.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	now := sdk.UnwrapSDKContext(ctx)
 	beacon, err := k.beacon.At(ctx, now.BlockHeight())
@@ -221,8 +221,8 @@ func (k *Keeper) Escrow(ctx context.Context, id string) (market.Escrow, error) {
 	return e, err
 }
 
-// Spend executes the transfers from the escrow of a job and records the escrow after them. The two must agree: the budget
-// of a job never pays for another's work.
+// Spend executes the transfers from the escrow of a job and records the escrow after them. The two must agree: the
+// budget of a job never pays for another's work.
 func (k *Keeper) Spend(ctx context.Context, job string, after market.Escrow, transfers []reward.Transfer) error {
 	before, err := k.Escrow(ctx, job)
 	if err != nil {
@@ -253,12 +253,13 @@ func (k *Keeper) pay(ctx context.Context, to string, amount sdk.Coins) error {
 }
 
 // End records that the run of an order is over and frees the slots of its members.
-func (k *Keeper) End(ctx context.Context, id string, members []run.Member) error {
+func (k *Keeper) End(ctx context.Context, s run.State) error {
+	id := s.Terms.Job
 	job, err := k.Job(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, m := range members {
+	for _, m := range s.Members {
 		if err := k.Free(ctx, id, m); err != nil {
 			return err
 		}
@@ -271,17 +272,4 @@ func missing(err error) bool { return errors.Is(err, collections.ErrNotFound) }
 
 func emit(ctx context.Context, event proto.Message) error {
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(event)
-}
-
-// keys lists a set before it is changed.
-func keys[K any](ctx context.Context, set collections.KeySet[K], within ...collections.Ranger[K]) ([]K, error) {
-	var r collections.Ranger[K]
-	if len(within) > 0 {
-		r = within[0]
-	}
-	it, err := set.Iterate(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return it.Keys()
 }

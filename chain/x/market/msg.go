@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -34,7 +35,8 @@ func (k *Keeper) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.Msg
 
 // offer reads and checks the offer of a message. A price by the hour becomes one by operations at the measured rate.
 func (k *Keeper) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer, error) {
-	o := market.Offer{ID: m.Sender, Role: m.Role.Rule(), Price: m.Price, Slots: m.Slots, At: sdk.UnwrapSDKContext(ctx).BlockHeight(), Pool: m.Pool}
+	o := market.Offer{ID: m.Sender, Role: m.Role.Rule(), Price: m.Price, Slots: m.Slots,
+		At: sdk.UnwrapSDKContext(ctx).BlockHeight(), Pool: m.Pool}
 	params, err := k.registry.Params(ctx)
 	if err != nil {
 		return o, err
@@ -81,7 +83,8 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 	if err != nil {
 		return nil, err
 	}
-	return &marketpb.MsgOrderResponse{}, emit(ctx, &marketpb.EventOrdered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget})
+	return &marketpb.MsgOrderResponse{},
+		emit(ctx, &marketpb.EventOrdered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget})
 }
 
 // order reads and checks the order of a message.
@@ -111,6 +114,9 @@ func (k *Keeper) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order,
 	if o.Expired(o.At) || o.Deadline > o.At+mostWaiting {
 		return o, fmt.Errorf("%w: %d, the chain is at %d", ErrDeadline, o.Deadline, o.At)
 	}
+	if owner := kept(o.ID); owner != "" && owner != o.Consumer {
+		return o, fmt.Errorf("%w: %s is kept for %s", ErrTaken, o.ID, owner)
+	}
 	taken, err := k.jobs.Has(ctx, o.ID)
 	if taken {
 		return o, fmt.Errorf("%w: %s", ErrTaken, o.ID)
@@ -127,6 +133,16 @@ const (
 	orderGas    = 50_000
 	offerGas    = 20_000
 )
+
+// kept is the account for which alone a name of a job is: that after its last dot. So who sees an order before it is in
+// a block, and takes its name, keeps nobody from ordering.
+func kept(job string) string {
+	name := job[strings.LastIndexByte(job, '.')+1:]
+	if _, err := sdk.AccAddressFromBech32(name); err != nil || name == job {
+		return ""
+	}
+	return name
+}
 
 // nameable reports whether a job can have a name: it is part of file names, addresses and keys everywhere.
 func nameable(job string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"cosmossdk.io/collections"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,31 +19,27 @@ import (
 // Queries implements marketpb.QueryServer over a keeper.
 type Queries struct{ *Keeper }
 
-// Offers lists every offer.
-func (q Queries) Offers(ctx context.Context, _ *marketpb.QueryOffersRequest) (*marketpb.QueryOffersResponse, error) {
+// Offers lists offers.
+func (q Queries) Offers(ctx context.Context, m *marketpb.QueryOffersRequest) (*marketpb.QueryOffersResponse, error) {
 	r := &marketpb.QueryOffersResponse{}
-	err := q.offers.Walk(ctx, nil, func(_ offerKey, o market.Offer) (bool, error) {
+	after := new(collections.Range[offerKey]).StartExclusive(collections.Join(m.Role, m.After))
+	err := q.offers.Walk(ctx, after, func(_ offerKey, o market.Offer) (bool, error) {
 		r.Offers = append(r.Offers, canon.MustMarshal(o))
-		return false, nil
+		return len(r.Offers) == adapter.Most(m.Limit), nil
 	})
 	return r, err
 }
 
-// Orders lists the open orders.
-func (q Queries) Orders(ctx context.Context, _ *marketpb.QueryOrdersRequest) (*marketpb.QueryOrdersResponse, error) {
-	jobs, err := keys(ctx, q.open)
-	if err != nil {
-		return nil, err
-	}
+// Orders lists open orders.
+func (q Queries) Orders(ctx context.Context, m *marketpb.QueryOrdersRequest) (*marketpb.QueryOrdersResponse, error) {
 	r := &marketpb.QueryOrdersResponse{}
-	for _, id := range jobs {
+	after := new(collections.Range[string]).StartExclusive(m.After)
+	err := q.open.Walk(ctx, after, func(id string) (bool, error) {
 		job, err := q.Job(ctx, id)
-		if err != nil {
-			return nil, err
-		}
 		r.Orders = append(r.Orders, placed(job))
-	}
-	return r, nil
+		return len(r.Orders) == adapter.Most(m.Limit), err
+	})
+	return r, err
 }
 
 // Order returns the order of a job.
@@ -70,9 +67,10 @@ func (q Queries) Lots(ctx context.Context, _ *marketpb.QueryLotsRequest) (*marke
 // maxEstimate is the most bytes of an order that is only asked about.
 const maxEstimate = 64 << 10
 
-// Estimate says what would become of an order now. The beacon of the block that would match it is not known: between equal
-// offers it may choose others.
-func (q Queries) Estimate(ctx context.Context, m *marketpb.QueryEstimateRequest) (*marketpb.QueryEstimateResponse, error) {
+// Estimate says what would become of an order now. The beacon of the block that would match it is not known: between
+// equal offers it may choose others.
+func (q Queries) Estimate(ctx context.Context,
+	m *marketpb.QueryEstimateRequest) (*marketpb.QueryEstimateResponse, error) {
 	var o market.Order
 	if len(m.Order) > maxEstimate {
 		return nil, status.Errorf(codes.InvalidArgument, "an order of %d bytes, at most %d", len(m.Order), maxEstimate)

@@ -11,9 +11,11 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Verifiers draws verifiers for an audit in the run of a job from the whole network: those whose offer is at or under the cap of its
-// order, and who meet its conditions, with the price that each asks. failed is called with an error that ends the draw.
-func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[run.Member] {
+// Verifiers draws verifiers for an audit in the run of a job from the whole network: those whose offer is at or under
+// the cap of its order, and who meet its conditions, with the price that each asks. failed is called with an error that
+// ends the draw.
+func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
+	failed func(error)) iter.Seq[run.Member] {
 	return func(yield func(run.Member) bool) {
 		o, err := k.Ordered(ctx, job)
 		if err != nil {
@@ -29,12 +31,22 @@ func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest, f
 				return false, err
 			}
 			owner, err := k.owner(ctx, p)
-			return err == nil && !yield(run.Member{ID: p.ID, Role: run.Verifier, Price: offer.Price, Stake: p.Firm(), Owner: owner}), err
+			return err == nil && !yield(run.Member{ID: p.ID, Role: run.Verifier, Price: offer.Price, Stake: p.Firm(),
+				Owner: owner}), err
 		})
 		if err != nil {
 			failed(err)
 		}
 	}
+}
+
+// Audits reports whether an account offers to audit at a price or below.
+func (k *Keeper) Audits(ctx context.Context, id string, price uint64) (bool, error) {
+	offer, err := k.offers.Get(ctx, collections.Join(uint32(run.Verifier), id))
+	if missing(err) {
+		return false, nil
+	}
+	return err == nil && offer.Slots > 0 && offer.Price <= price, err
 }
 
 // owner is the account that a participant works for: its pool, if that makes the offer of one, or itself.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math/bits"
+	"slices"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -49,8 +51,8 @@ func (k *Keeper) put(ctx context.Context, p registry.Participant) error {
 	return k.weigh(ctx, p.ID, weight)
 }
 
-// weigh sets the weight of a verifier in a Fenwick tree: node n has the sum of the weights of the places after n minus its lowest bit, up to
-// n. A draw and a change take as many steps as the number of verifiers has bits.
+// weigh sets the weight of a verifier in a Fenwick tree: node n has the sum of the weights of the places after n minus
+// its lowest bit, up to n. A draw and a change take as many steps as the number of verifiers has bits.
 func (k *Keeper) weigh(ctx context.Context, id string, weight uint64) error {
 	at, err := k.seats.Get(ctx, id)
 	switch {
@@ -130,9 +132,11 @@ func (k *Keeper) at(ctx context.Context, number, last uint64) (string, error) {
 	return k.ids.Get(ctx, place+1)
 }
 
-// Verifiers draws verifiers one after the other from all that are registered, each with a chance in proportion to its stake, and hands them
-// to take until that has enough. Those that missed an audit lately are left out. Some may come twice, and after some tries no more come.
-func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest, take func(p registry.Participant) (enough bool, err error)) error {
+// Verifiers draws verifiers one after the other from all that are registered, each with a chance in proportion to its
+// stake, and hands them to take until that has enough. Those that missed an audit lately are left out. Some may come
+// twice, and after some tries no more come.
+func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest,
+	take func(p registry.Participant) (enough bool, err error)) error {
 	last, err := k.last(ctx)
 	if err != nil || last == 0 {
 		return err
@@ -184,7 +188,53 @@ func (k *Keeper) Absent(ctx context.Context, id string) error {
 	}
 	away.Until = sdk.UnwrapSDKContext(ctx).BlockHeight() + firstLeave<<min(away.Missed, mostLeaves)
 	away.Missed++
-	return k.absences.Set(ctx, id, away)
+	return errors.Join(k.absences.Set(ctx, id, away),
+		k.note(ctx, id, func(p *registry.Presence, height int64) { p.Missed = height }))
+}
+
+// Answered says that a verifier answered an audit that was drawn for it, at a price.
+func (k *Keeper) Answered(ctx context.Context, id string, price uint64) error {
+	return errors.Join(k.There(ctx, id),
+		k.note(ctx, id, func(p *registry.Presence, height int64) { p.Answered, p.Price = height, price }))
+}
+
+func (k *Keeper) note(ctx context.Context, id string, change func(p *registry.Presence, height int64)) error {
+	p, err := k.presences.Get(ctx, id)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return err
+	}
+	change(&p, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	return k.presences.Set(ctx, id, p)
+}
+
+// Presences are those of the verifiers for which audits were drawn.
+func (k *Keeper) Presences(ctx context.Context) (map[string]registry.Presence, error) {
+	all := map[string]registry.Presence{}
+	return all, k.presences.Walk(ctx, nil, func(id string, p registry.Presence) (bool, error) {
+		all[id] = p
+		return false, nil
+	})
+}
+
+// forget drops presences that say nothing any more.
+func (k *Keeper) forget(ctx context.Context, height int64) error {
+	params, err := k.Params(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := k.Presences(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if answered, missed := all[id].Shows(params, height); answered || missed {
+			continue
+		}
+		if err := k.presences.Remove(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // There says that a verifier has answered, or is back.

@@ -27,7 +27,8 @@ func TestDrawsByStake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := k.put(ctx, registry.Participant{ID: "v8", Roles: []run.Role{run.Verifier}, Stake: stakes["v8"], Jailed: true}); err != nil {
+	if err := k.put(ctx, registry.Participant{ID: "v8", Roles: []run.Role{run.Verifier}, Stake: stakes["v8"],
+		Jailed: true}); err != nil {
 		t.Fatal(err)
 	}
 	stakes["v8"] = 0

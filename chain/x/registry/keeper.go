@@ -50,10 +50,14 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 12, Rule: ErrMeasured, Fix: "Wait until the measurement that goes on has ended."},
 	{Code: 13, Rule: ErrNoTier, Fix: "Register with a tier first; who commits to none need not say that it is there."},
 	{Code: 14, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
-	{Code: 15, Rule: registry.ErrUnstake, Fix: "Ask for no more than what is staked, and end a commitment to a tier first."},
-	{Code: 17, Rule: ErrRests, Fix: "Wait for the block that is named; each measurement in a row that comes to no rate doubles the wait."},
-	{Code: 16, Rule: ErrJailed, Fix: "Challenge from an account that was not slashed, or end the bar first (starling stake unjail)."},
-	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling worker up does so), and ask again."},
+	{Code: 15, Rule: registry.ErrUnstake, Fix: "Ask for no more than what is staked, and end a commitment to a tier " +
+		"first."},
+	{Code: 17, Rule: ErrRests, Fix: "Wait for the block that is named; each measurement in a row that comes to no rate " +
+		"doubles the wait."},
+	{Code: 16, Rule: ErrJailed, Fix: "Challenge from an account that was not slashed, or end the bar first (starling " +
+		"account stake unjail)."},
+	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling " +
+		"worker up does so), and ask again."},
 }}
 
 // Bank moves coins.
@@ -92,40 +96,49 @@ type Keeper struct {
 	params       collections.Item[registry.Params]
 	uptimes      collections.Map[string, registry.Uptime] // of who commits to a tier
 	measurements collections.Map[string, registry.Measurement]
-	measured     collections.Item[string]                             // whose measurement was moved on last, where they take turns
-	resting      collections.Map[string, rest]                        // of who was measured
-	pooled       collections.KeySet[collections.Pair[string, string]] // pool, account that named it
-	leaving      collections.KeySet[collections.Pair[int64, string]]  // whose stake leaves, by height
+	// whose measurement was moved on last, where they take turns
+	measured collections.Item[string]
+	resting  collections.Map[string, rest]                        // of who was measured
+	pooled   collections.KeySet[collections.Pair[string, string]] // pool, account that named it
+	leaving  collections.KeySet[collections.Pair[int64, string]]  // whose stake leaves, by height
 
 	seats    collections.Map[string, seat]   // of verifiers in the tree of their stakes
 	ids      collections.Map[uint64, string] // by place
 	sums     collections.Map[uint64, uint64] // of the nodes of the tree
 	places   collections.Item[uint64]        // how many there are
 	absences collections.Map[string, absence]
+
+	presences collections.Map[string, registry.Presence] // of verifiers for which audits were drawn
 }
 
 // Connect gives the keeper the module that has the runs, which itself needs the keeper.
 func (k *Keeper) Connect(runs Runs) { k.runs = runs }
 
 // NewKeeper returns a keeper over a store of its own. Connect completes it.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool, beacon Beacon) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool,
+	beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	id := collections.StringKey
 	k := &Keeper{
 		account: account, authority: authority, bank: bank, pool: pool, beacon: beacon,
-		participants: collections.NewMap(b, collections.NewPrefix(0), "participants", id, adapter.Record[registry.Participant]()),
-		params:       collections.NewItem(b, collections.NewPrefix(1), "params", adapter.Record[registry.Params]()),
-		uptimes:      collections.NewMap(b, collections.NewPrefix(2), "uptimes", id, adapter.Record[registry.Uptime]()),
-		measurements: collections.NewMap(b, collections.NewPrefix(3), "measurements", id, adapter.Record[registry.Measurement]()),
-		measured:     collections.NewItem(b, collections.NewPrefix(21), "measured", collections.StringValue),
-		resting:      collections.NewMap(b, collections.NewPrefix(22), "resting", id, adapter.Record[rest]()),
-		pooled:       collections.NewKeySet(b, collections.NewPrefix(5), "pooled", collections.PairKeyCodec(id, id)),
-		leaving:      collections.NewKeySet(b, collections.NewPrefix(4), "leaving", collections.PairKeyCodec(collections.Int64Key, id)),
-		seats:        collections.NewMap(b, collections.NewPrefix(16), "seats", id, adapter.Record[seat]()),
-		ids:          collections.NewMap(b, collections.NewPrefix(17), "ids", collections.Uint64Key, collections.StringValue),
-		sums:         collections.NewMap(b, collections.NewPrefix(18), "sums", collections.Uint64Key, collections.Uint64Value),
-		places:       collections.NewItem(b, collections.NewPrefix(19), "places", collections.Uint64Value),
-		absences:     collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
+		participants: collections.NewMap(b, collections.NewPrefix(0), "participants", id,
+			adapter.Record[registry.Participant]()),
+		params:  collections.NewItem(b, collections.NewPrefix(1), "params", adapter.Record[registry.Params]()),
+		uptimes: collections.NewMap(b, collections.NewPrefix(2), "uptimes", id, adapter.Record[registry.Uptime]()),
+		measurements: collections.NewMap(b, collections.NewPrefix(3), "measurements", id,
+			adapter.Record[registry.Measurement]()),
+		measured: collections.NewItem(b, collections.NewPrefix(21), "measured", collections.StringValue),
+		resting:  collections.NewMap(b, collections.NewPrefix(22), "resting", id, adapter.Record[rest]()),
+		pooled:   collections.NewKeySet(b, collections.NewPrefix(5), "pooled", collections.PairKeyCodec(id, id)),
+		leaving: collections.NewKeySet(b, collections.NewPrefix(4), "leaving",
+			collections.PairKeyCodec(collections.Int64Key, id)),
+		seats: collections.NewMap(b, collections.NewPrefix(16), "seats", id, adapter.Record[seat]()),
+		ids:   collections.NewMap(b, collections.NewPrefix(17), "ids", collections.Uint64Key, collections.StringValue),
+		sums: collections.NewMap(b, collections.NewPrefix(18), "sums", collections.Uint64Key,
+			collections.Uint64Value),
+		places:    collections.NewItem(b, collections.NewPrefix(19), "places", collections.Uint64Value),
+		absences:  collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
+		presences: collections.NewMap(b, collections.NewPrefix(23), "presences", id, adapter.Record[registry.Presence]()),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -176,10 +189,11 @@ func (k *Keeper) Members(ctx context.Context, pool string) (ids []string, err er
 		return nil, err
 	}
 	var named []string
-	err = k.pooled.Walk(ctx, collections.NewPrefixedPairRange[string, string](pool), func(key collections.Pair[string, string]) (bool, error) {
-		named = append(named, key.K2())
-		return len(named) == MaxPool, nil
-	})
+	err = k.pooled.Walk(ctx, collections.NewPrefixedPairRange[string, string](pool),
+		func(key collections.Pair[string, string]) (bool, error) {
+			named = append(named, key.K2())
+			return len(named) == MaxPool, nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +250,8 @@ func (k *Keeper) Uptimes(ctx context.Context) (map[string]registry.Uptime, error
 	return all, err
 }
 
-// Turn ends an epoch with its last height: the uptime of the next is counted anew, and what was measured in it of who is how
-// far and close to whom holds until the next turn. Of whom nothing was measured, what held before holds on.
+// Turn ends an epoch with its last height: the uptime of the next is counted anew, and what was measured in it of who
+// is how far and close to whom holds until the next turn. Of whom nothing was measured, what held before holds on.
 func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint32, cluster map[string]string) error {
 	it, err := k.uptimes.Iterate(ctx, nil)
 	if err != nil {
@@ -265,7 +279,7 @@ func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint
 			return err
 		}
 	}
-	return nil
+	return k.forget(ctx, height)
 }
 
 // Missed counts a duty that a participant missed against the uptime that it committed to.
@@ -286,5 +300,6 @@ func (k *Keeper) Jail(ctx context.Context, id, job string, slashed uint64) error
 	if err := k.put(ctx, p.Jail(sdk.UnwrapSDKContext(ctx).BlockHeight())); err != nil {
 		return err
 	}
-	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventSlashed{Participant: id, Amount: slashed, Job: job})
+	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventSlashed{Participant: id,
+		Amount: slashed, Job: job})
 }

@@ -22,7 +22,8 @@ import (
 const measureGas = 100_000
 
 // AskMeasure implements registrypb.MsgServer.
-func (k *Keeper) AskMeasure(ctx context.Context, m *registrypb.MsgAskMeasure) (*registrypb.MsgAskMeasureResponse, error) {
+func (k *Keeper) AskMeasure(ctx context.Context,
+	m *registrypb.MsgAskMeasure) (*registrypb.MsgAskMeasureResponse, error) {
 	now := sdk.UnwrapSDKContext(ctx)
 	now.GasMeter().ConsumeGas(measureGas, "measurement")
 	params, err := k.Params(ctx)
@@ -31,13 +32,15 @@ func (k *Keeper) AskMeasure(ctx context.Context, m *registrypb.MsgAskMeasure) (*
 	}
 	p, err := k.Get(ctx, m.Sender)
 	if err == nil && !p.Eligible(run.Worker, params) {
-		err = fmt.Errorf("%w: %s is measured for its work, and is no worker with the stake of one", registry.ErrStake, m.Sender)
+		err = fmt.Errorf("%w: %s is measured for its work, and is no worker with the stake of one", registry.ErrStake,
+			m.Sender)
 	}
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
 	if r, err := k.resting.Get(ctx, m.Sender); err == nil && r.Until > now.BlockHeight() {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s was measured, and may be again from block %d on", ErrRests, m.Sender, r.Until))
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %s was measured, and may be again from block %d on", ErrRests, m.Sender,
+			r.Until))
 	} else if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return nil, err
 	}
@@ -55,30 +58,35 @@ func (k *Keeper) AskMeasure(ctx context.Context, m *registrypb.MsgAskMeasure) (*
 }
 
 // AnswerMeasure implements registrypb.MsgServer.
-func (k *Keeper) AnswerMeasure(ctx context.Context, m *registrypb.MsgAnswerMeasure) (*registrypb.MsgAnswerMeasureResponse, error) {
+func (k *Keeper) AnswerMeasure(ctx context.Context,
+	m *registrypb.MsgAnswerMeasure) (*registrypb.MsgAnswerMeasureResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
 	now := sdk.UnwrapSDKContext(ctx)
-	return &registrypb.MsgAnswerMeasureResponse{}, k.move(ctx, m.Sender, func(at registry.Measurement) (registry.Measurement, error) {
-		return at.Answer(root, now.BlockHeight(), now.BlockTime().UnixMilli())
-	})
+	return &registrypb.MsgAnswerMeasureResponse{},
+		k.move(ctx, m.Sender, func(at registry.Measurement) (registry.Measurement, error) {
+			return at.Answer(root, now.BlockHeight(), now.BlockTime().UnixMilli())
+		})
 }
 
 // CheckMeasure implements registrypb.MsgServer.
-func (k *Keeper) CheckMeasure(ctx context.Context, m *registrypb.MsgCheckMeasure) (*registrypb.MsgCheckMeasureResponse, error) {
+func (k *Keeper) CheckMeasure(ctx context.Context,
+	m *registrypb.MsgCheckMeasure) (*registrypb.MsgCheckMeasureResponse, error) {
 	result, err := runpb.Digest(m.Result)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	return &registrypb.MsgCheckMeasureResponse{}, k.move(ctx, m.Participant, func(at registry.Measurement) (registry.Measurement, error) {
-		return at.Check(m.Sender, result, sdk.UnwrapSDKContext(ctx).BlockHeight())
-	})
+	return &registrypb.MsgCheckMeasureResponse{},
+		k.move(ctx, m.Participant, func(at registry.Measurement) (registry.Measurement, error) {
+			return at.Check(m.Sender, result, sdk.UnwrapSDKContext(ctx).BlockHeight())
+		})
 }
 
 // OpenMeasure implements registrypb.MsgServer.
-func (k *Keeper) OpenMeasure(ctx context.Context, m *registrypb.MsgOpenMeasure) (*registrypb.MsgOpenMeasureResponse, error) {
+func (k *Keeper) OpenMeasure(ctx context.Context,
+	m *registrypb.MsgOpenMeasure) (*registrypb.MsgOpenMeasureResponse, error) {
 	results, err := runpb.Digests(m.Results)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
@@ -102,7 +110,8 @@ func (k *Keeper) measurement(ctx context.Context, id string) (registry.Measureme
 	return at, err
 }
 
-func (k *Keeper) move(ctx context.Context, id string, f func(registry.Measurement) (registry.Measurement, error)) error {
+func (k *Keeper) move(ctx context.Context, id string,
+	f func(registry.Measurement) (registry.Measurement, error)) error {
 	at, err := k.measurement(ctx, id)
 	if err == nil {
 		at, err = f(at)
@@ -126,7 +135,8 @@ func (k *Keeper) end(ctx context.Context, id string, out registry.Outcome) error
 		}
 	}
 	err := errors.Join(k.measurements.Remove(ctx, id), k.rests(ctx, id, out))
-	return errors.Join(err, now.EventManager().EmitTypedEvent(&registrypb.EventMeasured{Participant: id, Rate: out.Rate, Why: out.Why}))
+	return errors.Join(err, now.EventManager().EmitTypedEvent(&registrypb.EventMeasured{Participant: id, Rate: out.Rate,
+		Why: out.Why}))
 }
 
 // maxMeasured is how many measurements a block moves on at most. Where there are more they take turns.
@@ -185,7 +195,8 @@ func (k *Keeper) turn(ctx context.Context) (all []registry.Measurement, err erro
 
 func (k *Keeper) tick(ctx context.Context, at registry.Measurement, params registry.Params, beacon canon.Digest) error {
 	now := sdk.UnwrapSDKContext(ctx)
-	after, silent, end, err := at.Tick(params, k.checkers(ctx, at.ID), beacon, now.BlockHeight(), now.BlockTime().UnixMilli())
+	after, silent, end, err := at.Tick(params, k.checkers(ctx, at.ID), beacon, now.BlockHeight(),
+		now.BlockTime().UnixMilli())
 	if err != nil {
 		return err
 	}
@@ -203,7 +214,8 @@ func (k *Keeper) tick(ctx context.Context, at registry.Measurement, params regis
 	return k.measurements.Set(ctx, at.ID, after)
 }
 
-// checkers draws verifiers by their stakes to check the measurement of a participant, of owners that are not its own and differ.
+// checkers draws verifiers by their stakes to check the measurement of a participant, of owners that are not its own
+// and differ.
 func (k *Keeper) checkers(ctx context.Context, id string) registry.Draw {
 	return func(seed canon.Digest, n int, beside []string) (ids []string, err error) {
 		self, err := k.Get(ctx, id)
@@ -228,8 +240,8 @@ type rest struct {
 	Failed uint32 `cbor:"2,keyasint"` // measurements in a row that came to no rate
 }
 
-// rests notes the end of a measurement: the next may begin an epoch later, and after each in a row that came to no rate twice as late,
-// up to 128 epochs. Tries cost time, so that who computes a part of a program and hopes gains nothing.
+// rests notes the end of a measurement: the next may begin an epoch later, and after each in a row that came to no rate
+// twice as late, up to 128 epochs. Tries cost time, so that who computes a part of a program and hopes gains nothing.
 func (k *Keeper) rests(ctx context.Context, id string, out registry.Outcome) error {
 	params, err := k.Params(ctx)
 	if err != nil {

@@ -21,7 +21,8 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 	}
 	known := err == nil
 	p := registry.Participant{
-		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake, Leaving: old.Leaving, LeavesAt: old.LeavesAt,
+		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake, Leaving: old.Leaving,
+		LeavesAt: old.LeavesAt,
 		Hardware: m.Hardware.Rule(), Tier: m.Tier.Rule(), Pool: m.Pool,
 	}
 	params, err := k.Params(ctx)
@@ -50,7 +51,8 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 }
 
 // UpdateAddresses implements registrypb.MsgServer.
-func (k *Keeper) UpdateAddresses(ctx context.Context, m *registrypb.MsgUpdateAddresses) (*registrypb.MsgUpdateAddressesResponse, error) {
+func (k *Keeper) UpdateAddresses(ctx context.Context,
+	m *registrypb.MsgUpdateAddresses) (*registrypb.MsgUpdateAddressesResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
@@ -77,7 +79,8 @@ func (k *Keeper) set(ctx context.Context, p registry.Participant) error {
 	if err := k.put(ctx, p); err != nil {
 		return err
 	}
-	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventRegistered{Participant: p.ID, Stake: p.Stake})
+	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventRegistered{Participant: p.ID,
+		Stake: p.Stake})
 }
 
 // commit begins to count the uptime of who commits to a tier, or ends it.
@@ -124,7 +127,8 @@ func (k *Keeper) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registry
 }
 
 // UpdateParams implements registrypb.MsgServer.
-func (k *Keeper) UpdateParams(ctx context.Context, m *registrypb.MsgUpdateParams) (*registrypb.MsgUpdateParamsResponse, error) {
+func (k *Keeper) UpdateParams(ctx context.Context,
+	m *registrypb.MsgUpdateParams) (*registrypb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, Refusals.Wrap(err)
 	}

@@ -20,7 +20,8 @@ import (
 type Queries struct{ *Keeper }
 
 // Participant returns one participant.
-func (q Queries) Participant(ctx context.Context, m *registrypb.QueryParticipantRequest) (*registrypb.QueryParticipantResponse, error) {
+func (q Queries) Participant(ctx context.Context,
+	m *registrypb.QueryParticipantRequest) (*registrypb.QueryParticipantResponse, error) {
 	p, err := q.Get(ctx, m.Id)
 	if errors.Is(err, ErrUnknown) {
 		return nil, status.Error(codes.NotFound, err.Error())
@@ -29,18 +30,21 @@ func (q Queries) Participant(ctx context.Context, m *registrypb.QueryParticipant
 }
 
 // Participants lists them.
-func (q Queries) Participants(ctx context.Context, m *registrypb.QueryParticipantsRequest) (*registrypb.QueryParticipantsResponse, error) {
+func (q Queries) Participants(ctx context.Context,
+	m *registrypb.QueryParticipantsRequest) (*registrypb.QueryParticipantsResponse, error) {
 	r := &registrypb.QueryParticipantsResponse{}
 	most := adapter.Most(m.Limit)
-	err := q.participants.Walk(ctx, new(collections.Range[string]).StartExclusive(m.After), func(_ string, p registry.Participant) (bool, error) {
-		r.Participants = append(r.Participants, canon.MustMarshal(p))
-		return len(r.Participants) == most, nil
-	})
+	err := q.participants.Walk(ctx, new(collections.Range[string]).StartExclusive(m.After),
+		func(_ string, p registry.Participant) (bool, error) {
+			r.Participants = append(r.Participants, canon.MustMarshal(p))
+			return len(r.Participants) == most, nil
+		})
 	return r, err
 }
 
 // Uptime returns the uptime of a participant that committed to a tier.
-func (q Queries) Uptime(ctx context.Context, m *registrypb.QueryUptimeRequest) (*registrypb.QueryUptimeResponse, error) {
+func (q Queries) Uptime(ctx context.Context,
+	m *registrypb.QueryUptimeRequest) (*registrypb.QueryUptimeResponse, error) {
 	u, err := q.uptimes.Get(ctx, m.Id)
 	if errors.Is(err, collections.ErrNotFound) {
 		return nil, status.Error(codes.NotFound, ErrNoTier.Error())
@@ -54,7 +58,8 @@ func (q Queries) Uptime(ctx context.Context, m *registrypb.QueryUptimeRequest) (
 }
 
 // Measurements lists those that go on.
-func (q Queries) Measurements(ctx context.Context, _ *registrypb.QueryMeasurementsRequest) (*registrypb.QueryMeasurementsResponse, error) {
+func (q Queries) Measurements(ctx context.Context,
+	_ *registrypb.QueryMeasurementsRequest) (*registrypb.QueryMeasurementsResponse, error) {
 	r := &registrypb.QueryMeasurementsResponse{}
 	err := q.measurements.Walk(ctx, nil, func(_ string, m registry.Measurement) (bool, error) {
 		r.Measurements = append(r.Measurements, canon.MustMarshal(m))
@@ -64,7 +69,8 @@ func (q Queries) Measurements(ctx context.Context, _ *registrypb.QueryMeasuremen
 }
 
 // Params returns the parameters in force.
-func (q Queries) Params(ctx context.Context, _ *registrypb.QueryParamsRequest) (*registrypb.QueryParamsResponse, error) {
+func (q Queries) Params(ctx context.Context,
+	_ *registrypb.QueryParamsRequest) (*registrypb.QueryParamsResponse, error) {
 	p, err := q.Keeper.Params(ctx)
 	return &registrypb.QueryParamsResponse{Params: canon.MustMarshal(p)}, err
 }

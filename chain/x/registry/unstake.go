@@ -51,7 +51,8 @@ const (
 	postponed   = 60  // blocks until it looks again at one whose owner has a part in a run
 )
 
-// release pays out the stakes whose time has come, but not of those who have a part in a run: they wait until it is over for them.
+// release pays out the stakes whose time has come, but not of those who have a part in a run: they wait until it is
+// over for them.
 func (k *Keeper) release(ctx context.Context) error {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	it, err := k.leaving.Iterate(ctx, collections.NewPrefixUntilPairRange[int64, string](height))

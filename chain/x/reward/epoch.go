@@ -48,6 +48,9 @@ func (k *Keeper) settle(ctx context.Context, number int64, params registry.Param
 	if e.Efforts, err = k.efforts(ctx, links); err != nil {
 		return err
 	}
+	if e.Pool, err = k.pool.Available(ctx); err != nil {
+		return err
+	}
 	settled := reward.SettleEpoch(e)
 	made, err := k.execute(ctx, settled.Transfers)
 	if err != nil {
@@ -62,7 +65,8 @@ func (k *Keeper) settle(ctx context.Context, number int64, params registry.Param
 	return errors.Join(
 		k.registry.Turn(ctx, height, latency, clusters),
 		k.worked.Clear(ctx, nil), k.serves.Clear(ctx, nil), k.links.Clear(ctx, nil),
-		sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&rewardpb.EventEpoch{Epoch: number, Receipts: settled.Seq, Made: made}),
+		sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&rewardpb.EventEpoch{Epoch: number, Receipts: settled.Seq,
+			Made: made}),
 	)
 }
 
@@ -74,7 +78,8 @@ func (k *Keeper) measured(ctx context.Context) (all []registry.Measured, err err
 	return all, err
 }
 
-// efforts gathers what everybody did who committed, worked, served or was measured, in order of account.
+// efforts gathers what everybody did who committed, worked, served, was measured or drawn for an audit, in order of
+// account.
 func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]reward.Effort, error) {
 	uptimes, err := k.registry.Uptimes(ctx)
 	if err != nil {
@@ -107,6 +112,17 @@ func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]rewa
 	}
 	for id, speeds := range registry.Speeds(links) { // into a map: the order does not matter
 		of(id).Speeds = speeds
+	}
+	presences, err := k.registry.Presences(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(presences)) {
+		p, f := presences[id], of(id)
+		f.Presence = &p
+		if f.Offers, err = k.orders.Audits(ctx, id, p.Price); err != nil {
+			return nil, err
+		}
 	}
 	var all []reward.Effort
 	for _, id := range slices.Sorted(maps.Keys(found)) {
@@ -142,7 +158,11 @@ func (k *Keeper) execute(ctx context.Context, transfers []reward.Transfer) (made
 		if err != nil {
 			return 0, err
 		}
-		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.Coins(t.Amount)); err != nil {
+		give := func(amount sdk.Coins) error { return k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, amount) }
+		if t.From == reward.CommunityPool {
+			give = func(amount sdk.Coins) error { return k.pool.DistributeFromFeePool(ctx, amount, to) }
+		}
+		if err := give(adapter.Coins(t.Amount)); err != nil {
 			return 0, err
 		}
 	}
@@ -152,9 +172,10 @@ func (k *Keeper) execute(ctx context.Context, transfers []reward.Transfer) (made
 // most participants that are grouped: the time is quadratic in the pairs that were measured.
 const maxGrouped = 1024
 
-// group finds how far everybody is from who measured it, and who is close to whom: a pair is as far apart as the further of
-// the two measured.
-func group(efforts []reward.Effort, links []registry.Measured, params registry.Params) (map[string]uint32, map[string]string) {
+// group finds how far everybody is from who measured it, and who is close to whom: a pair is as far apart as the
+// further of the two measured.
+func group(efforts []reward.Effort, links []registry.Measured,
+	params registry.Params) (map[string]uint32, map[string]string) {
 	latency := map[string]uint32{}
 	measured, rtt := map[string][]uint32{}, map[registry.Pair]uint32{}
 	for _, l := range links {
@@ -170,7 +191,8 @@ func group(efforts []reward.Effort, links []registry.Measured, params registry.P
 	}
 	var nodes []registry.Node
 	for _, f := range efforts[:min(len(efforts), maxGrouped)] {
-		nodes = append(nodes, registry.Node{ID: f.ID, Class: f.Class(params), Region: f.Hardware.Region, Upload: f.Bandwidth(f.Speeds), Cluster: f.Cluster})
+		nodes = append(nodes, registry.Node{ID: f.ID, Class: f.Class(params), Region: f.Hardware.Region,
+			Upload: f.Bandwidth(f.Speeds), Cluster: f.Cluster})
 	}
 	return latency, registry.Clusters(nodes, rtt, params)
 }

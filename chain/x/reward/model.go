@@ -36,7 +36,8 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(k.earned.Clear(ctx, within), k.models.Set(ctx, job, reward.Model{Job: job}), k.bank.MintCoins(ctx, Name, tokens(job, reward.Shares))); err != nil {
+	if err := errors.Join(k.earned.Clear(ctx, within), k.models.Set(ctx, job, reward.Model{Job: job}),
+		k.bank.MintCoins(ctx, Name, tokens(job, reward.Shares))); err != nil {
 		return err
 	}
 	for _, h := range reward.Grant(o.Consumer, o.SharesPPM, work) {
@@ -55,8 +56,8 @@ func tokens(job string, n uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom(job), sdkmath.NewIntFromUint64(n)))
 }
 
-// BeforeSend credits both sides of a transfer of shares with what they earned so far. It is a send restriction of the bank, and
-// restricts nothing.
+// BeforeSend credits both sides of a transfer of shares with what they earned so far. It is a send restriction of the
+// bank, and restricts nothing.
 func (k *Keeper) BeforeSend(ctx context.Context, from, to sdk.AccAddress, amount sdk.Coins) (sdk.AccAddress, error) {
 	for _, coin := range amount {
 		job, ok := strings.CutPrefix(coin.Denom, denomPrefix)
@@ -134,7 +135,8 @@ func (k *Keeper) PayRevenue(ctx context.Context, msg *rewardpb.MsgPayRevenue) (*
 }
 
 // ClaimRevenue implements rewardpb.MsgServer.
-func (k *Keeper) ClaimRevenue(ctx context.Context, msg *rewardpb.MsgClaimRevenue) (*rewardpb.MsgClaimRevenueResponse, error) {
+func (k *Keeper) ClaimRevenue(ctx context.Context,
+	msg *rewardpb.MsgClaimRevenue) (*rewardpb.MsgClaimRevenueResponse, error) {
 	m, err := k.model(ctx, msg.Job)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
@@ -148,7 +150,8 @@ func (k *Keeper) ClaimRevenue(ctx context.Context, msg *rewardpb.MsgClaimRevenue
 		return nil, err
 	}
 	m, h, r := m.Claim(msg.Sender, h, k.shares(ctx, m, to), sdk.UnwrapSDKContext(ctx).BlockHeight())
-	if err := errors.Join(k.models.Set(ctx, msg.Job, m), k.holders.Set(ctx, collections.Join(msg.Job, msg.Sender), h)); err != nil {
+	if err := errors.Join(k.models.Set(ctx, msg.Job, m),
+		k.holders.Set(ctx, collections.Join(msg.Job, msg.Sender), h)); err != nil {
 		return nil, err
 	}
 	if r.Amount == 0 {

@@ -20,7 +20,8 @@ import (
 type Queries struct{ *Keeper }
 
 // Receipts lists the receipts of an account, the latest first.
-func (q Queries) Receipts(ctx context.Context, m *rewardpb.QueryReceiptsRequest) (*rewardpb.QueryReceiptsResponse, error) {
+func (q Queries) Receipts(ctx context.Context,
+	m *rewardpb.QueryReceiptsRequest) (*rewardpb.QueryReceiptsResponse, error) {
 	r := &rewardpb.QueryReceiptsResponse{}
 	most := adapter.Most(m.Limit)
 	within := collections.NewPrefixedQuadRange[string, int64, string, uint64](m.Account)

@@ -1,5 +1,5 @@
-// Package reward pays what is not paid by jobs: the emission of every epoch, and the revenue of models to who holds their
-// shares. It is the rules of protocol/reward for both on the chain. What a job pays is x/training's.
+// Package reward pays what is not paid by jobs: the emission of every epoch, and the revenue of models to who holds
+// their shares. It is the rules of protocol/reward for both on the chain. What a job pays is x/training's.
 package reward
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Name of the module, its store, its account and its codespace. The account makes the coins of the emission, and holds the
-// revenue that nobody has claimed.
+// Name of the module, its store, its account and its codespace. The account makes the coins of the emission, and holds
+// the revenue that nobody has claimed.
 const Name = "reward"
 
 // Errors of the module, beside those of protocol/reward.
@@ -35,7 +35,8 @@ var (
 var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 2, Rule: ErrMember, Fix: "Report about members of a run that you are a member of, while it goes on."},
 	{Code: 3, Rule: registry.ErrReport, Fix: "Report what was measured, at most 2^50 bytes at once."},
-	{Code: 4, Rule: ErrNoModel, Fix: "Check the name of the job; shares are granted when its run ends, if its order grants any."},
+	{Code: 4, Rule: ErrNoModel, Fix: "Check the name of the job; shares are granted when its run ends, if its order " +
+		"grants any."},
 	{Code: 5, Rule: ErrFunds, Fix: "Fund the account or pay less."},
 	{Code: 6, Rule: ErrAmount, Fix: "Give an amount in uzen, above 0 and below 2^53."},
 	{Code: 7, Rule: reward.ErrSchedule, Fix: "Correct the schedule of the proposal."},
@@ -50,8 +51,15 @@ type Bank interface {
 	GetBalance(ctx context.Context, account sdk.AccAddress, denom string) sdk.Coin
 }
 
+// Pool is the community pool.
+type Pool interface {
+	DistributeFromFeePool(ctx context.Context, amount sdk.Coins, to sdk.AccAddress) error
+	Available(ctx context.Context) (uint64, error) // uzen
+}
+
 // Registry knows who promised what, and holds the stakes.
 type Registry interface {
+	Presences(ctx context.Context) (map[string]registry.Presence, error)
 	Get(ctx context.Context, id string) (registry.Participant, error)
 	Params(ctx context.Context) (registry.Params, error)
 	Uptimes(ctx context.Context) (map[string]registry.Uptime, error)
@@ -66,6 +74,7 @@ type (
 	}
 	Orders interface {
 		Ordered(ctx context.Context, job string) (market.Order, error)
+		Audits(ctx context.Context, id string, price uint64) (bool, error)
 	}
 )
 
@@ -75,19 +84,22 @@ type Keeper struct {
 
 	authority string
 	bank      Bank
+	pool      Pool
 	registry  Registry
 	orders    Orders
 	runs      Runs
 
-	params   collections.Item[reward.Schedule]
-	worked   collections.Map[string, work]                                    // paid in this epoch, by account
-	serves   collections.Map[string, uint64]                                  // bytes that an account has committed to serve in this epoch
+	params collections.Item[reward.Schedule]
+	worked collections.Map[string, work] // paid in this epoch, by account
+	// bytes that an account has committed to serve in this epoch
+	serves   collections.Map[string, uint64]
 	links    collections.Map[collections.Pair[string, string], registry.Link] // of this epoch: of whom, by whom
 	receipts collections.Map[receiptKey, reward.Receipt]
-	books    collections.Map[collections.Pair[string, uint64], entry]  // the same receipts by what they give as their job
-	earned   collections.Map[collections.Pair[string, string], uint64] // operations paid in a run that grants shares: job, account
-	models   collections.Map[string, reward.Model]
-	holders  collections.Map[collections.Pair[string, string], reward.Holder] // job, account
+	books    collections.Map[collections.Pair[string, uint64], entry] // the same receipts by what they give as their job
+	// operations paid in a run that grants shares: job, account
+	earned  collections.Map[collections.Pair[string, string], uint64]
+	models  collections.Map[string, reward.Model]
+	holders collections.Map[collections.Pair[string, string], reward.Holder] // job, account
 }
 
 // receiptKey is account, height, job and number. The height is negative, so that the latest come first.
@@ -108,21 +120,24 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 }
 
 // NewKeeper returns a keeper over a store of its own. Connect completes it.
-func NewKeeper(s store.KVStoreService, authority string, bank Bank, registrar Registry, orders Orders) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, authority string, bank Bank, pool Pool, registrar Registry,
+	orders Orders) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	id := collections.StringKey
 	pair := collections.PairKeyCodec(id, id)
 	k := &Keeper{
-		authority: authority, bank: bank, registry: registrar, orders: orders,
-		params:   collections.NewItem(b, collections.NewPrefix(0), "params", adapter.Record[reward.Schedule]()),
-		worked:   collections.NewMap(b, collections.NewPrefix(1), "worked", id, adapter.Record[work]()),
-		serves:   collections.NewMap(b, collections.NewPrefix(2), "serves", id, collections.Uint64Value),
-		links:    collections.NewMap(b, collections.NewPrefix(3), "links", pair, adapter.Record[registry.Link]()),
-		receipts: collections.NewMap(b, collections.NewPrefix(4), "receipts", collections.QuadKeyCodec(id, collections.Int64Key, id, collections.Uint64Key), adapter.Record[reward.Receipt]()),
-		books:    collections.NewMap(b, collections.NewPrefix(8), "books", collections.PairKeyCodec(id, collections.Uint64Key), adapter.Record[entry]()),
-		earned:   collections.NewMap(b, collections.NewPrefix(5), "earned", pair, collections.Uint64Value),
-		models:   collections.NewMap(b, collections.NewPrefix(6), "models", id, adapter.Record[reward.Model]()),
-		holders:  collections.NewMap(b, collections.NewPrefix(7), "holders", pair, adapter.Record[reward.Holder]()),
+		authority: authority, bank: bank, pool: pool, registry: registrar, orders: orders,
+		params: collections.NewItem(b, collections.NewPrefix(0), "params", adapter.Record[reward.Schedule]()),
+		worked: collections.NewMap(b, collections.NewPrefix(1), "worked", id, adapter.Record[work]()),
+		serves: collections.NewMap(b, collections.NewPrefix(2), "serves", id, collections.Uint64Value),
+		links:  collections.NewMap(b, collections.NewPrefix(3), "links", pair, adapter.Record[registry.Link]()),
+		receipts: collections.NewMap(b, collections.NewPrefix(4), "receipts",
+			collections.QuadKeyCodec(id, collections.Int64Key, id, collections.Uint64Key), adapter.Record[reward.Receipt]()),
+		books: collections.NewMap(b, collections.NewPrefix(8), "books",
+			collections.PairKeyCodec(id, collections.Uint64Key), adapter.Record[entry]()),
+		earned:  collections.NewMap(b, collections.NewPrefix(5), "earned", pair, collections.Uint64Value),
+		models:  collections.NewMap(b, collections.NewPrefix(6), "models", id, adapter.Record[reward.Model]()),
+		holders: collections.NewMap(b, collections.NewPrefix(7), "holders", pair, adapter.Record[reward.Holder]()),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -142,7 +157,8 @@ func (k *Keeper) Params(ctx context.Context) (reward.Schedule, error) {
 }
 
 // UpdateParams implements rewardpb.MsgServer.
-func (k *Keeper) UpdateParams(ctx context.Context, m *rewardpb.MsgUpdateParams) (*rewardpb.MsgUpdateParamsResponse, error) {
+func (k *Keeper) UpdateParams(ctx context.Context,
+	m *rewardpb.MsgUpdateParams) (*rewardpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, Refusals.Wrap(err)
 	}

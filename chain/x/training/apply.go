@@ -22,6 +22,7 @@ import (
 
 // apply stores the state that a rule made of the one before, pays for what happened and tells the world.
 func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Event) error {
+	ctx = charged(ctx, events)
 	if slices.ContainsFunc(events, reward.Books) {
 		if err := k.settle(ctx, s, events); err != nil {
 			return err
@@ -29,16 +30,17 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 	}
 	missed := map[string]bool{} // a deadline that somebody let pass is one, of however many units it was
 	for _, e := range events {
-		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, e, missed)); err != nil {
+		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, s, e, missed)); err != nil {
 			return err
 		}
-		if m, _ := s.Member(e.Who); e.Kind == run.MemberLeft && e.Why == run.WhyLeft {
+		if m, _ := s.Member(e.Who); e.Kind == run.MemberLeft && (e.Why == run.WhyLeft || e.Why == run.WhyUnopened) {
 			if err := k.market.Free(ctx, s.Terms.Job, m); err != nil {
 				return err
 			}
 		}
 		sdk.UnwrapSDKContext(ctx).EventManager().EmitEvent(published(&trainingpb.EventRun{
-			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why, Segment: e.Segment,
+			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why,
+			Segment: e.Segment,
 		}))
 	}
 	if err := k.reseat(ctx, before, s); err != nil {
@@ -46,17 +48,19 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 	}
 	if s.Phase == run.Done || s.Phase == run.Halted {
 		job := s.Terms.Job
-		if err := errors.Join(k.active.Remove(ctx, job), k.ticks.Remove(ctx, job), k.unseat(ctx, job, s.Members), k.market.End(ctx, job, s.Members), k.rewards.Ended(ctx, job), k.Forget(ctx, s.Terms.Spec)); err != nil {
+		if err := errors.Join(k.active.Remove(ctx, job), k.ticks.Remove(ctx, job), k.unseat(ctx, job, s.Members),
+			k.market.End(ctx, s), k.rewards.Ended(ctx, job), k.Forget(ctx, s.Terms.Spec)); err != nil {
 			return err
 		}
 	}
-	if err := k.runs.set(ctx, s.Terms.Job, s); err != nil || !before.Disputed() {
+	if err := k.runs.Set(ctx, s.Terms.Job, s); err != nil || !before.Disputed() {
 		return err
 	}
 	return k.docket(ctx, s)
 }
 
-// trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave it.
+// trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave
+// it.
 func (k *Keeper) trace(ctx context.Context, e run.Event) error {
 	switch e.Kind {
 	case run.RoundAttested:
@@ -68,14 +72,19 @@ func (k *Keeper) trace(ctx context.Context, e run.Event) error {
 }
 
 // remember adds what a run finds of a worker's work to its history, which the next run begins with, and the duties that
-// somebody missed to its uptime, each deadline once.
-func (k *Keeper) remember(ctx context.Context, e run.Event, missed map[string]bool) error {
+// somebody missed to its uptime, each deadline once. Until somebody has committed a unit nothing shows that the job can
+// be opened at all.
+func (k *Keeper) remember(ctx context.Context, s run.State, e run.Event, missed map[string]bool) error {
 	switch {
 	case e.Kind == run.AuditPassed:
-		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.There(ctx, e.Who))
-	case e.Kind == run.UnitReassigned && (e.Why == run.WhyOdd || e.Why == run.WhyOutside):
+		m, _ := s.Member(e.Who)
+		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.Answered(ctx, e.Who, m.Price))
+	case e.Kind == run.UnitReassigned && (e.Why == run.WhyOdd || e.Why == run.WhyOutside || e.Why == run.WhyDistrusted):
 		return k.registry.Audited(ctx, e.Who, false)
-	case (e.Kind == run.UnitReassigned || e.Kind == run.AuditMissed) && e.Why == run.WhyMissedDeadline && !missed[e.Who]:
+	case e.Kind == run.AuditBroken && e.Why == run.WhyDiffers: // it is drawn less often for a while, in other runs, too
+		return k.registry.Absent(ctx, e.Who)
+	case (e.Kind == run.UnitReassigned || e.Kind == run.AuditMissed) && e.Why == run.WhyMissedDeadline && s.Opened() &&
+		!missed[e.Who]:
 		missed[e.Who] = true
 		err := k.registry.Missed(ctx, e.Who)
 		if e.Kind == run.AuditMissed {
@@ -150,7 +159,8 @@ func (k *Keeper) book(ctx context.Context, job string) (reward.Book, error) {
 	}
 	seq, err := k.issued.Get(ctx, job)
 	return reward.Book{
-		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM, Least: stakes.MinStake,
+		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM, Waiting: order.Fee,
+		Least:  stakes.MinStake,
 		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
 	}, err
 }
@@ -175,13 +185,15 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 	})
 }
 
-// Part reports whether an account has a part in a run that is not over: it works there, or may have to answer for what it did.
+// Part reports whether an account has a part in a run that is not over: it works there, or may have to answer for what
+// it did.
 func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
 	var jobs []string // few: those that it is a member of
-	err := k.parts.Walk(ctx, collections.NewPrefixedPairRange[string, string](id), func(key collections.Pair[string, string]) (bool, error) {
-		jobs = append(jobs, key.K2())
-		return false, nil
-	})
+	err := k.parts.Walk(ctx, collections.NewPrefixedPairRange[string, string](id),
+		func(key collections.Pair[string, string]) (bool, error) {
+			jobs = append(jobs, key.K2())
+			return false, nil
+		})
 	if err != nil {
 		return false, err
 	}
@@ -197,7 +209,8 @@ func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// maxTicked is how many runs a block moves on at most. Where there are more they take turns, and their deadlines are that much later.
+// maxTicked is how many runs a block moves on at most. Where there are more they take turns, and their deadlines are
+// that much later.
 const maxTicked = 256
 
 // EndBlock ticks the active runs whose turn it is, each on its own: a fault in one stops nothing else.
@@ -263,7 +276,8 @@ func (k *Keeper) tick(ctx context.Context, job string, turns bool) error {
 	return k.apply(ctx, before, after, events)
 }
 
-// published is the event that sdk.TypedEventToEvent makes of it, which goes through JSON twice: every message makes one.
+// published is the event that sdk.TypedEventToEvent makes of it, which goes through JSON twice: every message makes
+// one.
 func published(e *trainingpb.EventRun) sdk.Event {
 	text := func(key, value string) abci.EventAttribute {
 		quoted, _ := json.Marshal(value) // text is written in any case

@@ -16,7 +16,8 @@ func FuzzPublished(f *testing.F) {
 	f.Add("job", "unit_committed", "starling1xyz", "", uint32(0), uint32(7))
 	f.Add("<a href=\"b\">&\u2028\x7f\n", "\xff\xfe", "\\", "\x00", uint32(1<<31), ^uint32(0))
 	f.Fuzz(func(t *testing.T, job, kind, who, why string, round, unit uint32) {
-		e := &trainingpb.EventRun{Job: job, Kind: kind, Round: round, Unit: unit, Who: who, Other: why + who, Why: why, Segment: round ^ unit}
+		e := &trainingpb.EventRun{Job: job, Kind: kind, Round: round, Unit: unit, Who: who, Other: why + who, Why: why,
+			Segment: round ^ unit}
 		want, err := sdk.TypedEventToEvent(e)
 		if err != nil {
 			t.Skip(err)
@@ -38,8 +39,8 @@ func (p patron) Missed(_ context.Context, id string) error {
 	return nil
 }
 
-// A consumer whose units nobody can do in time must not cost the stakes of its workers: what is late in one block was one deadline,
-// however many units it was.
+// A consumer whose units nobody can do in time must not cost the stakes of its workers: what is late in one block was
+// one deadline, however many units it was.
 func TestOneDeadlineIsMissedOnce(t *testing.T) {
 	p := patron{missed: map[string]int{}}
 	k := &Keeper{registry: p}
@@ -48,7 +49,7 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 		for unit := range uint32(512) {
 			for _, who := range []string{"a", "b"} {
 				e := run.Event{Kind: run.UnitReassigned, Unit: unit, Who: who, Why: run.WhyMissedDeadline}
-				if err := k.remember(t.Context(), e, missed); err != nil {
+				if err := k.remember(t.Context(), run.State{Members: []run.Member{{ID: "c", Commits: 1}}}, e, missed); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -56,5 +57,16 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 	}
 	if p.missed["a"] != 2 || p.missed["b"] != 2 {
 		t.Errorf("in two blocks they missed %v", p.missed)
+	}
+}
+
+// Nobody misses a deadline of a job of which nothing shows that it can be opened.
+func TestNothingIsMissedBeforeAnybodyHasWorked(t *testing.T) {
+	p := patron{missed: map[string]int{}}
+	k := &Keeper{registry: p}
+	e := run.Event{Kind: run.UnitReassigned, Who: "a", Why: run.WhyMissedDeadline}
+	if err := k.remember(t.Context(), run.State{Members: []run.Member{{ID: "a"}}}, e, map[string]bool{}); err != nil ||
+		p.missed["a"] != 0 {
+		t.Errorf("missed %v, %v", p.missed, err)
 	}
 }

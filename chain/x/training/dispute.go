@@ -31,8 +31,8 @@ type Case interface {
 	Refute(c run.Combination, payload []byte) (string, error)
 }
 
-// Referee reads the opening of an order, which anybody may have written: the work with the given digest, or an error if that is not
-// what it opens, or a dispute about it could not be decided.
+// Referee reads the opening of an order, which anybody may have written: the work with the given digest, or an error if
+// that is not what it opens, or a dispute about it could not be decided.
 type Referee func(spec canon.Digest, opening []byte) (Case, error)
 
 // disputeKey is job, round, unit, and which dispute about the unit it is, from 0.
@@ -49,10 +49,10 @@ func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*tr
 	}
 	var game dispute.Game
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		if err := s.Stands(m.Round, m.Unit, m.Attempt, commitment); err != nil {
+		if err := s.Stands(unitID(m), commitment); err != nil {
 			return s, nil, err
 		}
-		after, events, err := s.Challenge(env, m.Sender, m.Round, m.Unit, m.Attempt)
+		after, events, err := s.Challenge(env, m.Sender, unitID(m))
 		if err != nil {
 			return s, nil, err
 		}
@@ -79,7 +79,7 @@ func (k *Keeper) bond(ctx context.Context, job, challenger string) error {
 
 // game is the dispute that a challenge opens.
 func (k *Keeper) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
-	d, _ := s.Find(m.Round, m.Unit, m.Attempt)
+	d, _ := s.Find(unitID(m))
 	work, err := k.admitted(ctx, s.Terms.Spec)
 	if err != nil {
 		return dispute.Game{}, err
@@ -115,7 +115,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	key, g, err := k.current(ctx, m.Job, m.Round, m.Unit, m.Attempt)
+	key, g, err := k.current(ctx, m.Job, unitID(m))
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
@@ -132,22 +132,28 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err := errors.Join(work.err, err); err != nil {
 		return nil, Refusals.Wrap(err)
 	}
+	if work.refused != nil {
+		sdk.UnwrapSDKContext(ctx).Logger().Info("a leaf answers nothing: its challenger loses", "job", m.Job, "unit", m.Unit,
+			"round", m.Round, "challenger", m.Sender, "err", work.refused)
+	}
 	return &trainingpb.MsgMoveResponse{}, errors.Join(k.moved(ctx, s, env, key, after), failed())
 }
 
 // current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
-func (k *Keeper) current(ctx context.Context, job string, round, unit, attempt uint32) (key disputeKey, g dispute.Game, err error) {
-	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job, round, unit))
+func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key disputeKey, g dispute.Game, err error) {
+	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job,
+		id.Round, id.Unit))
 	if err != nil {
 		return key, g, err
 	}
 	keys, err := it.Keys()
 	for _, key := range keys {
-		if g, err := k.disputes.Get(ctx, key); err != nil || g.Config.Attempt == attempt {
+		if g, err := k.disputes.Get(ctx, key); err != nil || g.Config.Attempt == id.Attempt {
 			return key, g, err
 		}
 	}
-	return key, g, errors.Join(err, fmt.Errorf("%w: attempt %d at unit %d of round %d of %s", ErrNoDispute, attempt, unit, round, job))
+	return key, g, errors.Join(err, fmt.Errorf("%w: attempt %d at unit %d of round %d of %s", ErrNoDispute, id.Attempt,
+		id.Unit, id.Round, job))
 }
 
 // Refute implements trainingpb.MsgServer.
@@ -158,27 +164,29 @@ func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*training
 	}
 	entry, err := k.lineage.Get(ctx, collections.Join(m.Job, m.Checkpoint))
 	if errors.Is(err, collections.ErrNotFound) || err == nil && entry.Attestation.Checkpoint.Root != root {
-		err = Refusals.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", run.ErrStale, m.Checkpoint, m.Job, root.Short()))
+		err = Refusals.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", run.ErrStale, m.Checkpoint,
+			m.Job, root.Short()))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &trainingpb.MsgRefuteResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		wrong := entry.Attestation.Checkpoint
-		after, events, err := s.Refute(env, m.Sender, entry)
-		if err != nil {
-			return s, nil, err
-		}
-		l, _ := s.RoundBefore(wrong)
-		work, err := k.admitted(ctx, s.Terms.Spec)
-		if err != nil {
-			return s, nil, err
-		}
-		if _, err := work.Refute(l.Combination(wrong), m.Shown); err != nil {
-			return s, nil, fmt.Errorf("%w: %w", run.ErrBadVote, err)
-		}
-		return after, events, nil
-	})
+	return &trainingpb.MsgRefuteResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			wrong := entry.Attestation.Checkpoint
+			after, events, err := s.Refute(env, m.Sender, entry)
+			if err != nil {
+				return s, nil, err
+			}
+			l, _ := s.RoundBefore(wrong)
+			work, err := k.admitted(ctx, s.Terms.Spec)
+			if err != nil {
+				return s, nil, err
+			}
+			if _, err := work.Refute(l.Combination(wrong), m.Shown); err != nil {
+				return s, nil, fmt.Errorf("%w: %w", run.ErrBadVote, err)
+			}
+			return after, events, nil
+		})
 }
 
 // moved stores a game after a move, and carries out its verdict if it has one.
@@ -190,7 +198,8 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 		return err
 	}
 	c := g.Config
-	after, events, err := s.Verdict(env, c.Round, c.Unit, c.Attempt, g.Verdict.AsserterLies, g.Verdict.Reason == dispute.Silence, g.Loser())
+	after, events, err := s.Verdict(env, disputed(c), g.Verdict.AsserterLies, g.Verdict.Reason == dispute.Silence,
+		g.Loser())
 	if err != nil {
 		return err
 	}
@@ -200,7 +209,7 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 // next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the
 // whole time for their moves from now.
 func (k *Keeper) next(ctx context.Context, ended dispute.Config, env run.Env) error {
-	key, g, err := k.current(ctx, ended.Job, ended.Round, ended.Unit, ended.Attempt)
+	key, g, err := k.current(ctx, ended.Job, disputed(ended))
 	if errors.Is(err, ErrNoDispute) {
 		return nil
 	}
@@ -230,7 +239,7 @@ func (k *Keeper) silence(ctx context.Context, job string, env run.Env) error {
 			return err
 		}
 		c := g.Config
-		if _, playing := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger); !playing || after.Verdict == nil || s.Phase == run.Halted {
+		if _, playing := s.Playing(disputed(c), c.Challenger); !playing || after.Verdict == nil || s.Phase == run.Halted {
 			continue
 		}
 		if err := k.moved(ctx, s, env, key, after); err != nil {
@@ -261,10 +270,10 @@ func (k *Keeper) docket(ctx context.Context, s run.State) error {
 			return err
 		}
 		c := g.Config
-		if s.Phase != run.Halted && s.Challenged(c.Round, c.Unit, c.Attempt, c.Challenger) {
+		if s.Phase != run.Halted && s.Challenged(disputed(c), c.Challenger) {
 			continue
 		}
-		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight(), s.Unmasked(c.Round, c.Unit, c.Attempt))
+		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight(), s.Unmasked(disputed(c)))
 		if err := errors.Join(k.disputes.Set(ctx, key, g), k.pending.Remove(ctx, key), told(ctx, g)); err != nil {
 			return err
 		}
@@ -272,17 +281,18 @@ func (k *Keeper) docket(ctx context.Context, s run.State) error {
 	return nil
 }
 
-// told emits the last line of the log of a game.
+// told emits what the last record of a game says.
 func told(ctx context.Context, g dispute.Game) error {
-	c := g.Config
-	return emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: g.Log[len(g.Log)-1].Line})
+	c, last := g.Config, g.Log[len(g.Log)-1]
+	return emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: g.Text(last, nil)})
 }
 
 // maxGames is how many games one answer has at most.
 const maxGames = 100
 
 // Disputes lists disputes of a job, from one on.
-func (q Queries) Disputes(ctx context.Context, m *trainingpb.QueryDisputesRequest) (*trainingpb.QueryDisputesResponse, error) {
+func (q Queries) Disputes(ctx context.Context,
+	m *trainingpb.QueryDisputesRequest) (*trainingpb.QueryDisputesResponse, error) {
 	most := int(m.Limit)
 	if most == 0 || most > maxGames {
 		most = maxGames

@@ -2,52 +2,67 @@ package training
 
 import (
 	"context"
+	"iter"
 
+	"cosmossdk.io/collections"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Duty is how urgent it is that a message of an account comes into a block: 1 is a move of a dispute by the party whose turn it is, 2 what
-// opens one, 3 what answers for an audit, 4 work. It is 0 for other messages, and for those of accounts that have no such duty in
-// the run: who only wants to be served first has none.
-func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
-	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
-	rank, job := 0, ""
+// Owed is how urgent messages of a kind are where they are duties, and the run that they are about: 1 is a move of a
+// dispute, 2 what opens one, 3 what answers for an audit, 4 work. It is 0 for kinds that never are.
+func Owed(m sdk.Msg) (rank int, job string) {
 	switch m := m.(type) {
 	case *trainingpb.MsgMove:
-		_, g, err := k.current(free, m.Job, m.Round, m.Unit, m.Attempt)
-		if err == nil && m.Sender == account && account == g.Mover() {
-			return 1
-		}
-		return 0
+		return 1, m.Job
 	case *trainingpb.MsgChallenge:
-		rank, job = 2, m.Job
+		return 2, m.Job
 	case *trainingpb.MsgRefute:
-		rank, job = 2, m.Job
+		return 2, m.Job
 	case *trainingpb.MsgUnseal:
-		rank, job = 3, m.Job
+		return 3, m.Job
 	case *trainingpb.MsgUnmask:
-		rank, job = 3, m.Job
+		return 3, m.Job
 	case *trainingpb.MsgConfess:
-		rank, job = 3, m.Job
+		return 3, m.Job
 	case *trainingpb.MsgReport:
-		rank, job = 3, m.Job
+		return 3, m.Job
+	case *trainingpb.MsgShowReport:
+		return 3, m.Job
 	case *trainingpb.MsgSuspect:
-		rank, job = 3, m.Job
+		return 3, m.Job
 	case *trainingpb.MsgPass:
-		rank, job = 3, m.Job
+		return 3, m.Job
 	case *trainingpb.MsgCommit:
-		rank, job = 4, m.Job
+		return 4, m.Job
 	case *trainingpb.MsgSealSlice:
-		rank, job = 4, m.Job
+		return 4, m.Job
 	case *trainingpb.MsgShowSlice:
-		rank, job = 4, m.Job
+		return 4, m.Job
 	case *trainingpb.MsgAttest:
-		rank, job = 4, m.Job
-	default:
+		return 4, m.Job
+	}
+	return 0, ""
+}
+
+// Duty is how urgent it is that a message of an account comes into a block, as Owed ranks it: a move by the party whose
+// turn it is, and what an active member of a run says there. It is 0 for other messages, and for those of accounts that
+// have no such duty in the run: who only wants to be served first has none.
+func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
+	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
+	rank, job := Owed(m)
+	if rank == 0 {
+		return 0
+	}
+	if m, ok := m.(*trainingpb.MsgMove); ok {
+		_, g, err := k.current(free, m.Job, unitID(m))
+		if err == nil && m.Sender == account && account == g.Mover() {
+			return rank
+		}
 		return 0
 	}
 	s, err := k.State(free, job)
@@ -59,4 +74,36 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
 		return 0
 	}
 	return rank
+}
+
+// Accuses reports whether a message of an account that works in no run of it accuses somebody there, and is not refused
+// for what the run says: a challenge of a unit that stands, or the refutation of a checkpoint of an open round.
+func (k *Keeper) Accuses(ctx context.Context, account string, m sdk.Msg) bool {
+	now := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
+	env := run.Env{Height: now.BlockHeight(), Draw: func(run.UnitID) iter.Seq[run.Member] {
+		return func(func(run.Member) bool) {}
+	}}
+	switch m := m.(type) {
+	case *trainingpb.MsgChallenge:
+		commitment, err := runpb.Digest(m.Commitment)
+		s, wrong := k.State(now, m.Job)
+		if err != nil || wrong != nil || m.Sender != account || s.Stands(unitID(m), commitment) != nil {
+			return false
+		}
+		_, _, err = s.Challenge(env, account, unitID(m))
+		return err == nil
+	case *trainingpb.MsgRefute:
+		root, err := runpb.Digest(m.Root)
+		if err != nil || m.Sender != account {
+			return false
+		}
+		s, err := k.State(now, m.Job)
+		entry, wrong := k.lineage.Get(now, collections.Join(m.Job, m.Checkpoint))
+		if err != nil || wrong != nil || entry.Attestation.Checkpoint.Root != root {
+			return false
+		}
+		_, _, err = s.Refute(env, account, entry)
+		return err == nil
+	}
+	return false
 }

@@ -68,16 +68,21 @@ func (k *Keeper) unseat(ctx context.Context, job string, members []run.Member) e
 
 // Leave implements trainingpb.MsgServer.
 func (k *Keeper) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingpb.MsgLeaveResponse, error) {
-	return &trainingpb.MsgLeaveResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Leave(env, m.Sender)
-	})
+	return &trainingpb.MsgLeaveResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			if m.CannotOpen {
+				return s.Decline(env, m.Sender)
+			}
+			return s.Leave(env, m.Sender)
+		})
 }
 
 // Return implements trainingpb.MsgServer.
 func (k *Keeper) Return(ctx context.Context, m *trainingpb.MsgReturn) (*trainingpb.MsgReturnResponse, error) {
-	return &trainingpb.MsgReturnResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Return(env, m.Sender)
-	})
+	return &trainingpb.MsgReturnResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Return(env, m.Sender)
+		})
 }
 
 // Prove implements trainingpb.MsgServer.
@@ -86,7 +91,8 @@ func (k *Keeper) Prove(ctx context.Context, m *trainingpb.MsgProve) (*trainingpb
 	if err != nil {
 		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
 	}
-	return &trainingpb.MsgProveResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Prove(env, m.Sender, m.Round, m.Unit, m.Attempt, seal)
-	})
+	return &trainingpb.MsgProveResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Prove(env, m.Sender, unitID(m), seal)
+		})
 }

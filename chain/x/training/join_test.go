@@ -11,7 +11,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Whether somebody has a part in a run is looked up in the runs of which it is a member: a thousand others cost nothing.
+// Whether somebody has a part in a run is looked up in the runs of which it is a member: a thousand others cost
+// nothing.
 func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	key := storetypes.NewKVStoreKey(Name)
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
@@ -22,13 +23,14 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	begin := func(job string, members ...run.Member) {
 		t.Helper()
 		s, err := run.New(run.Terms{
-			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
+			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec",
+			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
 			UnitFlops: 1, Deadlines: run.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 100}, Window: 1,
 		}, members, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{k.runs.set(ctx, job, s), k.active.Set(ctx, job), k.seat(ctx, job, members)} {
+		for _, err := range []error{k.runs.Set(ctx, job, s), k.active.Set(ctx, job), k.seat(ctx, job, members)} {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -43,8 +44,9 @@ func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*training
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(gasUnit, "the end of its round")
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Commit(env, m.Sender, m.Unit, m.Round, m.Attempt, commitment)
+		return s.Commit(env, m.Sender, unitID(m), commitment)
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.M
 		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Pass(env, m.Sender, m.Round, m.Unit, m.Attempt, seal)
+		return s.Pass(env, m.Sender, unitID(m), seal)
 	})
 	if err != nil {
 		return nil, err
@@ -74,16 +76,40 @@ func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*training
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	return &trainingpb.MsgUnsealResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Unseal(env, m.Sender, m.Round, m.Unit, m.Attempt, opening, k.rooting)
-	})
+	return &trainingpb.MsgUnsealResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Unseal(env, m.Sender, unitID(m), opening, k.rooting)
+		})
 }
 
 // Report implements trainingpb.MsgServer.
 func (k *Keeper) Report(ctx context.Context, m *trainingpb.MsgReport) (*trainingpb.MsgReportResponse, error) {
-	return &trainingpb.MsgReportResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Report(env, m.Sender, m.Round, m.Unit, m.Attempt, m.DistancePPM, m.CosinePPM)
-	})
+	seal, err := runpb.Digest(m.Seal)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+	}
+	return &trainingpb.MsgReportResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Report(env, m.Sender, unitID(m), seal, m.Outside)
+		})
+}
+
+// ShowReport implements trainingpb.MsgServer.
+func (k *Keeper) ShowReport(ctx context.Context,
+	m *trainingpb.MsgShowReport) (*trainingpb.MsgShowReportResponse, error) {
+	end, err := runpb.Digest(m.End)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("end: %w", err))
+	}
+	salt, err := runpb.Digest(m.Salt)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("salt: %w", err))
+	}
+	f := audit.Finding{DistancePPM: m.DistancePPM, CosinePPM: m.CosinePPM, End: end}
+	return &trainingpb.MsgShowReportResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.ShowReport(env, m.Sender, unitID(m), f, salt)
+		})
 }
 
 // Unmask implements trainingpb.MsgServer. The disputes about the unit are closed without a verdict.
@@ -96,30 +122,34 @@ func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*training
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	return &trainingpb.MsgUnmaskResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Unmask(env, m.Sender, m.Round, m.Unit, m.Attempt, nonce, segments)
-	})
+	return &trainingpb.MsgUnmaskResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Unmask(env, m.Sender, unitID(m), nonce, segments)
+		})
 }
 
 // Confess implements trainingpb.MsgServer.
 func (k *Keeper) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*trainingpb.MsgConfessResponse, error) {
-	return &trainingpb.MsgConfessResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Confess(env, m.Sender, m.Round, m.Unit, m.Attempt)
-	})
+	return &trainingpb.MsgConfessResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Confess(env, m.Sender, unitID(m))
+		})
 }
 
 // Suspect implements trainingpb.MsgServer.
 func (k *Keeper) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*trainingpb.MsgSuspectResponse, error) {
-	return &trainingpb.MsgSuspectResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Suspect(env, m.Sender, m.Round, m.Unit, m.Attempt)
-	})
+	return &trainingpb.MsgSuspectResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Suspect(env, m.Sender, unitID(m))
+		})
 }
 
 // Missing implements trainingpb.MsgServer.
 func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
-	return &trainingpb.MsgMissingResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Missing(env, m.Sender, m.Round, m.Unit, m.Attempt, m.Slice)
-	})
+	return &trainingpb.MsgMissingResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.Missing(env, m.Sender, unitID(m), m.Slice)
+		})
 }
 
 // SealSlice implements trainingpb.MsgServer.
@@ -128,16 +158,18 @@ func (k *Keeper) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*tr
 	if err != nil {
 		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
 	}
-	return &trainingpb.MsgSealSliceResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.SealSlice(env, m.Sender, m.Round, m.Closed, m.Slice, seal)
-	})
+	return &trainingpb.MsgSealSliceResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.SealSlice(env, m.Sender, m.Round, m.Closed, m.Slice, seal)
+		})
 }
 
 // ShowSlice implements trainingpb.MsgServer.
 func (k *Keeper) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*trainingpb.MsgShowSliceResponse, error) {
-	return &trainingpb.MsgShowSliceResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.ShowSlice(env, m.Sender, m.Round, m.Closed, m.Slice, m.CID)
-	})
+	return &trainingpb.MsgShowSliceResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			return s.ShowSlice(env, m.Sender, m.Round, m.Closed, m.Slice, m.CID)
+		})
 }
 
 // Attest implements trainingpb.MsgServer.
@@ -154,18 +186,19 @@ func (k *Keeper) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*training
 		Member: m.Sender, Next: run.Checkpoint{Round: m.Round + 1, Root: root, CID: m.CID},
 		PublicKey: key.Key, Signature: m.Signature,
 	}
-	return &trainingpb.MsgAttestResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		after, events, err := s.Attest(env, m.Round, vote)
-		if err != nil {
-			return s, nil, err
-		}
-		// Only now is it known that the state is one which can be attested.
-		digest := s.Attestation(vote.Next).Digest()
-		if !key.VerifySignature(digest[:], m.Signature) {
-			return s, nil, fmt.Errorf("%w: round %d of %s", ErrSignature, m.Round, m.Job)
-		}
-		return after, events, nil
-	})
+	return &trainingpb.MsgAttestResponse{},
+		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+			after, events, err := s.Attest(env, m.Round, vote)
+			if err != nil {
+				return s, nil, err
+			}
+			// Only now is it known that the state is one which can be attested.
+			digest := s.Attestation(vote.Next).Digest()
+			if !key.VerifySignature(digest[:], m.Signature) {
+				return s, nil, fmt.Errorf("%w: round %d of %s", ErrSignature, m.Round, m.Job)
+			}
+			return after, events, nil
+		})
 }
 
 // publicKey of an account, which is known once it has signed a transaction.
@@ -183,4 +216,18 @@ func (k *Keeper) publicKey(ctx context.Context, account string) (*secp256k1.PubK
 		return nil, fmt.Errorf("%w: %s has no secp256k1 key", ErrSignature, account)
 	}
 	return key, nil
+}
+
+// unitID names the attempt at a unit that a message is about.
+func unitID(m interface {
+	GetRound() uint32
+	GetUnit() uint32
+	GetAttempt() uint32
+}) run.UnitID {
+	return run.UnitID{Round: m.GetRound(), Unit: m.GetUnit(), Attempt: m.GetAttempt()}
+}
+
+// disputed is the unit that a dispute is about.
+func disputed(c dispute.Config) run.UnitID {
+	return run.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Admit takes the opening of the work of an order, for gas: all that a referee needs to know of it. It refuses work of which a dispute
-// could not be decided, and terms that are not those of the work. An opening is stored once for all jobs of the same work, until Forget
-// was called for each of them.
+// Admit takes the opening of the work of an order, for gas: all that a referee needs to know of it. It refuses work of
+// which a dispute could not be decided, and terms that are not those of the work. An opening is stored once for all
+// jobs of the same work, until Forget was called for each of them.
 func (k *Keeper) Admit(ctx context.Context, t run.Terms, opening []byte) error {
 	work, err := k.work(ctx, t.Spec, opening)
 	if err != nil {

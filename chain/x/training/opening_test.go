@@ -70,7 +70,8 @@ func TestDisputesComeInPages(t *testing.T) {
 		}
 		next.Round, next.Unit, next.Number = r.Round, r.Unit, r.Number
 	}
-	if r, err := (Queries{k}).Disputes(ctx, &trainingpb.QueryDisputesRequest{Job: "job", Limit: 1 << 30}); err != nil || len(r.Games) != maxGames {
+	if r, err := (Queries{k}).Disputes(ctx, &trainingpb.QueryDisputesRequest{Job: "job", Limit: 1 << 30}); err != nil ||
+		len(r.Games) != maxGames {
 		t.Errorf("%d games at once: %v", len(r.Games), err)
 	}
 	if len(found) != 250 {
@@ -99,7 +100,8 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 	if err := k.Admit(ctx, work, []byte("nonsense")); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
 		t.Errorf("nonsense is admitted with %v", err)
 	}
-	if err := k.Admit(ctx, run.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening")); !errors.Is(err, run.ErrTerms) || kept() != 0 {
+	if err := k.Admit(ctx, run.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening")); !errors.Is(err, run.ErrTerms) ||
+		kept() != 0 {
 		t.Errorf("other terms are admitted with %v", err)
 	}
 	for want, step := range []error{

@@ -35,18 +35,21 @@ func (q Queries) Run(ctx context.Context, m *trainingpb.QueryRunRequest) (*train
 // Runs lists the jobs that have a run.
 func (q Queries) Runs(ctx context.Context, m *trainingpb.QueryRunsRequest) (*trainingpb.QueryRunsResponse, error) {
 	r := &trainingpb.QueryRunsResponse{}
+	most := adapter.Most(m.Limit)
 	list := func(job string) (bool, error) {
 		r.Jobs = append(r.Jobs, job)
-		return false, nil
+		return len(r.Jobs) == most, nil
 	}
+	after := new(collections.Range[string]).StartExclusive(m.After)
 	if m.Active {
-		return r, q.active.Walk(ctx, nil, list)
+		return r, q.active.Walk(ctx, after, list)
 	}
-	return r, q.issued.Walk(ctx, nil, func(job string, _ uint64) (bool, error) { return list(job) })
+	return r, q.issued.Walk(ctx, after, func(job string, _ uint64) (bool, error) { return list(job) })
 }
 
 // Lineage lists attested checkpoints.
-func (q Queries) Lineage(ctx context.Context, m *trainingpb.QueryLineageRequest) (*trainingpb.QueryLineageResponse, error) {
+func (q Queries) Lineage(ctx context.Context,
+	m *trainingpb.QueryLineageRequest) (*trainingpb.QueryLineageResponse, error) {
 	r := &trainingpb.QueryLineageResponse{}
 	within := collections.NewPrefixedPairRange[string, uint32](m.Job).StartInclusive(m.From)
 	err := q.lineage.Walk(ctx, within, func(_ collections.Pair[string, uint32], e run.Entry) (bool, error) {
@@ -57,7 +60,8 @@ func (q Queries) Lineage(ctx context.Context, m *trainingpb.QueryLineageRequest)
 }
 
 // Receipts lists receipts.
-func (q Queries) Receipts(ctx context.Context, m *trainingpb.QueryReceiptsRequest) (*trainingpb.QueryReceiptsResponse, error) {
+func (q Queries) Receipts(ctx context.Context,
+	m *trainingpb.QueryReceiptsRequest) (*trainingpb.QueryReceiptsResponse, error) {
 	r := &trainingpb.QueryReceiptsResponse{}
 	within := collections.NewPrefixedPairRange[string, uint64](m.Job).StartInclusive(m.From)
 	err := q.receipts.Walk(ctx, within, func(_ collections.Pair[string, uint64], e reward.Receipt) (bool, error) {
@@ -81,7 +85,8 @@ func (q Queries) Seals(ctx context.Context, m *trainingpb.QuerySealsRequest) (*t
 }
 
 // Params returns the parameters in force.
-func (q Queries) Params(ctx context.Context, _ *trainingpb.QueryParamsRequest) (*trainingpb.QueryParamsResponse, error) {
+func (q Queries) Params(ctx context.Context,
+	_ *trainingpb.QueryParamsRequest) (*trainingpb.QueryParamsResponse, error) {
 	p, err := q.Keeper.Params(ctx)
 	return &trainingpb.QueryParamsResponse{Params: canon.MustMarshal(p)}, err
 }

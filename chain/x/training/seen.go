@@ -10,26 +10,28 @@ import (
 
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/run"
 )
 
-// Sighted is what a vote says of a message that waits for a block as the next of its sender: nothing, unless it is the move that a dispute
-// waits for.
+// Sighted is what a vote says of a message that waits for a block as the next of its sender: nothing, unless it is the
+// move that a dispute waits for.
 func (k *Keeper) Sighted(ctx context.Context, account string, sequence uint64, m sdk.Msg) (s beacon.Sighting, ok bool) {
 	move, is := m.(*trainingpb.MsgMove)
 	if !is || move.Sender != account {
 		return s, false
 	}
 	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
-	_, g, err := k.current(free, move.Job, move.Round, move.Unit, move.Attempt)
+	_, g, err := k.current(free, move.Job, unitID(move))
 	if err != nil || g.Mover() != account {
 		return s, false
 	}
-	return beacon.Sighting{Job: move.Job, Round: move.Round, Unit: move.Unit, Attempt: move.Attempt, Ply: g.Ply(), Sequence: sequence}, true
+	return beacon.Sighting{Job: move.Job, Round: move.Round, Unit: move.Unit, Attempt: move.Attempt, Ply: g.Ply(),
+		Sequence: sequence}, true
 }
 
 // Awaited implements beacon.Duties.
 func (k *Keeper) Awaited(ctx context.Context, s beacon.Sighting) (string, error) {
-	_, g, err := k.current(ctx, s.Job, s.Round, s.Unit, s.Attempt)
+	_, g, err := k.current(ctx, s.Job, sighted(s))
 	if errors.Is(err, ErrNoDispute) || err == nil && (g.Ply() != s.Ply || g.Mover() == "") {
 		return "", nil
 	}
@@ -47,9 +49,13 @@ func (k *Keeper) Awaited(ctx context.Context, s beacon.Sighting) (string, error)
 	return g.Mover(), nil
 }
 
+func sighted(s beacon.Sighting) run.UnitID {
+	return run.UnitID{Round: s.Round, Unit: s.Unit, Attempt: s.Attempt}
+}
+
 // Stand implements beacon.Duties.
 func (k *Keeper) Stand(ctx context.Context, s beacon.Sighting) error {
-	key, g, err := k.current(ctx, s.Job, s.Round, s.Unit, s.Attempt)
+	key, g, err := k.current(ctx, s.Job, sighted(s))
 	if err != nil {
 		return err
 	}
@@ -57,9 +63,11 @@ func (k *Keeper) Stand(ctx context.Context, s beacon.Sighting) error {
 	if after.Deadline == g.Deadline {
 		return nil
 	}
-	line := fmt.Sprintf("the block leaves out the move of the %s, which most validators have seen: its clock stands still, up to height %d", g.Turn, after.Deadline)
+	line := fmt.Sprintf("the block leaves out the move of the %s, which most validators have seen: its clock stands "+
+		"still, up to height %d", g.Turn, after.Deadline)
 	c := g.Config
-	return errors.Join(k.disputes.Set(ctx, key, after), emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: line}))
+	return errors.Join(k.disputes.Set(ctx, key, after),
+		emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: line}))
 }
 
 var _ beacon.Duties = (*Keeper)(nil)

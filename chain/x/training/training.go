@@ -1,6 +1,6 @@
-// Package training stores the runs and what they leave, lets their members move them, and pays for the work: the rules of
-// protocol/run, protocol/dispute and protocol/reward on the chain. Which members a run has was decided by x/market; what
-// is computed in it stays with the members, except for the leaf of a dispute, which the referee recomputes.
+// Package training stores the runs and what they leave, lets their members move them, and pays for the work: the rules
+// of protocol/run, protocol/dispute and protocol/reward on the chain. Which members a run has was decided by x/market;
+// what is computed in it stays with the members, except for the leaf of a dispute, which the referee recomputes.
 package training
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/chain/x/training/shelf"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	rules "github.com/starling-network/starling/protocol/market"
@@ -58,11 +59,14 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 21, Rule: dispute.ErrLate, Fix: "The dispute is lost by silence; move within the deadline next time."},
 	{Code: 22, Rule: dispute.ErrMove, Fix: "Read the dispute and make the move of its stage."},
 	{Code: 23, Rule: dispute.ErrEncoding, Fix: "Send the canonical bytes of exactly one move."},
-	{Code: 24, Rule: run.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place that the unit's question gives."},
+	{Code: 24, Rule: run.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place " +
+		"that the unit's question gives."},
 	{Code: 25, Rule: audit.ErrOpening, Fix: "Send the canonical bytes of one opening."},
-	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant fewer faults."},
+	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant " +
+		"fewer faults."},
 	{Code: 27, Rule: run.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
-	{Code: 28, Rule: run.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the run then waits for a while."},
+	{Code: 28, Rule: run.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the run " +
+		"then waits for a while."},
 	{Code: 29, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 	{Code: 30, Rule: reward.ErrPenalty, Fix: "Correct the parameters of the proposal."},
 }}
@@ -75,7 +79,7 @@ type Market interface {
 	Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error)
 	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
 	Free(ctx context.Context, id string, m run.Member) error
-	End(ctx context.Context, id string, members []run.Member) error
+	End(ctx context.Context, s run.State) error
 	Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[run.Member]
 }
 
@@ -88,7 +92,7 @@ type Registry interface {
 	Audited(ctx context.Context, id string, passed bool) error
 	Bond(ctx context.Context, id string) error
 	Absent(ctx context.Context, id string) error
-	There(ctx context.Context, id string) error
+	Answered(ctx context.Context, id string, price uint64) error
 	Missed(ctx context.Context, id string) error
 }
 
@@ -123,38 +127,46 @@ type Keeper struct {
 	works     works
 	rooting   audit.Rooting
 
-	runs     *shelf
+	runs     *shelf.Shelf
 	active   collections.KeySet[string] // neither done nor halted
 	lineage  collections.Map[collections.Pair[string, uint32], run.Entry]
 	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
 	issued   collections.Map[string, uint64] // receipts of a job
 	seals    collections.Map[sealKey, []byte]
 	disputes collections.Map[disputeKey, dispute.Game]
-	pending  collections.KeySet[disputeKey]  // the disputes that have no verdict
-	openings collections.Map[[]byte, []byte] // of the work of open orders and of runs that are not over, by the digest of its specification
+	pending  collections.KeySet[disputeKey] // the disputes that have no verdict
+	// of the work of open orders and of runs that are not over, by the digest of its specification
+	openings collections.Map[[]byte, []byte]
 	held     collections.Map[[]byte, uint64] // how many jobs each is of
 	params   collections.Item[reward.Penalty]
-	ticks    collections.Map[string, int64]                       // height at which a run was moved on last, while runs take turns
-	ticked   collections.Item[string]                             // the run that was moved on last
-	parts    collections.KeySet[collections.Pair[string, string]] // account, run that is not over and has it as a member
+	// height at which a run was moved on last, while runs take turns
+	ticks  collections.Map[string, int64]
+	ticked collections.Item[string]                             // the run that was moved on last
+	parts  collections.KeySet[collections.Pair[string, string]] // account, run that is not over and has it as a member
 }
 
 // sealKey is job, round, unit and attempt (32 bits each), verifier.
 type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, authority string, market Market, registry Registry, rewards Rewards, beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, authority string, market Market, registry Registry, rewards Rewards,
+	beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
-		authority: authority, market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
-		runs:     newShelf(b),
-		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
-		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),
-		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts", collections.PairKeyCodec(job, u64), adapter.Record[reward.Receipt]()),
-		issued:   collections.NewMap(b, collections.NewPrefix(4), "issued", job, collections.Uint64Value),
-		seals:    collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job), collections.BytesValue),
-		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32), adapter.Record[dispute.Game]()),
+		authority: authority, market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts,
+		referee: referee, rooting: rooting,
+		runs:   shelf.New(b),
+		active: collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
+		lineage: collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32),
+			adapter.Record[run.Entry]()),
+		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts", collections.PairKeyCodec(job, u64),
+			adapter.Record[reward.Receipt]()),
+		issued: collections.NewMap(b, collections.NewPrefix(4), "issued", job, collections.Uint64Value),
+		seals: collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job),
+			collections.BytesValue),
+		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32),
+			adapter.Record[dispute.Game]()),
 		pending:  collections.NewKeySet(b, collections.NewPrefix(7), "pending", collections.QuadKeyCodec(job, u32, u32, u32)),
 		openings: collections.NewMap(b, collections.NewPrefix(25), "openings", collections.BytesKey, collections.BytesValue),
 		held:     collections.NewMap(b, collections.NewPrefix(26), "held", collections.BytesKey, collections.Uint64Value),
@@ -170,11 +182,11 @@ func NewKeeper(s store.KVStoreService, authority string, market Market, registry
 
 // State is the current state of a run.
 func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
-	s, err := k.runs.get(ctx, job)
+	s, err := k.runs.Get(ctx, job)
 	if errors.Is(err, collections.ErrNotFound) {
-		return s.state, fmt.Errorf("%w: %s", ErrNoRun, job)
+		return s, fmt.Errorf("%w: %s", ErrNoRun, job)
 	}
-	return s.state, err
+	return s, err
 }
 
 // Start begins the run of a matched order, with the history of its members.
@@ -187,7 +199,8 @@ func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.runs.set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0), k.seat(ctx, t.Job, members))
+	return errors.Join(k.runs.Set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0),
+		k.seat(ctx, t.Job, members))
 }
 
 // history returns members with the audits that they passed in earlier runs, and the stake that is behind them now.
@@ -203,14 +216,19 @@ func (k *Keeper) history(ctx context.Context, members []run.Member) ([]run.Membe
 	return members, nil
 }
 
-// env is what the current block gives to a rule about a job. What goes wrong in a draw of verifiers is what failed returns.
+// env is what the current block gives to a rule about a job. What goes wrong in a draw of verifiers is what failed
+// returns.
 func (k *Keeper) env(ctx context.Context, job string) (env run.Env, failed func() error, err error) {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	beacon, err := k.beacon.At(ctx, height)
 	var broke error
-	env = run.Env{Height: height, Beacon: beacon, Draw: func(round, unit, attempt uint32) iter.Seq[run.Member] {
-		seed := audit.Seed(beacon, "verifier", job, round, unit, attempt)
+	env = run.Env{Height: height, Beacon: beacon, Draw: func(id run.UnitID) iter.Seq[run.Member] {
+		seed := audit.Seed(beacon, "verifier", job, id.Round, id.Unit, id.Attempt)
 		return k.market.Verifiers(ctx, job, seed, func(err error) { broke = errors.Join(broke, err) })
+	}, Covers: func(s run.State) func(unit uint32, price uint64, spared bool) bool {
+		escrow, err := k.market.Escrow(ctx, job)
+		broke = errors.Join(broke, err)
+		return rules.Covers(s, escrow.Remaining())
 	}}
 	return env, func() error { return broke }, err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// Gas of a message that asks a referee, beside that of its bytes: to open the work, which reads and checks a program of a
-// stranger, and to answer a question. It is the same whether the work is remembered or not.
+// Gas of a message that asks a referee, beside that of its bytes: to open the work, which reads and checks a program of
+// a stranger, and to answer a question. It is the same whether the work is remembered or not.
 const (
 	gasOpen  = 2_000_000 // and one for every byte of the opening
 	gasJudge = 1_000_000
@@ -22,8 +22,8 @@ const (
 // remembers is how many works a node remembers at most.
 const remembers = 8
 
-// works are the last works that were opened. What a work is follows from the digest of its specification alone, which binds all
-// of its opening: so what is remembered changes nothing but speed.
+// works are the last works that were opened. What a work is follows from the digest of its specification alone, which
+// binds all of its opening: so what is remembered changes nothing but speed.
 type works struct {
 	mu   sync.Mutex
 	last []opened // the latest last
@@ -74,9 +74,10 @@ func (k *Keeper) work(ctx context.Context, spec canon.Digest, opening []byte) (C
 
 // lazyCase is a work that is opened when it is asked, which a move must be legal for.
 type lazyCase struct {
-	open func() (Case, error)
-	work Case
-	err  error // of opening it
+	open    func() (Case, error)
+	work    Case
+	err     error // of opening it
+	refused error // why a payload answers nothing
 }
 
 var _ dispute.Referee = (*lazyCase)(nil)
@@ -103,5 +104,7 @@ func (l *lazyCase) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	if !l.ready() {
 		return dispute.Ruling{}, l.err
 	}
-	return l.work.Judge(c, payload)
+	r, err := l.work.Judge(c, payload)
+	l.refused = err
+	return r, err
 }

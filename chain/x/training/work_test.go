@@ -59,7 +59,8 @@ func TestWorkIsOpenedWhenItIsAsked(t *testing.T) {
 		from   string
 		move   dispute.Move
 	}{
-		{2, "stranger", leaf}, {2, "worker", leaf}, {12, "verifier", leaf}, {2, "verifier", dispute.Move{Bind: &dispute.Bind{}}},
+		{2, "stranger", leaf}, {2, "worker", leaf}, {12, "verifier", leaf},
+		{2, "verifier", dispute.Move{Bind: &dispute.Bind{}}},
 		{2, "verifier", dispute.Move{Leaf: &dispute.Leaf{Index: 1}}},
 	} {
 		if _, err := g.Apply(c.height, c.from, c.move, l); err == nil || opens > 0 {

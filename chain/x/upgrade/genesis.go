@@ -13,8 +13,9 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/upgrade/types"
 )
 
-// The genesis of the module: the upgrade that is waited for, or nothing; those that were carried out, by height; and how many times
-// the version of the protocol was raised. The SDK's has none of it: an imported chain would run with a version that lacks its upgrades.
+// The genesis of the module: the upgrade that is waited for, or nothing; those that were carried out, by height; and
+// how many times the version of the protocol was raised. The SDK's has none of it: an imported chain would run with a
+// version that lacks its upgrades.
 const (
 	fieldPlan    = "plan"
 	fieldDone    = "done"
@@ -124,7 +125,8 @@ func write(to appmodule.GenesisTarget, field string, value any) error {
 
 // read reads a genesis and checks it. Fields that it does not have are empty.
 func read(from appmodule.GenesisSource) (s state, err error) {
-	for field, into := range map[string]any{fieldPlan: &s.plan, fieldDone: &s.done, fieldVersion: &s.version} { // in any order
+	// in any order
+	for field, into := range map[string]any{fieldPlan: &s.plan, fieldDone: &s.done, fieldVersion: &s.version} {
 		r, err := from(field)
 		if err != nil {
 			return s, err

@@ -1,6 +1,6 @@
 // Package upgrade changes the rules of the running chain at a height that governance chose: the keeper of the SDK's
-// module of that name, and the moment at which it acts. The SDK's own wiring is left out for what it imports: downloaders of
-// programs for several clouds, half as much again as this whole program, which nothing here would call.
+// module of that name, and the moment at which it acts. The SDK's own wiring is left out for what it imports:
+// downloaders of programs for several clouds, half as much again as this whole program, which nothing here would call.
 package upgrade
 
 import (
@@ -70,8 +70,8 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	return nil
 }
 
-// PreBlock carries out the upgrade that is due. A version that does not know it stops before it executes anything, and notes
-// on disk what it waits for.
+// PreBlock carries out the upgrade that is due. A version that does not know it stops before it executes anything, and
+// notes on disk what it waits for.
 func (m Module) PreBlock(ctx context.Context) (appmodule.ResponsePreBlock, error) {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	plan, err := m.keeper.GetUpgradePlan(ctx)
@@ -84,12 +84,14 @@ func (m Module) PreBlock(ctx context.Context) (appmodule.ResponsePreBlock, error
 	known := m.keeper.HasHandler(plan.Name)
 	switch due := plan.ShouldExecute(height); {
 	case !due && known:
-		return nil, fmt.Errorf("%w: %s is for height %d, the chain is at %d: run the version before it until then", ErrTooNew, plan.Name, plan.Height, height)
+		return nil, fmt.Errorf("%w: %s is for height %d, the chain is at %d: run the version before it until then",
+			ErrTooNew, plan.Name, plan.Height, height)
 	case !due:
 		return unchanged, m.settled(ctx)
 	case !known:
 		err := m.keeper.DumpUpgradeInfoToDisk(height, plan)
-		return nil, errors.Join(fmt.Errorf("%w: %s at height %d: install the version that has it and start again; %s", ErrTooOld, plan.Name, plan.Height, plan.Info), err)
+		return nil, errors.Join(fmt.Errorf("%w: %s at height %d: install the version that has it and start again; %s",
+			ErrTooOld, plan.Name, plan.Height, plan.Info), err)
 	}
 	free := sdk.UnwrapSDKContext(ctx).WithBlockGasMeter(storetypes.NewInfiniteGasMeter())
 	return &sdk.ResponsePreBlock{ConsensusParamsChanged: true}, m.keeper.ApplyUpgrade(free, plan)

@@ -492,12 +492,19 @@ func (x *Fact) GetValue() string {
 	return ""
 }
 
-// AuditCounts counts audits: drawn, answered right, answered by a dispute that found a fault.
+// AuditCounts counts audits: drawn = passed + failed + moot + missed.
 type AuditCounts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Drawn         int64                  `protobuf:"varint,1,opt,name=drawn,proto3" json:"drawn,omitempty"`
-	Passed        int64                  `protobuf:"varint,2,opt,name=passed,proto3" json:"passed,omitempty"`
-	Failed        int64                  `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whose receipts are issued.
+	Drawn int64 `protobuf:"varint,1,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	// That found the same bits.
+	Passed int64 `protobuf:"varint,2,opt,name=passed,proto3" json:"passed,omitempty"`
+	// That found a fault.
+	Failed int64 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// That were settled otherwise before they were answered.
+	Moot int64 `protobuf:"varint,4,opt,name=moot,proto3" json:"moot,omitempty"`
+	// That were not answered, or not rightly.
+	Missed        int64 `protobuf:"varint,5,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +556,20 @@ func (x *AuditCounts) GetPassed() int64 {
 func (x *AuditCounts) GetFailed() int64 {
 	if x != nil {
 		return x.Failed
+	}
+	return 0
+}
+
+func (x *AuditCounts) GetMoot() int64 {
+	if x != nil {
+		return x.Moot
+	}
+	return 0
+}
+
+func (x *AuditCounts) GetMissed() int64 {
+	if x != nil {
+		return x.Missed
 	}
 	return 0
 }
@@ -1337,7 +1358,7 @@ type Receipt struct {
 	Who    string `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`
 	// worker, verifier, or "" for the consumer and the community pool.
 	Role string `protobuf:"bytes,6,opt,name=role,proto3" json:"role,omitempty"`
-	// work, audit, slash, bounty, fee or refund.
+	// work, audit, slash, bounty, fee, deposit or refund.
 	Kind string `protobuf:"bytes,7,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Floating-point operations of the work.
 	Flops uint64 `protobuf:"varint,8,opt,name=flops,proto3" json:"flops,omitempty"`
@@ -1357,7 +1378,9 @@ type Receipt struct {
 	// How the amount comes about.
 	Arithmetic []string `protobuf:"bytes,16,rep,name=arithmetic,proto3" json:"arithmetic,omitempty"`
 	// Index of the dispute that it is about.
-	Dispute       *int64 `protobuf:"varint,17,opt,name=dispute,proto3,oneof" json:"dispute,omitempty"`
+	Dispute *int64 `protobuf:"varint,17,opt,name=dispute,proto3,oneof" json:"dispute,omitempty"`
+	// Whose stake paid it; none: the budget of the job.
+	Payer         string `protobuf:"bytes,18,opt,name=payer,proto3" json:"payer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1509,6 +1532,13 @@ func (x *Receipt) GetDispute() int64 {
 		return *x.Dispute
 	}
 	return 0
+}
+
+func (x *Receipt) GetPayer() string {
+	if x != nil {
+		return x.Payer
+	}
+	return ""
 }
 
 // Receipts is a page of receipts, in the order in which they were issued.
@@ -3320,11 +3350,13 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x04next\x18\x03 \x01(\tR\x04next\"0\n" +
 	"\x04Fact\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"S\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x7f\n" +
 	"\vAuditCounts\x12\x14\n" +
 	"\x05drawn\x18\x01 \x01(\x03R\x05drawn\x12\x16\n" +
 	"\x06passed\x18\x02 \x01(\x03R\x06passed\x12\x16\n" +
-	"\x06failed\x18\x03 \x01(\x03R\x06failed\"\xce\x01\n" +
+	"\x06failed\x18\x03 \x01(\x03R\x06failed\x12\x12\n" +
+	"\x04moot\x18\x04 \x01(\x03R\x04moot\x12\x16\n" +
+	"\x06missed\x18\x05 \x01(\x03R\x06missed\"\xce\x01\n" +
 	"\x05Party\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bbytes_up\x18\x02 \x01(\x04R\abytesUp\x12\x1d\n" +
@@ -3399,7 +3431,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x17.starling.v1.CheckpointR\vcheckpoints\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x19\n" +
 	"\bhas_more\x18\x03 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"\x96\x03\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\xac\x03\n" +
 	"\aReceipt\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x03R\x06height\x12\x14\n" +
@@ -3420,7 +3452,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"arithmetic\x18\x10 \x03(\tR\n" +
 	"arithmetic\x12\x1d\n" +
-	"\adispute\x18\x11 \x01(\x03H\x00R\adispute\x88\x01\x01B\n" +
+	"\adispute\x18\x11 \x01(\x03H\x00R\adispute\x88\x01\x01\x12\x14\n" +
+	"\x05payer\x18\x12 \x01(\tR\x05payerB\n" +
 	"\n" +
 	"\b_dispute\"\x83\x01\n" +
 	"\bReceipts\x120\n" +

@@ -818,9 +818,14 @@ type Tx struct {
 	Log     string `protobuf:"bytes,4,opt,name=log,proto3" json:"log,omitempty"`
 	GasUsed int64  `protobuf:"varint,5,opt,name=gas_used,json=gasUsed,proto3" json:"gas_used,omitempty"`
 	// Their types.
-	Messages      []string `protobuf:"bytes,6,rep,name=messages,proto3" json:"messages,omitempty"`
-	Signers       []string `protobuf:"bytes,7,rep,name=signers,proto3" json:"signers,omitempty"`
-	Bytes         int64    `protobuf:"varint,8,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Messages []string `protobuf:"bytes,6,rep,name=messages,proto3" json:"messages,omitempty"`
+	Signers  []string `protobuf:"bytes,7,rep,name=signers,proto3" json:"signers,omitempty"`
+	Bytes    int64    `protobuf:"varint,8,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// That its signers offered for it.
+	FeeUzen uint64 `protobuf:"varint,9,opt,name=fee_uzen,json=feeUzen,proto3" json:"fee_uzen,omitempty"`
+	Memo    string `protobuf:"bytes,10,opt,name=memo,proto3" json:"memo,omitempty"`
+	// Coins that its messages send.
+	Transfers     []*Transfer `protobuf:"bytes,11,rep,name=transfers,proto3" json:"transfers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -911,6 +916,88 @@ func (x *Tx) GetBytes() int64 {
 	return 0
 }
 
+func (x *Tx) GetFeeUzen() uint64 {
+	if x != nil {
+		return x.FeeUzen
+	}
+	return 0
+}
+
+func (x *Tx) GetMemo() string {
+	if x != nil {
+		return x.Memo
+	}
+	return ""
+}
+
+func (x *Tx) GetTransfers() []*Transfer {
+	if x != nil {
+		return x.Transfers
+	}
+	return nil
+}
+
+// Transfer is coins that a message sends.
+type Transfer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	Uzen          uint64                 `protobuf:"varint,3,opt,name=uzen,proto3" json:"uzen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_starling_v1_network_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_network_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Transfer) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Transfer) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Transfer) GetUzen() uint64 {
+	if x != nil {
+		return x.Uzen
+	}
+	return 0
+}
+
 // Account is an account, and what it does and waits for.
 type Account struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -926,7 +1013,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_starling_v1_network_proto_msgTypes[10]
+	mi := &file_starling_v1_network_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1025,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[10]
+	mi := &file_starling_v1_network_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1038,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{10}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Account) GetAddress() string {
@@ -1014,7 +1101,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_starling_v1_network_proto_msgTypes[11]
+	mi := &file_starling_v1_network_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1113,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[11]
+	mi := &file_starling_v1_network_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1126,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{11}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Standing) GetCode() string {
@@ -1172,7 +1259,7 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\x06Blocks\x12*\n" +
 	"\x06blocks\x18\x01 \x03(\v2\x12.starling.v1.BlockR\x06blocks\x12\x19\n" +
 	"\bhas_more\x18\x02 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xbd\x01\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\xa1\x02\n" +
 	"\x02Tx\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x03R\x06height\x12\x12\n" +
@@ -1181,7 +1268,15 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\bgas_used\x18\x05 \x01(\x03R\agasUsed\x12\x1a\n" +
 	"\bmessages\x18\x06 \x03(\tR\bmessages\x12\x18\n" +
 	"\asigners\x18\a \x03(\tR\asigners\x12\x14\n" +
-	"\x05bytes\x18\b \x01(\x03R\x05bytes\"\xd1\x01\n" +
+	"\x05bytes\x18\b \x01(\x03R\x05bytes\x12\x19\n" +
+	"\bfee_uzen\x18\t \x01(\x04R\afeeUzen\x12\x12\n" +
+	"\x04memo\x18\n" +
+	" \x01(\tR\x04memo\x123\n" +
+	"\ttransfers\x18\v \x03(\v2\x15.starling.v1.TransferR\ttransfers\"B\n" +
+	"\bTransfer\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x12\n" +
+	"\x04uzen\x18\x03 \x01(\x04R\x04uzen\"\xd1\x01\n" +
 	"\aAccount\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
 	"\fbalance_uzen\x18\x02 \x01(\x04R\vbalanceUzen\x12\x1d\n" +
@@ -1211,7 +1306,7 @@ func file_starling_v1_network_proto_rawDescGZIP() []byte {
 	return file_starling_v1_network_proto_rawDescData
 }
 
-var file_starling_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_starling_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_starling_v1_network_proto_goTypes = []any{
 	(*Network)(nil),               // 0: starling.v1.Network
 	(*Validator)(nil),             // 1: starling.v1.Validator
@@ -1223,29 +1318,31 @@ var file_starling_v1_network_proto_goTypes = []any{
 	(*Block)(nil),                 // 7: starling.v1.Block
 	(*Blocks)(nil),                // 8: starling.v1.Blocks
 	(*Tx)(nil),                    // 9: starling.v1.Tx
-	(*Account)(nil),               // 10: starling.v1.Account
-	(*Standing)(nil),              // 11: starling.v1.Standing
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*Link)(nil),                  // 13: starling.v1.Link
+	(*Transfer)(nil),              // 10: starling.v1.Transfer
+	(*Account)(nil),               // 11: starling.v1.Account
+	(*Standing)(nil),              // 12: starling.v1.Standing
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Link)(nil),                  // 14: starling.v1.Link
 }
 var file_starling_v1_network_proto_depIdxs = []int32{
-	12, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
+	13, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
 	1,  // 1: starling.v1.Network.validators:type_name -> starling.v1.Validator
 	3,  // 2: starling.v1.Network.participants:type_name -> starling.v1.Participant
 	5,  // 3: starling.v1.Network.orders:type_name -> starling.v1.Order
 	6,  // 4: starling.v1.Network.runs:type_name -> starling.v1.NetworkRun
-	13, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
+	14, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
 	1,  // 6: starling.v1.Validators.validators:type_name -> starling.v1.Validator
 	3,  // 7: starling.v1.Workers.workers:type_name -> starling.v1.Participant
-	12, // 8: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
+	13, // 8: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
 	9,  // 9: starling.v1.Block.txs:type_name -> starling.v1.Tx
 	7,  // 10: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
-	11, // 11: starling.v1.Account.reasons:type_name -> starling.v1.Standing
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	10, // 11: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
+	12, // 12: starling.v1.Account.reasons:type_name -> starling.v1.Standing
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_network_proto_init() }
@@ -1260,7 +1357,7 @@ func file_starling_v1_network_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_network_proto_rawDesc), len(file_starling_v1_network_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

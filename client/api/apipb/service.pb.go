@@ -1290,8 +1290,10 @@ func (x *GetAccountRequest) GetAddress() string {
 type ListBlocksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Entries of a page, 1 to 100; 20 unless given.
-	Limit         int32  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	After         string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	Limit int32  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	After string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	// Only those with transactions, of the 300 blocks before the cursor: a page may be empty and not the last.
+	Busy          bool `protobuf:"varint,3,opt,name=busy,proto3" json:"busy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1338,6 +1340,13 @@ func (x *ListBlocksRequest) GetAfter() string {
 		return x.After
 	}
 	return ""
+}
+
+func (x *ListBlocksRequest) GetBusy() bool {
+	if x != nil {
+		return x.Busy
+	}
+	return false
 }
 
 type GetTxRequest struct {
@@ -1542,10 +1551,11 @@ const file_starling_v1_service_proto_rawDesc = "" +
 	"\x12ListWorkersRequest\"\x17\n" +
 	"\x15ListValidatorsRequest\"-\n" +
 	"\x11GetAccountRequest\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\"?\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"S\n" +
 	"\x11ListBlocksRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\tR\x05after\":\n" +
+	"\x05after\x18\x02 \x01(\tR\x05after\x12\x12\n" +
+	"\x04busy\x18\x03 \x01(\bR\x04busy\":\n" +
 	"\fGetTxRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x03R\x06height\"\x12\n" +

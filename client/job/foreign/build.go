@@ -54,11 +54,15 @@ func (b *builder) finish() {
 	b.set("apiVersion", "starling/v1")
 	b.set("kind", "TrainingJob")
 	if b.micro > 0 {
-		b.set("training.global_batch_size", b.micro*max(b.accumulate, 1)*workers)
+		one := b.micro * max(b.accumulate, 1)
+		b.set("training.global_batch_size", one*workers)
+		b.leave("batch size", fmt.Sprintf("%d sequences a step of one device became %d, those of %d workers; correct "+
+			"global_batch_size if that is too many", one, one*workers, workers))
 	}
 	if n := b.number("training.global_batch_size"); n%workers != 0 {
 		b.set("training.global_batch_size", n+workers-n%workers)
-		b.leave("batch size", fmt.Sprintf("%d sequences a step became %d, the same number for each of %d workers", n, n+workers-n%workers, workers))
+		b.leave("batch size", fmt.Sprintf("%d sequences a step became %d, the same number for each of %d workers", n,
+			n+workers-n%workers, workers))
 	}
 	steps := b.number("training.max_steps")
 	if steps == 0 {
@@ -66,7 +70,8 @@ func (b *builder) finish() {
 		steps = 1000
 		why := "the configuration does not say how many steps; 1000 are set"
 		if b.epochs > 0 {
-			why = fmt.Sprintf("%g epochs are as many steps as the data has batches; 1000 are set, correct them", b.epochs)
+			why = fmt.Sprintf("num_epochs is not supported, and max_steps is 1000; `starling data stats` says how many steps "+
+				"%g epochs of the data are", b.epochs)
 		}
 		b.leave("training.max_steps", why)
 	}
@@ -81,12 +86,14 @@ func (b *builder) finish() {
 		b.leave("model", "the configuration does not name it; correct model.base_model")
 	}
 	if m, ok := b.job["model"].(map[string]any); ok && m["architecture"] == "llama" {
-		config := map[string]any{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32}
+		config := map[string]any{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+			"num_attention_heads": 32}
 		if n := b.number("sequence_len"); n > 0 {
 			config["max_position_embeddings"] = n
 		}
 		b.set("model.config", config)
-		b.leave("model.config", "the configuration names a model whose numbers it does not have; those of Llama 7B are set, correct them")
+		b.leave("model.config", "the configuration names a model whose numbers it does not have; those of Llama 7B are "+
+			"set, correct them")
 	}
 	if _, ok := b.job["datasets"]; !ok {
 		b.set("datasets", []any{map[string]any{"path": "./data/*.jsonl", "format": "jsonl"}})
@@ -98,7 +105,7 @@ func (b *builder) finish() {
 func (b *builder) rounds(steps int) {
 	sync := b.number("strategy.sync_steps")
 	if sync == 0 {
-		sync = min(50, steps)
+		sync = min(20, steps)
 		b.set("strategy.sync_steps", sync)
 	}
 	for _, key := range []string{"training.max_steps", "eval.every_steps", "checkpoint.every_steps"} {
@@ -259,11 +266,13 @@ func schedule(b *builder, v any) error {
 
 // sameAdamW are names of AdamW with its state in float32, and nearAdamW of what becomes it, with the difference.
 var (
-	sameAdamW = []string{"adamw", "adamw_torch", "adamw_torch_fused", "adamw_torch_xla", "adamw_torch_npu_fused", "adamw_hf", "adamw_apex_fused", "paged_adamw", "paged_adamw_32bit"}
+	sameAdamW = []string{"adamw", "adamw_torch", "adamw_torch_fused", "adamw_torch_xla", "adamw_torch_npu_fused",
+		"adamw_hf", "adamw_apex_fused", "paged_adamw", "paged_adamw_32bit"}
 	nearAdamW = map[string]string{
 		"adamw_bnb_8bit": eightBit, "adamw_8bit": eightBit, "paged_adamw_8bit": eightBit, "adamw_torch_8bit": eightBit,
-		"adamw_torch_4bit": "its state takes 4 bits; that of AdamW here is float32", "adamw_anyprecision": "its state has a precision of its own; that of AdamW here is float32",
-		"adam": "it adds weight decay to the gradient; AdamW, which is set, does not",
+		"adamw_torch_4bit":   "its state takes 4 bits; that of AdamW here is float32",
+		"adamw_anyprecision": "its state has a precision of its own; that of AdamW here is float32",
+		"adam":               "it adds weight decay to the gradient; AdamW, which is set, does not",
 	}
 )
 

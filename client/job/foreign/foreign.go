@@ -1,5 +1,5 @@
-// Package foreign turns the training configurations of other trainers into job files: YAML of Axolotl and of LLaMA-Factory,
-// TOML of torchtitan, and the arguments of Hugging Face's Trainer.
+// Package foreign turns the training configurations of other trainers into job files: YAML of Axolotl and of
+// LLaMA-Factory, TOML of torchtitan, and the arguments of Hugging Face's Trainer.
 //
 // What has no counterpart is listed, never dropped silently and never guessed. It reads and writes text; it looks at no
 // file that a configuration names.
@@ -23,7 +23,8 @@ import (
 const MaxBytes = 1 << 20
 
 // ErrUnknown says that a file is none of the configurations that are known.
-var ErrUnknown = errors.New("foreign: not a configuration of Axolotl, LLaMA-Factory, torchtitan or Hugging Face's Trainer")
+var ErrUnknown = errors.New("foreign: not a configuration of Axolotl, LLaMA-Factory, torchtitan or Hugging Face's " +
+	"Trainer")
 
 // Trainer names whose configuration a file is.
 type Trainer string
@@ -125,7 +126,8 @@ func recognise(said map[string]any) (Trainer, rules) {
 func (b *builder) write(from Trainer, name string) ([]byte, error) {
 	b.set("name", strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	out := &yaml.Node{Kind: yaml.MappingNode}
-	for _, key := range []string{"apiVersion", "kind", "name", "seed", "model", "datasets", "val_set_size", "sequence_len", "training", "strategy", "checkpoint", "eval", "output"} {
+	for _, key := range []string{"apiVersion", "kind", "name", "seed", "model", "datasets", "val_set_size",
+		"sequence_len", "training", "strategy", "checkpoint", "eval", "output"} {
 		value, ok := b.job[key]
 		if !ok {
 			continue

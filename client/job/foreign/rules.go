@@ -25,11 +25,11 @@ var shared = rules{
 	"save_total_limit":            integer("checkpoint.keep_last"),
 	"output_dir":                  text("output.dir"),
 	"gradient_accumulation_steps": count(func(b *builder) *int { return &b.accumulate }),
-	"gradient_checkpointing":      ignore, // trades memory for time
-	"logging_steps":               ignore, // every round is logged
+	"gradient_checkpointing":      not("memory is not traded for time; --dry-run says what the job takes"),
+	"logging_steps":               not("every step is logged"),
 	"logging_dir":                 ignore,
 	"overwrite_output_dir":        ignore,
-	"report_to":                   not("`starling export` writes TensorBoard and CSV"),
+	"report_to":                   not("`starling job export-metrics` writes TensorBoard and CSV"),
 	"fp16":                        not("training is exact in float32"),
 	"bf16":                        not("training is exact in float32"),
 	"tf32":                        not("training is exact in float32"),
@@ -111,19 +111,20 @@ var axolotl = with(rules{
 	"load_in_4bit":             not("weights are float32"),
 	"train_on_inputs":          ignore,
 	"group_by_length":          not("text is packed"),
-	"flash_attention":          ignore,
+	"flash_attention":          not("attention is computed in one way, with the same bits everywhere"),
 	"saves_per_epoch":          not("give checkpoint.every_steps"),
 	"evals_per_epoch":          not("give eval.every_steps"),
 	"special_tokens.pad_token": ignore,
 	"strict":                   ignore,
-	"wandb_project":            not("`starling export` writes TensorBoard and CSV"),
+	"wandb_project":            not("`starling job export-metrics` writes TensorBoard and CSV"),
 })
 
 var torchtitan = rules{
-	"job.dump_folder":                        text("output.dir"),
-	"job.description":                        ignore,
-	"model.name":                             architecture,
-	"model.flavor":                           not("it is a name that the trainer resolves: give its numbers under model.config"),
+	"job.dump_folder": text("output.dir"),
+	"job.description": ignore,
+	"model.name":      architecture,
+	"model.flavor": not("it is a name that the trainer resolves: give its numbers under " +
+		"model.config"),
 	"model.tokenizer_path":                   text("model.tokenizer"),
 	"optimizer.name":                         optimizer,
 	"optimizer.lr":                           real("training.learning_rate", 1e-12, 10),

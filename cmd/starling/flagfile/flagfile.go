@@ -1,6 +1,6 @@
-// Package flagfile reads the flags of a command from a file, for machines that start it by themselves. The flags describe the
-// file: each key is the name of a flag, and the JSON Schema is made of the same flags, so that neither can say something else
-// than the command does.
+// Package flagfile reads the flags of a command from a file, for machines that start it by themselves. The flags
+// describe the file: each key is the name of a flag, and the JSON Schema is made of the same flags, so that neither can
+// say something else than the command does.
 //
 // A file is YAML, strict as job files are: everything wrong with it is found at once, each with its line and column.
 package flagfile
@@ -60,7 +60,8 @@ func (f Form) Read(path string) error {
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		return &terminal.Problem{Code: "CONFIG_FILE_NOT_FOUND", What: "cannot read " + path, Why: err.Error(), Fix: "check the path; examples/worker.yaml is a file to start from"}
+		return &terminal.Problem{Code: "CONFIG_FILE_NOT_FOUND", What: "cannot read " + path, Why: err.Error(),
+			Fix: "check the path; examples/worker.yaml is a file to start from"}
 	}
 	r := &reader{Form: f, path: path, line: map[string]int{}, meant: map[string]bool{}}
 	r.document(text)
@@ -77,13 +78,15 @@ type reader struct {
 }
 
 func (r *reader) report(at *yaml.Node, code, what, why, fix string) {
-	r.problems = append(r.problems, &terminal.Problem{Code: "CONFIG_" + code, Place: fmt.Sprintf("%s:%d:%d", r.path, at.Line, at.Column), What: what, Why: why, Fix: fix})
+	r.problems = append(r.problems, &terminal.Problem{Code: "CONFIG_" + code,
+		Place: fmt.Sprintf("%s:%d:%d", r.path, at.Line, at.Column), What: what, Why: why, Fix: fix})
 }
 
 func (r *reader) document(text []byte) {
 	top := &yaml.Node{Line: 1, Column: 1}
 	if len(text) > MaxBytes {
-		r.report(top, "BAD_YAML", "the file is too large", fmt.Sprintf("it may have %d bytes", MaxBytes), "give the file of a worker")
+		r.report(top, "BAD_YAML", "the file is too large", fmt.Sprintf("it may have %d bytes", MaxBytes),
+			"give the file of a worker")
 		return
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -97,7 +100,8 @@ func (r *reader) document(text []byte) {
 		return
 	}
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
-		r.report(top, "BAD_YAML", "there is more than one document in the file", "only the first would count", "remove the others")
+		r.report(top, "BAD_YAML", "there is more than one document in the file", "only the first would count",
+			"remove the others")
 	}
 	pairs := doc.Content[0].Content
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -122,7 +126,8 @@ func (r *reader) word(key string) string {
 func (r *reader) pair(k, v *yaml.Node) {
 	key := k.Value
 	if first := r.line[key]; first > 0 {
-		r.report(k, "DUPLICATE_KEY", key+" is given twice", fmt.Sprintf("line %d gives it, and nothing says which one counts", first), "remove one of the two")
+		r.report(k, "DUPLICATE_KEY", key+" is given twice",
+			fmt.Sprintf("line %d gives it, and nothing says which one counts", first), "remove one of the two")
 		return
 	}
 	r.line[key] = k.Line
@@ -139,21 +144,24 @@ func (r *reader) pair(k, v *yaml.Node) {
 			fix = "did you mean " + guess + "?"
 			r.meant[guess] = true
 		}
-		r.report(k, "UNKNOWN_KEY", fmt.Sprintf("unknown key %q", key), "an unknown key would be ignored silently, so it is an error", fix)
+		r.report(k, "UNKNOWN_KEY", fmt.Sprintf("unknown key %q", key),
+			"an unknown key would be ignored silently, so it is an error", fix)
 		return
 	}
 	flag := r.Flags.Lookup(key)
 	t := typeOf(flag.Value)
 	texts, ok := t.read(v)
 	if !ok {
-		r.report(v, "WRONG_TYPE", key+" has a value of another type", "the file is strict: nothing is converted or guessed", "give "+t.wanted)
+		r.report(v, "WRONG_TYPE", key+" has a value of another type", "the file is strict: nothing is converted or guessed",
+			"give "+t.wanted)
 		return
 	}
 	if flag.Changed {
 		return // the command line wins
 	}
 	if err := r.set(flag, texts); err != nil {
-		r.report(v, "BAD_VALUE", fmt.Sprintf("%s: %q is not valid", key, strings.Join(texts, ", ")), err.Error(), "see --"+key+" in the help of the command")
+		r.report(v, "BAD_VALUE", fmt.Sprintf("%s: %q is not valid", key, strings.Join(texts, ", ")), err.Error(),
+			"see --"+key+" in the help of the command")
 	}
 }
 
@@ -191,12 +199,14 @@ func typeOf(v pflag.Value) kind {
 	case "uint64":
 		return kind{tag: "!!int", schema: map[string]any{"type": "integer", "minimum": 0}, wanted: "a whole number"}
 	case "stringSlice":
-		return kind{tag: "!!str", list: true, schema: map[string]any{"type": "array", "items": map[string]any{"type": "string"}}, wanted: "a list such as [a, b]"}
+		return kind{tag: "!!str", list: true,
+			schema: map[string]any{"type": "array", "items": map[string]any{"type": "string"}}, wanted: "a list such as [a, b]"}
 	}
 	if c, ok := v.(*Choice); ok {
 		return kind{tag: "!!str", schema: map[string]any{"enum": c.words}, wanted: "one of " + strings.Join(c.words, ", ")}
 	}
-	return kind{tag: "!!str", schema: map[string]any{"type": "string"}, wanted: "text (in quotes if it looks like something else)"}
+	return kind{tag: "!!str", schema: map[string]any{"type": "string"},
+		wanted: "text (in quotes if it looks like something else)"}
 }
 
 // read returns the texts of a value that a flag takes.
@@ -234,7 +244,9 @@ func (f Form) Schema(title string) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err := e.Encode(map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:starling:" + strings.ToLower(f.Kind) + ":v1", "title": title,
-		"description": "Each key is the flag of its name.", "type": "object", "properties": keys, "additionalProperties": false, "required": []string{keyVersion, keyKind}})
+	err := e.Encode(map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id": "urn:starling:" + strings.ToLower(f.Kind) + ":v1", "title": title,
+		"description": "Each key is the flag of its name.", "type": "object", "properties": keys,
+		"additionalProperties": false, "required": []string{keyVersion, keyKind}})
 	return b.Bytes(), err
 }

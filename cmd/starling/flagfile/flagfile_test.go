@@ -55,7 +55,8 @@ func TestKeysAreFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := read(t, f, head+"name: \"7\"\nglaze: tin\nheat: 1000\nshelves: 0x10\nwith-gas: false\npot: [\"a,b\", c]\n")
-	if err != nil || k.name != "7" || k.glaze != "tin" || k.shelves != 16 || k.gas || !slices.Equal(k.pots, []string{"a,b", "c"}) {
+	if err != nil || k.name != "7" || k.glaze != "tin" || k.shelves != 16 || k.gas ||
+		!slices.Equal(k.pots, []string{"a,b", "c"}) {
 		t.Errorf("%+v (%v)", k, err)
 	}
 	if k.heat != 1200 {
@@ -109,15 +110,19 @@ func schema(t testing.TB, f Form) func(text string) error {
 // What is wrong is said with its place and code, and the schema refuses it too, as far as a schema can.
 func TestRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		head + "nmae: a\n":                             `3:1 CONFIG_UNKNOWN_KEY did you mean name?`,
-		head + "furnace: a\n":                          `3:1 CONFIG_UNKNOWN_KEY remove it; the keys are apiVersion, kind, glaze, heat, name, pot, shelves, with-gas`,
-		head + "config: a\n":                           `3:1 CONFIG_UNKNOWN_KEY remove it; the keys are apiVersion, kind, glaze, heat, name, pot, shelves, with-gas`,
-		head + "glaze: lead\n":                         `3:8 CONFIG_BAD_VALUE see --glaze in the help of the command`,
-		head + "heat: hot\n":                           `3:7 CONFIG_WRONG_TYPE give a whole number`,
-		head + "heat: -1\n":                            `3:7 CONFIG_BAD_VALUE see --heat in the help of the command`,
-		head + "heat: 1.5\n":                           `3:7 CONFIG_WRONG_TYPE give a whole number`,
-		head + "name: 7\n":                             `3:7 CONFIG_WRONG_TYPE give text (in quotes if it looks like something else)`,
-		head + "name:\n":                               `3:6 CONFIG_WRONG_TYPE give text (in quotes if it looks like something else)`,
+		head + "nmae: a\n": `3:1 CONFIG_UNKNOWN_KEY did you mean name?`,
+		head + "furnace: a\n": `3:1 CONFIG_UNKNOWN_KEY remove it; the keys are apiVersion, kind, ` +
+			`glaze, heat, name, pot, shelves, with-gas`,
+		head + "config: a\n": `3:1 CONFIG_UNKNOWN_KEY remove it; the keys are apiVersion, kind, ` +
+			`glaze, heat, name, pot, shelves, with-gas`,
+		head + "glaze: lead\n": `3:8 CONFIG_BAD_VALUE see --glaze in the help of the command`,
+		head + "heat: hot\n":   `3:7 CONFIG_WRONG_TYPE give a whole number`,
+		head + "heat: -1\n":    `3:7 CONFIG_BAD_VALUE see --heat in the help of the command`,
+		head + "heat: 1.5\n":   `3:7 CONFIG_WRONG_TYPE give a whole number`,
+		head + "name: 7\n": `3:7 CONFIG_WRONG_TYPE give text (in quotes if it looks like ` +
+			`something else)`,
+		head + "name:\n": `3:6 CONFIG_WRONG_TYPE give text (in quotes if it looks like ` +
+			`something else)`,
 		head + "with-gas: 1\n":                         `3:11 CONFIG_WRONG_TYPE give true or false`,
 		head + "pot: mug\n":                            `3:6 CONFIG_WRONG_TYPE give a list such as [a, b]`,
 		head + "pot: [1]\n":                            `3:6 CONFIG_WRONG_TYPE give a list such as [a, b]`,

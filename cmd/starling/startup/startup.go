@@ -1,9 +1,9 @@
-// Package startup holds the garbage collector back while the packages of the program are initialised. Most of those are message
-// types of the chain, which register 20 MB of descriptors that stay: collecting five times on the way costs a fifth of
-// the start and frees next to nothing. It knows nothing of what is initialised.
+// Package startup holds the garbage collector back while the packages of the program are initialised. Most of those are
+// message types of the chain, which register 20 MB of descriptors that stay: collecting five times on the way costs a
+// fifth of the start and frees next to nothing. It knows nothing of what is initialised.
 //
-// It depends on little of the standard library, so that it is initialised before whatever waits for another package; the order
-// decides how much is saved, never what happens.
+// It depends on little of the standard library, so that it is initialised before whatever waits for another package;
+// the order decides how much is saved, never what happens.
 package startup
 
 import (
@@ -13,8 +13,8 @@ import (
 
 var percent = debug.SetGCPercent(-1)
 
-// grace is how long the collector waits after that. It would begin at once, because of the descriptors, and a command that only
-// says something ends before it is through them.
+// grace is how long the collector waits after that. It would begin at once, because of the descriptors, and a command
+// that only says something ends before it is through them.
 const grace = 100 * time.Millisecond
 
 // Done lets the collector go on as GOGC says, a moment later. The first line of main calls it.

@@ -1,6 +1,11 @@
 package terminal
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Exit codes of the binary. They are stable; a code that is not in this list is a failure.
 const (
@@ -20,11 +25,14 @@ const (
 	ExitInterrupted  = 130 // Ctrl-C
 )
 
-// ExitCodes is the table of `starling help exit-codes`, in order.
-var ExitCodes = []struct {
-	Code int
-	Text string
-}{
+// Exit is an exit code and what it says.
+type Exit struct {
+	Code int    `json:"code"`
+	Text string `json:"text"`
+}
+
+// ExitCodes is the table of `starling dev exit-codes`, in order.
+var ExitCodes = []Exit{
 	{ExitOK, "success"},
 	{ExitFailure, "failure"},
 	{ExitUsage, "wrong usage or invalid configuration; nothing was started"},
@@ -39,6 +47,22 @@ var ExitCodes = []struct {
 	{ExitJobFailed, "the job failed"},
 	{ExitFindings, "checks found problems"},
 	{ExitInterrupted, "interrupted"},
+}
+
+// ExitCodesText is the table for people.
+func ExitCodesText() string {
+	var b strings.Builder
+	b.WriteString("Exit codes. A code that is not in the list is a failure.\n\n")
+	for _, e := range ExitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", e.Code, e.Text)
+	}
+	b.WriteString("\nWith -o json: {\"exit_codes\":[{\"code\",\"text\"}]}.")
+	return b.String()
+}
+
+// ExitCodesAnswer is the table for programs.
+func ExitCodesAnswer() Answer {
+	return List(map[string]any{"exit_codes": ExitCodes}, ExitCodes, func(e Exit) string { return strconv.Itoa(e.Code) })
 }
 
 // exitError is an error that knows the exit code it deserves.

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -78,8 +77,8 @@ const maxShown = 20
 
 // PrintError writes an error to w, which is standard error: for people a block for every problem, with asJSON one
 // object on one line, {"error":{"code","message","details","fix","retryable"}}. The object is about the first problem;
-// details.problems has them all when there are several. retryable says whether the same command may succeed later; it is left
-// out of an error that explains nothing.
+// details.problems has them all when there are several. retryable says whether the same command may succeed later; it
+// is left out of an error that explains nothing.
 func PrintError(w io.Writer, err error, asJSON bool) error {
 	all := Problems(err)
 	if asJSON {
@@ -154,17 +153,11 @@ func printErrorJSON(w io.Writer, all []Problem, retryable bool) error {
 
 // Interrupted is the error of a command that the user stopped; resume is the command that goes on with it, or "".
 func Interrupted(resume string) error {
-	p := &Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "you asked for it", Fix: "run it again"}
+	p := &Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "Ctrl-C", Fix: "run it again"}
 	if resume != "" {
-		p.Why, p.Fix = "you asked for it; nothing that was attested is lost", "go on with: "+resume
+		p.Why, p.Fix = "Ctrl-C; nothing that was attested is lost", "go on with: "+resume
 	}
 	return WithExit(p, ExitInterrupted)
-}
-
-// IsInterrupted reports whether an error is, or wraps, one of Interrupted.
-func IsInterrupted(err error) bool {
-	var e *exitError
-	return errors.As(err, &e) && e.code == ExitInterrupted
 }
 
 // Printable keeps text of strangers from moving the cursor or hiding: control characters become spaces.

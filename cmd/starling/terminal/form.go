@@ -31,14 +31,16 @@ var Forms = []Form{Table, Wide, JSON, JSONL, YAML, Name}
 // Machine reports whether a program is to read it.
 func (f Form) Machine() bool { return f != Table && f != Wide }
 
-// Answer is what a command found, as programs get it: as one object, as a line for each thing, and as what things are called.
+// Answer is what a command found, as programs get it: as one object, as a line for each thing, and as what things are
+// called.
 type Answer struct {
 	whole any
 	lines []any
 	names []string
 }
 
-// One is the answer that is one thing. name is what a script passes to the next command about it; "" if it is figures alone.
+// One is the answer that is one thing. name is what a script passes to the next command about it; "" if it is figures
+// alone.
 func One(whole any, name string) Answer {
 	a := Answer{whole: whole, lines: []any{whole}}
 	if name != "" {
@@ -47,8 +49,8 @@ func One(whole any, name string) Answer {
 	return a
 }
 
-// List is the answer that is a list, which may be empty. whole is the object that holds it, and name what a script passes to the
-// next command about one of its items.
+// List is the answer that is a list, which may be empty. whole is the object that holds it, and name what a script
+// passes to the next command about one of its items.
 func List[T any](whole any, items []T, name func(T) string) Answer {
 	a := Answer{whole: whole, lines: make([]any, len(items)), names: make([]string, len(items))}
 	for i, item := range items {
@@ -103,7 +105,8 @@ func (f Form) Print(w io.Writer, a Answer) error {
 
 // Nameless is the error of -o name for what nothing can be called by.
 func Nameless(what string) error {
-	return WithExit(&Problem{Code: "USAGE", What: "-o name: " + what + " has no name", Why: "it is figures or text, and nothing that another command takes", Fix: "use -o json"}, ExitUsage)
+	return WithExit(&Problem{Code: "USAGE", What: "-o name: " + what + " has no name",
+		Why: "it is figures or text, and nothing that another command takes", Fix: "use -o json"}, ExitUsage)
 }
 
 // encode appends JSON on one line, without escapes for HTML.

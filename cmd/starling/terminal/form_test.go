@@ -23,15 +23,20 @@ func TestForms(t *testing.T) {
 		answer                   Answer
 		json, jsonl, yaml, names string
 	}{
-		"a list": {herd, `{"height":12,"sheep":[{"id":"dolly","legs":4,"marks":["a<b","no"]},{"id":"shaun","legs":3}]}` + "\n",
+		"a list": {herd, `{"height":12,"sheep":[{"id":"dolly","legs":4,"marks":["a<b","no"]},{"id":"shaun","legs":3}]}` +
+			"\n",
 			`{"id":"dolly","legs":4,"marks":["a<b","no"]}` + "\n" + `{"id":"shaun","legs":3}` + "\n",
-			"height: 12\nsheep:\n  - id: dolly\n    legs: 4\n    marks:\n      - a<b\n      - \"no\"\n  - id: shaun\n    legs: 3\n", "dolly\nshaun\n"},
-		"one thing":      {one, `{"id":"shaun","legs":3}` + "\n", `{"id":"shaun","legs":3}` + "\n", "id: shaun\nlegs: 3\n", "shaun\n"},
+			"height: 12\nsheep:\n  - id: dolly\n    legs: 4\n    marks:\n      - a<b\n      - \"no\"\n  - id: shaun\n    " +
+				"legs: 3\n", "dolly\nshaun\n"},
+		"one thing": {one, `{"id":"shaun","legs":3}` + "\n", `{"id":"shaun","legs":3}` + "\n", "id: shaun\nlegs: 3\n",
+			"shaun\n"},
 		"an empty list":  {none, `{"height":12,"sheep":[]}` + "\n", "", "height: 12\nsheep: []\n", ""},
 		"no list at all": {Items("sheep", nil, id), `{"sheep":[]}` + "\n", "", "sheep: []\n", ""},
-		"items":          {Items("sheep", flock[1:], id), `{"sheep":[{"id":"shaun","legs":3}]}` + "\n", `{"id":"shaun","legs":3}` + "\n", "sheep:\n  - id: shaun\n    legs: 3\n", "shaun\n"},
+		"items": {Items("sheep", flock[1:], id), `{"sheep":[{"id":"shaun","legs":3}]}` + "\n",
+			`{"id":"shaun","legs":3}` + "\n", "sheep:\n  - id: shaun\n    legs: 3\n", "shaun\n"},
 		"without a name": {marked, `{"marks":[]}` + "\n", `{"marks":[]}` + "\n", "marks: []\n", "USAGE"},
-		"a document":     {One(json.RawMessage("{\n  \"a\": 1\n}\n"), "a.json"), `{"a":1}` + "\n", `{"a":1}` + "\n", "a: 1\n", "a.json\n"},
+		"a document": {One(json.RawMessage("{\n  \"a\": 1\n}\n"), "a.json"), `{"a":1}` + "\n", `{"a":1}` + "\n",
+			"a: 1\n", "a.json\n"},
 	} {
 		for form, want := range map[Form]string{JSON: c.json, JSONL: c.jsonl, YAML: c.yaml, Name: c.names} {
 			var b strings.Builder
@@ -52,7 +57,8 @@ func TestForms(t *testing.T) {
 
 // A table has the columns that are wide only where it is asked for them.
 func TestColumns(t *testing.T) {
-	for f, want := range map[Form]string{Table: "NAME   LEGS\ndolly  4\n-      3\n", Wide: "NAME   LEGS  COAT\ndolly  4     wool\n-      3     a b\n"} {
+	for f, want := range map[Form]string{Table: "NAME   LEGS\ndolly  4\n-      3\n",
+		Wide: "NAME   LEGS  COAT\ndolly  4     wool\n-      3     a b\n"} {
 		var b strings.Builder
 		c := NewColumns(&b, f, "NAME", "LEGS", "+COAT")
 		c.Row("dolly", 4, "wool")

@@ -95,13 +95,3 @@ func Span(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dd %dh", s/86400, s/3600%24)
 }
-
-// Remaining estimates the time left from the steps done since a start, at the pace so far; ok is false while nothing
-// is known. A resumed run gives the step that it started from.
-func Remaining(from, step, last int, elapsed time.Duration) (left time.Duration, ok bool) {
-	if step <= from || elapsed <= 0 || step > last {
-		return 0, step >= last && last > 0
-	}
-	each := float64(elapsed) / float64(step-from)
-	return time.Duration(math.Min(each*float64(last-step), math.MaxInt64/2)), true
-}

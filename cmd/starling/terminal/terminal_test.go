@@ -17,21 +17,27 @@ import (
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func example() Update {
-	return Update{Job: "tiny", Step: 412, MaxSteps: 2000, Round: 9, Rounds: 40, Loss: 3.4121, EvalLoss: 3.5014, LearningRate: 2.9e-4,
-		GradNorm: 0.812, TokensPerSecond: 18412, Workers: 6, WorkersTarget: 8, CostUzen: 1_270_000, BudgetUzen: 25_000_000,
-		Left: time.Hour + 52*time.Minute + 10*time.Second, HasLeft: true}
+	return Update{Job: "tiny", Step: 412, MaxSteps: 2000, Round: 9, Rounds: 40, Loss: 3.4121, EvalLoss: 3.5014,
+		LearningRate: 2.9e-4,
+		GradNorm:     0.812, TokensPerSecond: 18412, Workers: 6, WorkersTarget: 8, CostUzen: 1_270_000,
+		BudgetUzen: 25_000_000,
+		Left:       time.Hour + 52*time.Minute + 10*time.Second, HasLeft: true}
 }
 
 func TestFormats(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Zen(1_270_000), "1.27"}, {Zen(0), "0.00"}, {Zen(1), "0.000001"}, {Zen(25_000_000), "25.00"}, {Zen(18_241_003), "18.241003"},
+		{Zen(1_270_000), "1.27"}, {Zen(0), "0.00"}, {Zen(1), "0.000001"}, {Zen(25_000_000), "25.00"},
+		{Zen(18_241_003), "18.241003"},
 		{Zen(1_100_000), "1.10"}, {Zen(1_120_300), "1.1203"}, {Zen(math.MaxUint64), "18446744073709.551615"},
 		{ZenShort(1_279_999), "1.27"}, {ZenShort(9_999), "0.00"},
-		{Number(0), "0"}, {Number(812), "812"}, {Number(18412), "18.4k"}, {Number(999.6), "1.00k"}, {Number(2_310_000), "2.31M"},
+		{Number(0), "0"}, {Number(812), "812"}, {Number(18412), "18.4k"}, {Number(999.6), "1.00k"},
+		{Number(2_310_000), "2.31M"},
 		{Number(7.5), "7.50"}, {Number(math.NaN()), "-"}, {Number(999_999), "1.00M"}, {Number(-18412), "-18.4k"},
 		{Bytes(0), "0 B"}, {Bytes(999), "999 B"}, {Bytes(39_900_000), "39.9 MB"}, {Bytes(math.MaxUint64), "18447 PB"},
-		{Loss(3.41249), "3.412"}, {Loss(math.Inf(1)), "-"}, {Rate(2.9e-4), "2.9e-4"}, {Rate(0), "0"}, {Rate(1), "1.0e0"}, {Rate(9.99e-4), "1.0e-3"},
-		{Clock(6730 * time.Second), "01:52:10"}, {Clock(-time.Second), "00:00:00"}, {Clock(3*24*time.Hour + time.Second), "3d 00:00:01"},
+		{Loss(3.41249), "3.412"}, {Loss(math.Inf(1)), "-"}, {Rate(2.9e-4), "2.9e-4"}, {Rate(0), "0"}, {Rate(1), "1.0e0"},
+		{Rate(9.99e-4), "1.0e-3"},
+		{Clock(6730 * time.Second), "01:52:10"}, {Clock(-time.Second), "00:00:00"},
+		{Clock(3*24*time.Hour + time.Second), "3d 00:00:01"},
 		{Clock(59*time.Minute + 59*time.Second + 600*time.Millisecond), "01:00:00"},
 		{Span(400 * time.Millisecond), "0.4s"}, {Span(9970 * time.Millisecond), "10s"}, {Span(131 * time.Second), "2m 11s"},
 		{Span(6730 * time.Second), "1h 52m"}, {Span(76 * time.Hour), "3d 4h"}, {Span(59900 * time.Millisecond), "1m 00s"},
@@ -42,29 +48,14 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestRemaining(t *testing.T) {
-	if left, ok := Remaining(100, 150, 250, 50*time.Second); !ok || left != 100*time.Second {
-		t.Errorf("half a resumed run leaves %v, %v", left, ok)
-	}
-	if left, ok := Remaining(0, 240, 240, time.Minute); !ok || left != 0 {
-		t.Errorf("a finished run leaves %v, %v", left, ok)
-	}
-	for _, c := range [][3]int{{0, 0, 10}, {5, 5, 10}, {5, 4, 10}, {0, 0, 0}} {
-		if left, ok := Remaining(c[0], c[1], c[2], time.Minute); ok {
-			t.Errorf("%v leaves %v before anything is known", c, left)
-		}
-	}
-	if left, _ := Remaining(0, 1, math.MaxInt, time.Duration(math.MaxInt64)); left < 0 {
-		t.Error("overflow")
-	}
-}
-
 func TestLineFits(t *testing.T) {
-	const full = "train  412/2000 [##..........] 20.6% loss 3.412 val 3.501 lr 2.9e-4 gnorm 0.81 18.4k tok/s workers 6/8 cost 1.27/25.00 ETA 01:52:10"
+	const full = "train  412/2000 [##..........] 20.6% loss 3.412 val 3.501 lr 2.9e-4 gnorm 0.81 18.4k tok/s workers " +
+		"6/8 cost 1.27/25.00 ETA 01:52:10"
 	if got := fit(example(), 200); got != full {
 		t.Errorf("\n%s, want\n%s", got, full)
 	}
-	if got, want := fit(example(), 79), "train  412/2000 20.6% loss 3.412 val 3.501 18.4k tok/s ETA 01:52:10"; got != want {
+	if got, want := fit(example(), 79),
+		"train  412/2000 20.6% loss 3.412 val 3.501 18.4k tok/s ETA 01:52:10"; got != want {
 		t.Errorf("\n%s, want\n%s", got, want)
 	}
 	if got := fit(example(), 30); got != "train  412/2000 loss 3.412" {
@@ -77,7 +68,8 @@ func TestLineFits(t *testing.T) {
 			t.Fatalf("%q is wider than %d", got, columns)
 		}
 	}
-	empty := Update{Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), GradNorm: math.NaN(), TokensPerSecond: math.NaN(), Phase: "building"}
+	empty := Update{Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), GradNorm: math.NaN(),
+		TokensPerSecond: math.NaN(), Phase: "building"}
 	if got, want := fit(empty, 80), "train 0/0 [............]  0.0% building"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -95,7 +87,8 @@ func TestLineIsRedrawnAndLeft(t *testing.T) {
 	p.Done()
 	p.Done()
 	const line = "train  413/2000 loss 3.412 val 3.501"
-	want := "\r\x1b[Ktrain  412/2000 loss 3.412 val 3.501" + "\r\x1b[Kworker 3 was slashed [2J\n" + "\r\x1b[K" + line + "\r\x1b[K" + line + "\n"
+	want := "\r\x1b[Ktrain  412/2000 loss 3.412 val 3.501" + "\r\x1b[Kworker 3 was slashed [2J\n" + "\r\x1b[K" + line +
+		"\r\x1b[K" + line + "\n"
 	if b.String() != want {
 		t.Errorf("%q, want\n%q", b.String(), want)
 	}
@@ -117,7 +110,8 @@ func TestPlainLines(t *testing.T) {
 	if n := len(lines); n < 90 || n > 130 {
 		t.Errorf("%d lines", n)
 	}
-	const first = "2030-01-02T03:04:05Z job=tiny step=0 max_steps=2000 round=9 loss=3.412 eval_loss=3.501 tok_s=18412 workers=6 cost=1.27 eta_s=6730"
+	const first = "2030-01-02T03:04:05Z job=tiny step=0 max_steps=2000 round=9 loss=3.412 eval_loss=3.501 tok_s=18412 " +
+		"workers=6 cost=1.27 eta_s=6730"
 	if lines[0] != first {
 		t.Errorf("%s, want\n%s", lines[0], first)
 	}
@@ -144,7 +138,8 @@ func TestQuietIsSilent(t *testing.T) {
 }
 
 func problem(n int) *Problem {
-	return &Problem{Code: fmt.Sprintf("CODE_%d", n), Place: fmt.Sprintf("job.yaml:%d:1", n), What: "what", Why: "why", Fix: "fix <it>"}
+	return &Problem{Code: fmt.Sprintf("CODE_%d", n), Place: fmt.Sprintf("job.yaml:%d:1", n), What: "what", Why: "why",
+		Fix: "fix <it>"}
 }
 
 func TestPrintError(t *testing.T) {
@@ -167,7 +162,8 @@ func TestPrintError(t *testing.T) {
 	for i := range 25 {
 		many = append(many, problem(i))
 	}
-	if err := PrintError(&b, errors.Join(many...), false); err != nil || !strings.HasSuffix(b.String(), "error: and 5 more\n") {
+	if err := PrintError(&b, errors.Join(many...), false); err != nil ||
+		!strings.HasSuffix(b.String(), "error: and 5 more\n") {
 		t.Errorf("%q", b.String())
 	}
 }
@@ -215,12 +211,14 @@ func TestRetryable(t *testing.T) {
 		want any
 	}{
 		"usage": {WithExit(problem(1), ExitUsage), false}, "unreachable": {WithExit(problem(1), ExitUnreachable), true},
-		"timed out": {fmt.Errorf("x: %w", WithExit(problem(1), ExitTimeout)), true}, "no placement": {WithExit(problem(1), ExitNoCapacity), true},
-		"busy": {WithExit(busy, ExitConflict), true}, "unknown": {errors.New("x"), nil},
+		"timed out":    {fmt.Errorf("x: %w", WithExit(problem(1), ExitTimeout)), true},
+		"no placement": {WithExit(problem(1), ExitNoCapacity), true},
+		"busy":         {WithExit(busy, ExitConflict), true}, "unknown": {errors.New("x"), nil},
 	} {
 		var b bytes.Buffer
 		var out map[string]map[string]any
-		if err := errors.Join(PrintError(&b, c.err, true), json.Unmarshal(b.Bytes(), &out)); err != nil || out["error"]["retryable"] != c.want {
+		if err := errors.Join(PrintError(&b, c.err, true), json.Unmarshal(b.Bytes(), &out)); err != nil ||
+			out["error"]["retryable"] != c.want {
 			t.Errorf("%s: %v %s", name, err, b.String())
 		}
 	}
@@ -235,7 +233,8 @@ func TestExitCodes(t *testing.T) {
 		t.Error("wrapped codes")
 	}
 	err := Interrupted("starling train job.yaml --resume")
-	if !IsInterrupted(fmt.Errorf("x: %w", err)) || IsInterrupted(inner) || ExitCode(err) != 130 || !strings.Contains(Problems(err)[0].Fix, "--resume") {
+	if !isInterrupted(fmt.Errorf("x: %w", err)) || isInterrupted(inner) || ExitCode(err) != 130 ||
+		!strings.Contains(Problems(err)[0].Fix, "--resume") {
 		t.Error("interrupted")
 	}
 	for i, c := range ExitCodes[1:] {
@@ -243,4 +242,10 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("table row %+v", c)
 		}
 	}
+}
+
+// isInterrupted reports whether an error is, or wraps, one of Interrupted.
+func isInterrupted(err error) bool {
+	var e *exitError
+	return errors.As(err, &e) && e.code == ExitInterrupted
 }

@@ -1,9 +1,9 @@
-// Package chat renders conversations by the chat templates that tokenizers of Hugging Face carry: the part of Jinja that most of
-// them use (texts, output, for, if, set, comparisons, slices, the filters trim, length, upper, lower and string), with the blocks
-// trimmed as transformers does.
+// Package chat renders conversations by the chat templates that tokenizers of Hugging Face carry: the part of Jinja
+// that most of them use (texts, output, for, if, set, comparisons, slices, the filters trim, length, upper, lower and
+// string), with the blocks trimmed as transformers does.
 //
-// A template is a stranger's: it is bounded in size, depth, steps and output, and reaches nothing but its variables. What is
-// outside of the part is an error when it is parsed.
+// A template is a stranger's: it is bounded in size, depth, steps and output, and reaches nothing but its variables.
+// What is outside of the part is an error when it is parsed.
 package chat
 
 import (
@@ -33,8 +33,8 @@ type Message struct{ Role, Content string }
 // Template is a parsed template. It may be rendered by many goroutines.
 type Template struct{ body []node }
 
-// Render returns the text that the assistant continues. The tokens are texts that templates put around turns. The error wraps
-// ErrRender or ErrRaised.
+// Render returns the text that the assistant continues. The tokens are texts that templates put around turns. The error
+// wraps ErrRender or ErrRaised.
 func (t *Template) Render(conversation []Message, bosToken, eosToken string) (string, error) {
 	return t.text(conversation, bosToken, eosToken, true)
 }
@@ -49,7 +49,8 @@ func (t *Template) text(conversation []Message, bosToken, eosToken string, goesO
 	for _, m := range conversation {
 		messages = append(messages, map[string]any{"role": m.Role, "content": m.Content})
 	}
-	r := &renderer{vars: map[string]any{"messages": messages, "add_generation_prompt": goesOn, "bos_token": bosToken, "eos_token": eosToken}}
+	r := &renderer{vars: map[string]any{"messages": messages, "add_generation_prompt": goesOn, "bos_token": bosToken,
+		"eos_token": eosToken}}
 	if err := r.nodes(t.body); err != nil {
 		return "", err
 	}
@@ -163,7 +164,8 @@ func (n forNode) render(r *renderer) error {
 			r.vars[k] = v
 		}
 		r.vars[n.name] = item
-		r.vars["loop"] = map[string]any{"index": i + 1, "index0": i, "first": i == 0, "last": i == len(list)-1, "length": len(list)}
+		r.vars["loop"] = map[string]any{"index": i + 1, "index0": i, "first": i == 0, "last": i == len(list)-1,
+			"length": len(list)}
 		if err := r.nodes(n.body); err != nil {
 			return err
 		}

@@ -8,18 +8,30 @@ import (
 
 // The forms that published models use. What each gives is what transformers gives.
 const (
-	chatML  = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-	llama3  = "{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"
-	mistral = "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate') }}{% endif %}{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}{% elif message.role == 'assistant' %}{{ message.content + eos_token}}{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}{% endfor %}"
-	zephyr  = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
+	chatML = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + " +
+		"'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+	llama3 = "{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = " +
+		"'<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'+ message['content'] | trim + '<|eot_id|>' %}{% " +
+		"if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}{% if " +
+		"add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"
+	mistral = "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) " +
+		"%}{{ raise_exception('Conversation roles must alternate') }}{% endif %}{% if message['role'] == 'user' %}{{ " +
+		"'[INST] ' + message['content'] + ' [/INST]' }}{% elif message.role == 'assistant' %}{{ message.content + " +
+		"eos_token}}{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}{% endfor %}"
+	zephyr = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] " +
+		"+ eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + " +
+		"eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% " +
+		"endfor %}"
 )
 
 var talk = []Message{{"user", "Hi"}, {"assistant", " Hello. "}, {"user", "Bye"}}
 
 func TestPublishedTemplates(t *testing.T) {
 	for name, c := range map[string]struct{ template, want string }{
-		"chatml":  {chatML, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n Hello. <|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
-		"llama3":  {llama3, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+		"chatml": {chatML, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n Hello. " +
+			"<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
+		"llama3": {llama3,
+			"<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
 		"mistral": {mistral, "<s>[INST] Hi [/INST] Hello. </s>[INST] Bye [/INST]"},
 		"zephyr":  {zephyr, "<|user|>\nHi</s>\n<|assistant|>\n Hello. </s>\n<|user|>\nBye</s>\n<|assistant|>\n"},
 	} {
@@ -72,9 +84,12 @@ func TestExpressions(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, source := range map[string]string{
-		"macro": "{% macro f() %}{% endmacro %}", "open": "{{ 'a'", "no end": "{% for m in messages %}", "end": "{% endif %}", "crossed": "{% for m in messages %}{% endif %}",
-		"filter": "{{ messages | tojson }}", "function": "{{ open('file') }}", "method": "{{ messages.append(1) }}", "test": "{{ 1 is odd }}",
-		"deep": "{{ " + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + " }}", "deep blocks": strings.Repeat("{% if true %}", 100), "large": strings.Repeat("a", maxTemplate+1),
+		"macro": "{% macro f() %}{% endmacro %}", "open": "{{ 'a'", "no end": "{% for m in messages %}",
+		"end": "{% endif %}", "crossed": "{% for m in messages %}{% endif %}",
+		"filter": "{{ messages | tojson }}", "function": "{{ open('file') }}", "method": "{{ messages.append(1) }}",
+		"test":        "{{ 1 is odd }}",
+		"deep":        "{{ " + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + " }}",
+		"deep blocks": strings.Repeat("{% if true %}", 100), "large": strings.Repeat("a", maxTemplate+1),
 		"two": "{{ 1 2 }}", "sign": "{{ @ }}",
 	} {
 		if _, err := Parse(source); !errors.Is(err, ErrTemplate) {
@@ -117,7 +132,8 @@ func FuzzTemplate(f *testing.F) {
 			}
 			return
 		}
-		if out, err := p.Render(talk, "<s>", "</s>"); err != nil && !errors.Is(err, ErrRender) && !errors.Is(err, ErrRaised) || len(out) > 2*maxOutput {
+		if out, err := p.Render(talk, "<s>", "</s>"); err != nil && !errors.Is(err, ErrRender) &&
+			!errors.Is(err, ErrRaised) || len(out) > 2*maxOutput {
 			t.Errorf("%d bytes, %v", len(out), err)
 		}
 	})

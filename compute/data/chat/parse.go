@@ -34,8 +34,8 @@ type tag struct {
 	text string
 }
 
-// split cuts a template at its braces. A block takes the newline after it, and the blanks before it in its line; a dash takes all
-// white space.
+// split cuts a template at its braces. A block takes the newline after it, and the blanks before it in its line; a dash
+// takes all white space.
 func split(source string) (tags []tag, err error) {
 	trim := false
 	for source != "" {

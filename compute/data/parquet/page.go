@@ -124,7 +124,8 @@ func readPage(data []byte) (p *page, n int, err error) {
 	}
 	left := int64(len(data) - t.at)
 	if p.size < 0 || p.size > left || p.unpackedSize < 0 || p.unpackedSize > maxPage || p.values < 0 {
-		return nil, 0, malformed("a page of %d bytes, %d unpacked and %d values where %d bytes are left", p.size, p.unpackedSize, p.values, left)
+		return nil, 0, malformed("a page of %d bytes, %d unpacked and %d values where %d bytes are left", p.size,
+			p.unpackedSize, p.values, left)
 	}
 	p.body = data[t.at : t.at+int(p.size)]
 	if p.hasCRC && crc32.ChecksumIEEE(p.body) != uint32(p.crc) {

@@ -1,9 +1,9 @@
 // Package parquet reads one column of strings out of an Apache Parquet file, which may come from anybody: what it
 // allocates and how long it takes are bounded by the limit that the caller gives, whatever the file says of itself.
 //
-// It is not a Parquet library: it has no writer, no other column types, no nested or repeated columns and no statistics.
-// Pages may be PLAIN, dictionary or delta encoded, and packed with snappy, gzip, zstd or not at all, which is what
-// the usual writers make of text. Format: github.com/apache/parquet-format.
+// It is not a Parquet library: it has no writer, no other column types, no nested or repeated columns and no
+// statistics. Pages may be PLAIN, dictionary or delta encoded, and packed with snappy, gzip, zstd or not at all, which
+// is what the usual writers make of text. Format: github.com/apache/parquet-format.
 package parquet
 
 import (
@@ -203,8 +203,8 @@ func (c *chunk) readMeta(t *thrift, id int64, kind byte) bool {
 	return false
 }
 
-// Columns are the names of the top-level columns that Strings reads, in the order of the file. Errors wrap ErrMalformed or
-// ErrUnsupported.
+// Columns are the names of the top-level columns that Strings reads, in the order of the file. Errors wrap ErrMalformed
+// or ErrUnsupported.
 func Columns(data []byte) (names []string, err error) {
 	f, err := readFooter(data, "")
 	if err != nil {

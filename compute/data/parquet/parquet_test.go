@@ -142,7 +142,8 @@ func TestTruncatedAndDamagedFilesAreRefusedWithAPlace(t *testing.T) {
 	placed := 0
 	for at := range len(good) {
 		got, err := Strings(damaged(good, at), "text", room)
-		typed := errors.Is(err, ErrMalformed) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrColumn) || errors.Is(err, ErrTooLarge)
+		typed := errors.Is(err, ErrMalformed) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrColumn) ||
+			errors.Is(err, ErrTooLarge)
 		if err != nil && !typed {
 			t.Fatalf("byte %d: untyped error %v", at, err)
 		}
@@ -185,16 +186,19 @@ func damaged(file []byte, at int) []byte {
 
 func FuzzStrings(f *testing.F) {
 	many, _, _ := rows(40)
-	for _, enc := range []encoding.Encoding{&reference.Plain, &reference.RLEDictionary, &reference.DeltaLengthByteArray, &reference.DeltaByteArray} {
+	for _, enc := range []encoding.Encoding{&reference.Plain, &reference.RLEDictionary, &reference.DeltaLengthByteArray,
+		&reference.DeltaByteArray} {
 		for version, codec := range []compress.Codec{&reference.Uncompressed, &reference.Zstd} {
-			f.Add(write(f, many, reference.Compression(codec), reference.DefaultEncodingFor(reference.ByteArray, enc), reference.DataPageVersion(1+version)))
+			f.Add(write(f, many, reference.Compression(codec), reference.DefaultEncodingFor(reference.ByteArray, enc),
+				reference.DataPageVersion(1+version)))
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, column := range []string{"text", "note"} {
 			got, err := Strings(data, column, room)
 			if err != nil {
-				if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrColumn) && !errors.Is(err, ErrTooLarge) {
+				if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrColumn) &&
+					!errors.Is(err, ErrTooLarge) {
 					t.Fatalf("untyped error %v", err)
 				}
 				continue

@@ -24,8 +24,8 @@ type textPattern struct {
 	String *string `json:"String,omitempty"`
 }
 
-// typeOf returns the type of a component, "" for none. A component of another type may have any fields, so that the type
-// is what an error is about.
+// typeOf returns the type of a component, "" for none. A component of another type may have any fields, so that the
+// type is what an error is about.
 func typeOf(raw json.RawMessage) (string, error) {
 	if absent(raw) {
 		return "", nil
@@ -88,7 +88,8 @@ func (c *component) checkLlama3() error {
 	split, level := &c.PreTokenizers[0], &c.PreTokenizers[1]
 	switch {
 	case split.Type != "Split" || level.Type != "ByteLevel":
-		return fmt.Errorf("%w: pre_tokenizer %.32q and %.32q: need Split and ByteLevel", ErrUnsupported, split.Type, level.Type)
+		return fmt.Errorf("%w: pre_tokenizer %.32q and %.32q: need Split and ByteLevel", ErrUnsupported, split.Type,
+			level.Type)
 	case split.Pattern == nil || split.Pattern.Regex == nil || *split.Pattern.Regex != llama3Pattern:
 		return fmt.Errorf("%w: the pattern of Split is not that of Llama 3", ErrUnsupported)
 	case split.Behavior != "Isolated" || isTrue(split.Invert, false):
@@ -142,6 +143,8 @@ type postProcessor struct {
 	Single        []templatePiece   `json:"single"`
 	Pair          json.RawMessage   `json:"pair"`
 	SpecialTokens json.RawMessage   `json:"special_tokens"`
+	Sep           []any             `json:"sep"` // of a content and its id
+	Cls           []any             `json:"cls"`
 }
 
 type templatePiece struct {
@@ -170,13 +173,23 @@ func (t *Tokenizer) readProcessor(raw json.RawMessage, top bool) error {
 	}
 	var p postProcessor
 	switch kind {
-	case "ByteLevel", "TemplateProcessing", "Sequence":
+	case "ByteLevel", "TemplateProcessing", "Sequence", "BertProcessing", "RobertaProcessing":
 		if err := strict(raw, &p); err != nil {
 			return err
 		}
 	}
 	switch {
 	case kind == "ByteLevel":
+		return nil
+	case kind == "BertProcessing", kind == "RobertaProcessing":
+		content, ok := "", len(p.Cls) == 2
+		if ok {
+			content, ok = p.Cls[0].(string)
+		}
+		if !ok {
+			return fmt.Errorf("%w: post_processor %q without cls", ErrMalformed, kind)
+		}
+		t.begin = append(t.begin, content)
 		return nil
 	case kind == "TemplateProcessing":
 		return t.readTemplate(p.Single)
@@ -188,7 +201,7 @@ func (t *Tokenizer) readProcessor(raw json.RawMessage, top bool) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: post_processor %q is not ByteLevel, TemplateProcessing or a Sequence of them", ErrUnsupported, kind)
+	return fmt.Errorf("%w: post_processor %q is not known", ErrUnsupported, kind)
 }
 
 // readTemplate makes sure that the text occurs in a template once.

@@ -7,15 +7,18 @@ import (
 )
 
 // Encode returns the ids of a text: added tokens are found first, what lies between them is cut into words, and in each
-// word the pair of tokens with the lowest rank is merged, the leftmost first, until no pair can be. Nothing is put before
-// or after the text: EncodeText puts what the file asks for before it.
+// word the pair of tokens with the lowest rank is merged, the leftmost first, until no pair can be. Nothing is put
+// before or after the text: EncodeText puts what the file asks for before it.
 func (t *Tokenizer) Encode(text string) []uint32 {
 	e := encoder{t: t, cache: map[string][]uint32{}}
 	e.queue.less = func(a, b candidate) bool {
 		return a.rank < b.rank || a.rank == b.rank && a.at < b.at
 	}
-	t.added[0].each(text, e.special, func(rest string) {
-		t.added[1].each(rest, e.special, e.plain)
+	t.added[0].each(text, e.special, func(rest string, at int) {
+		if t.parts != nil {
+			rest = t.parts.normalize(rest)
+		}
+		t.added[1].each(rest, e.special, func(rest string, from int) { e.plain(rest, at+from == 0) })
 	})
 	return e.out
 }
@@ -32,6 +35,7 @@ type encoder struct {
 	out     []uint32
 	cache   map[string][]uint32
 	symbols []symbol
+	ids     []uint32 // of the characters of a word
 	queue   heap[candidate]
 }
 
@@ -47,8 +51,12 @@ type candidate struct{ rank, at int }
 
 func (e *encoder) special(id uint32) { e.out = append(e.out, id) }
 
-// plain encodes text in which no added token occurs.
-func (e *encoder) plain(text string) {
+// plain encodes text in which no added token occurs; first is that of the whole text.
+func (e *encoder) plain(text string, first bool) {
+	if e.t.parts != nil {
+		e.t.parts.cut(e, 0, piece{text, first})
+		return
+	}
 	if e.t.prefixSpace && !strings.HasPrefix(text, " ") {
 		text = " " + text
 	}
@@ -70,25 +78,40 @@ func (e *encoder) word(w string) {
 		}
 		return
 	}
+	e.remember(w, func() {
+		e.ids = e.ids[:0]
+		for i := range len(w) {
+			e.ids = append(e.ids, e.t.bytes[w[i]])
+		}
+		e.mergeIDs(e.ids)
+	})
+}
+
+// remember encodes a word, or gives the tokens that it had before.
+func (e *encoder) remember(w string, encode func()) {
 	if known, ok := e.cache[w]; ok {
 		e.out = append(e.out, known...)
 		return
 	}
 	start := len(e.out)
-	e.merge(w)
+	encode()
 	if len(w) <= cachedWordLen && len(e.cache) < cachedWords {
 		e.cache[w] = append([]uint32(nil), e.out[start:]...)
 	}
 }
 
-// merge takes time n log n in the length of the word, which a hostile text may make as long as itself.
-func (e *encoder) merge(w string) {
-	e.symbols = e.symbols[:0]
-	for i := range len(w) {
-		e.symbols = append(e.symbols, symbol{id: e.t.bytes[w[i]], prev: i - 1, next: i + 1})
+// mergeIDs merges the tokens of a word. It takes time n log n in their number, which a hostile text may make as large
+// as itself.
+func (e *encoder) mergeIDs(ids []uint32) {
+	if len(ids) == 0 {
+		return
 	}
-	e.symbols[len(w)-1].next = -1
-	for i := range len(w) {
+	e.symbols = e.symbols[:0]
+	for i, id := range ids {
+		e.symbols = append(e.symbols, symbol{id: id, prev: i - 1, next: i + 1})
+	}
+	e.symbols[len(ids)-1].next = -1
+	for i := range ids {
 		e.propose(i)
 	}
 	for c, ok := e.queue.pop(); ok; c, ok = e.queue.pop() {
@@ -128,16 +151,61 @@ func (e *encoder) rank(at int) (int, bool) {
 	return rank, ok
 }
 
-// matcher finds added tokens in a text, indexed by their first byte, longest first.
-type matcher map[byte][]addedToken
+// matcher finds added tokens in a text, the longest at each place: a tree of bytes.
+type matcher struct {
+	next  map[edge]int // nodes; 0 is the root
+	nodes int
+	at    map[int]addedToken // by the node where they end
+}
+
+type edge struct {
+	from int
+	b    byte
+}
+
+func (m *matcher) add(a addedToken) {
+	if m.next == nil {
+		m.next, m.at = map[edge]int{}, map[int]addedToken{}
+	}
+	node := 0
+	for i := range len(a.Content) {
+		e := edge{node, a.Content[i]}
+		next, ok := m.next[e]
+		if !ok {
+			m.nodes++
+			next = m.nodes
+			m.next[e] = next
+		}
+		node = next
+	}
+	if _, ok := m.at[node]; !ok {
+		m.at[node] = a
+	}
+}
+
+// longest is the longest token that a text begins with.
+func (m *matcher) longest(text string) (found addedToken, ok bool) {
+	node := 0
+	for i := range len(text) {
+		next, more := m.next[edge{node, text[i]}]
+		if !more {
+			break
+		}
+		node = next
+		if a, ends := m.at[node]; ends {
+			found, ok = a, true
+		}
+	}
+	return found, ok
+}
 
 // each calls special for every added token in the text and plain for the non-empty text between them, in order. White
 // space that a token takes belongs to neither, but another token may still be found in it, as in the reference.
-func (m matcher) each(text string, special func(id uint32), plain func(text string)) {
+func (m *matcher) each(text string, special func(id uint32), plain func(text string, at int)) {
 	start := 0    // of the text that has not been passed on
 	spaceEnd := 0 // of the last white space looked over, so that no text is looked over twice
-	for i := 0; len(m) > 0 && i < len(text); {
-		found, ok := m.at(text[i:])
+	for i := 0; m.nodes > 0 && i < len(text); {
+		found, ok := m.longest(text[i:])
 		if !ok {
 			i++
 			continue
@@ -157,13 +225,13 @@ func (m matcher) each(text string, special func(id uint32), plain func(text stri
 			to = spaceEnd
 		}
 		if start < from {
-			plain(text[start:from])
+			plain(text[start:from], start)
 		}
 		special(found.ID)
 		start = to
 	}
 	if start < len(text) {
-		plain(text[start:])
+		plain(text[start:], start)
 	}
 }
 
@@ -172,13 +240,4 @@ func isolated(text string, from, to int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	after, _ := utf8.DecodeRuneInString(text[to:])
 	return !unicode.In(before, ofWords...) && !unicode.In(after, ofWords...)
-}
-
-func (m matcher) at(text string) (addedToken, bool) {
-	for _, a := range m[text[0]] {
-		if strings.HasPrefix(text, a.Content) {
-			return a, true
-		}
-	}
-	return addedToken{}, false
 }

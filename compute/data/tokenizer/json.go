@@ -15,15 +15,15 @@ import (
 const (
 	MaxJSON     = 64 << 20 // bytes
 	MaxVocab    = 1 << 20  // ids
-	MaxAdded    = 1024     // added tokens
+	MaxAdded    = 1 << 14  // added tokens
 	MaxAddedLen = 256      // bytes of the content of an added token
 )
 
 var (
 	// ErrMalformed is returned for bytes that are not a consistent tokenizer.json.
 	ErrMalformed = errors.New("tokenizer: malformed tokenizer.json")
-	// ErrUnsupported is returned for a tokenizer.json that asks for something other than byte-level BPE.
-	ErrUnsupported = errors.New("tokenizer: not a plain byte-level BPE tokenizer.json")
+	// ErrUnsupported is returned for a tokenizer.json that asks for a part that is not known here.
+	ErrUnsupported = errors.New("tokenizer: a tokenizer.json with a part that is not known")
 )
 
 // file is a tokenizer.json. A field that is not here makes Parse fail: reading on would give a tokenizer that differs
@@ -37,7 +37,7 @@ type file struct {
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
-	Model         model           `json:"model"`
+	Model         json.RawMessage `json:"model"`
 }
 
 type addedToken struct {
@@ -65,9 +65,10 @@ type model struct {
 	Merges                  []mergeText     `json:"merges"`
 }
 
-// Parse reads a tokenizer.json of Hugging Face tokenizers: model BPE over bytes, the pre-tokenizer of GPT-2 or Llama 3,
-// decoder ByteLevel, any added tokens, and a post-processor that only adds special tokens, which Encode leaves out.
-// Errors wrap ErrMalformed or ErrUnsupported.
+// Parse reads a tokenizer.json of Hugging Face tokenizers: BPE over bytes or over characters with a fallback to bytes,
+// Unigram and WordPiece, with the normalizers, pre-tokenizers and decoders that the files of published models have, any
+// added tokens, and a post-processor that only adds special tokens, which Encode leaves out. Errors wrap ErrMalformed
+// or ErrUnsupported.
 func Parse(tokenizerJSON []byte) (*Tokenizer, error) {
 	if len(tokenizerJSON) > MaxJSON {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMalformed, len(tokenizerJSON), MaxJSON)
@@ -76,28 +77,33 @@ func Parse(tokenizerJSON []byte) (*Tokenizer, error) {
 	if err := strict(tokenizerJSON, &f); err != nil {
 		return nil, err
 	}
-	if what := f.unsupported(); what != "" {
-		return nil, fmt.Errorf("%w: %s", ErrUnsupported, what)
+	if !absent(f.Truncation) || !absent(f.Padding) {
+		return nil, fmt.Errorf("%w: truncation or padding is not null", ErrUnsupported)
 	}
 	t := &Tokenizer{}
-	for _, read := range []func(*file) error{
-		t.readPreTokenizer, t.readDecoder, t.readPostProcessor, t.readVocab, t.readMerges, t.readAdded,
-	} {
-		if err := read(&f); err != nil {
-			return nil, err
+	plain, err := f.plain(t)
+	switch {
+	case err != nil:
+		return nil, err
+	case plain:
+		if err = t.readDecoder(&f); err == nil {
+			err = t.readByteBPE(&f)
 		}
+	default:
+		err = t.readParts(&f, bytes.Clone(tokenizerJSON))
 	}
-	return t, nil
+	if err != nil {
+		return nil, err
+	}
+	if err := t.readPostProcessor(&f); err != nil {
+		return nil, err
+	}
+	return t, t.readAdded(&f)
 }
 
-// unsupported names the first thing in f, its components aside, that this package would get wrong, or is empty.
-func (f *file) unsupported() string {
-	m := &f.Model
+// unsupported names the first thing in a BPE that this package would get wrong, or is empty.
+func (m *model) unsupported() string {
 	switch {
-	case !absent(f.Normalizer):
-		return "normalizer is not null"
-	case !absent(f.Truncation) || !absent(f.Padding):
-		return "truncation or padding is not null"
 	case m.Type != "BPE" && m.Type != "":
 		return fmt.Sprintf("model %q is not BPE", m.Type)
 	case !absent(m.Dropout):
@@ -111,17 +117,18 @@ func (f *file) unsupported() string {
 }
 
 // readVocab fills pieces and bytes. A key that is not written in byte symbols can only be an added token.
-func (t *Tokenizer) readVocab(f *file) error {
+func (t *Tokenizer) readVocab(f *file, m *model) error {
 	isAdded := map[string]bool{}
 	for _, a := range f.AddedTokens {
 		isAdded[a.Content] = true
 	}
-	if f.Model.IgnoreMerges {
-		t.known = make(map[string]uint32, len(f.Model.Vocab))
+	if m.IgnoreMerges {
+		t.known = make(map[string]uint32, len(m.Vocab))
 	}
+	t.inModel = m.Vocab
 	seen := 0
-	for _, symbols := range f.Model.Vocab.keys() {
-		id := f.Model.Vocab[symbols]
+	for _, symbols := range m.Vocab.keys() {
+		id := m.Vocab[symbols]
 		piece, ok := fromSymbols(symbols)
 		if ok && t.known != nil {
 			t.known[piece] = id
@@ -164,11 +171,11 @@ func (t *Tokenizer) place(id uint32, piece string) error {
 	return nil
 }
 
-func (t *Tokenizer) readMerges(f *file) error {
-	for _, m := range f.Model.Merges {
-		left, okLeft := f.Model.Vocab[m.left]
-		right, okRight := f.Model.Vocab[m.right]
-		joined, okJoined := f.Model.Vocab[m.left+m.right]
+func (t *Tokenizer) readMerges(file *model) error {
+	for _, m := range file.Merges {
+		left, okLeft := file.Vocab[m.left]
+		right, okRight := file.Vocab[m.right]
+		joined, okJoined := file.Vocab[m.left+m.right]
 		if !okLeft || !okRight || !okJoined {
 			return fmt.Errorf("%w: merge %q %q: a part or the whole is not in the vocabulary", ErrMalformed, m.left, m.right)
 		}
@@ -197,17 +204,18 @@ func (t *Tokenizer) readAdded(f *file) error {
 	if len(f.AddedTokens) > MaxAdded {
 		return fmt.Errorf("%w: %d added tokens, at most %d", ErrMalformed, len(f.AddedTokens), MaxAdded)
 	}
-	next := uint32(len(f.Model.Vocab))
+	next := uint32(len(t.inModel))
 	for _, a := range f.AddedTokens {
 		if a.Content == "" || len(a.Content) > MaxAddedLen {
 			return fmt.Errorf("%w: added token %d has %d bytes, need 1 to %d", ErrMalformed, a.ID, len(a.Content), MaxAddedLen)
 		}
-		id, ok := f.Model.Vocab[a.Content]
+		id, ok := t.inModel[a.Content]
 		switch {
 		case ok && id != a.ID:
 			return fmt.Errorf("%w: added token %q is %d, but %d in the vocabulary", ErrMalformed, a.Content, a.ID, id)
 		case !ok && a.ID != next:
-			return fmt.Errorf("%w: added token %q is %d, but %d in Hugging Face tokenizers", ErrUnsupported, a.Content, a.ID, next)
+			return fmt.Errorf("%w: added token %q is %d, but %d in Hugging Face tokenizers", ErrUnsupported, a.Content, a.ID,
+				next)
 		}
 		a.inVocab = ok
 		next = max(next, a.ID+1)
@@ -215,6 +223,8 @@ func (t *Tokenizer) readAdded(f *file) error {
 			return err
 		}
 	}
+	slices.SortFunc(t.addedTokens, func(a, b addedToken) int { return cmp.Compare(a.ID, b.ID) })
+	t.inModel = nil
 	return nil
 }
 
@@ -228,45 +238,53 @@ func (t *Tokenizer) add(a addedToken) error {
 	}
 	if t.ids == nil {
 		t.ids = map[string]uint32{}
-		t.added = [2]matcher{{}, {}}
 	}
 	t.ids[a.Content] = a.ID
 	t.addedTokens = append(t.addedTokens, a)
-	slices.SortFunc(t.addedTokens, func(a, b addedToken) int { return cmp.Compare(a.ID, b.ID) })
 	turn := 0 // the reference looks for tokens to be matched in normalized text after all others
 	if a.Normalized {
 		turn = 1
+		if t.parts != nil {
+			a.Content = t.parts.normalize(a.Content)
+		}
 	}
-	m, first := t.added[turn], a.Content[0]
-	m[first] = append(m[first], a)
-	slices.SortFunc(m[first], func(a, b addedToken) int { return cmp.Compare(len(b.Content), len(a.Content)) })
+	if a.Content != "" {
+		t.added[turn].add(a)
+	}
 	return nil
 }
 
 // JSON returns a tokenizer.json that Parse and Hugging Face tokenizers read. The same tokenizer has the same bytes.
 func (t *Tokenizer) JSON() []byte {
+	var out bytes.Buffer
+	if t.parts != nil { // as it was read
+		if err := json.Indent(&out, bytes.TrimSpace(t.parts.file), "", "  "); err != nil {
+			panic(fmt.Sprintf("tokenizer: a file that was read is not JSON: %v", err))
+		}
+		return append(out.Bytes(), '\n')
+	}
 	f := file{
 		Version:       "1.0",
 		AddedTokens:   append([]addedToken{}, t.addedTokens...),
 		PreTokenizer:  encode(t.preTokenizer()),
 		PostProcessor: t.after,
 		Decoder:       encode(byteLevel(true, t.pattern == gpt2)),
-		Model:         model{Type: "BPE", IgnoreMerges: t.known != nil, Vocab: vocab{}, Merges: make([]mergeText, len(t.merges))},
 	}
+	m := model{Type: "BPE", IgnoreMerges: t.known != nil, Vocab: vocab{}, Merges: make([]mergeText, len(t.merges))}
 	for id, piece := range t.pieces {
 		if added, ok := t.ids[piece]; piece != "" && !(ok && added == uint32(id)) {
-			f.Model.Vocab[toSymbols(piece)] = uint32(id)
+			m.Vocab[toSymbols(piece)] = uint32(id)
 		}
 	}
 	for _, a := range t.addedTokens {
 		if a.inVocab {
-			f.Model.Vocab[a.Content] = a.ID
+			m.Vocab[a.Content] = a.ID
 		}
 	}
-	for rank, m := range t.merges {
-		f.Model.Merges[rank] = mergeText{toSymbols(t.pieces[m.left]), toSymbols(t.pieces[m.right])}
+	for rank, one := range t.merges {
+		m.Merges[rank] = mergeText{toSymbols(t.pieces[one.left]), toSymbols(t.pieces[one.right])}
 	}
-	var out bytes.Buffer
+	f.Model = encode(m)
 	if err := json.Indent(&out, encode(f), "", "  "); err != nil {
 		panic(fmt.Sprintf("tokenizer: own JSON is not JSON: %v", err))
 	}

@@ -30,8 +30,8 @@ func (p pattern) wordLen(s string) int {
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// at the start of s, with alternatives in order; the lookahead, which package regexp does not have, makes a run of white
-// space leave its last character to the word that follows. Invalid UTF-8 counts as punctuation.
+// at the start of s, with alternatives in order; the lookahead, which package regexp does not have, makes a run of
+// white space leave its last character to the word that follows. Invalid UTF-8 counts as punctuation.
 func gpt2Len(s string) int {
 	if n := contractionLen(s, false); n > 0 {
 		return n
@@ -50,7 +50,8 @@ func gpt2Len(s string) int {
 }
 
 // llama3Pattern is the pattern of Llama 3 as its tokenizer.json writes it.
-const llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+const llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ` +
+	`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 
 // llama3Len is gpt2Len for llama3Pattern: numbers go by three digits, any one character but a number or a line end may
 // lead a word, and line ends belong to the punctuation or the white space before them.

@@ -79,7 +79,8 @@ func TestWordsOfLlama3(t *testing.T) {
 
 // Package regexp runs the same patterns but for the lookahead, which is put in by hand.
 var withoutLookahead = map[pattern]*regexp.Regexp{
-	gpt2: regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces + `]+)`),
+	gpt2: regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces +
+		`]+)`),
 	llama3: regexp.MustCompile(`^((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^` + spaces +
 		`\p{L}\p{N}]+[\r\n]*|[` + spaces + `]*[\r\n]+|[` + spaces + `]+)`),
 }
@@ -91,7 +92,8 @@ func (p pattern) wordsByRegexp(s string) []string {
 	var out []string
 	for len(s) > 0 {
 		w := withoutLookahead[p].FindString(s)
-		if runes := []rune(w); space.MatchString(w) && len(w) < len(s) && len(runes) > 1 && !(p == llama3 && strings.ContainsAny(w, "\r\n")) {
+		if runes := []rune(w); space.MatchString(w) && len(w) < len(s) && len(runes) > 1 &&
+			!(p == llama3 && strings.ContainsAny(w, "\r\n")) {
 			w = string(runes[:len(runes)-1])
 		}
 		out = append(out, w)

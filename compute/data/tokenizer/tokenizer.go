@@ -1,10 +1,10 @@
 // Package tokenizer turns text into token ids and back: byte-level byte-pair encoding (Sennrich et al. 2016; the
-// byte-level form of GPT-2, Radford et al. 2019), trained here or read from a Hugging Face tokenizer.json.
+// byte-level form of GPT-2, Radford et al. 2019), trained here, and what published models have in a Hugging Face
+// tokenizer.json: BPE over bytes or characters, Unigram and WordPiece, with the parts around them.
 //
-// Every byte has an id, so any string encodes and Decode(Encode(s)) == s, valid UTF-8 or not (unless the file asks for
-// a space before the text, or for added tokens that take the white space around them). It is not a general reader of
-// tokenizer.json: a file that asks for a normalizer, another pre-tokenizer than those of GPT-2 and Llama 3 or another
-// model is refused, never read as something else.
+// With byte-level BPE every byte has an id, so any string encodes and Decode(Encode(s)) == s, valid UTF-8 or not
+// (unless the file asks for a normalizer, a space before the text, or added tokens that take the white space around
+// them). A file with a part that is not known is refused, never read as something else.
 package tokenizer
 
 import (
@@ -34,6 +34,8 @@ type Tokenizer struct {
 	known       map[string]uint32 // by bytes: words that are tokens as they stand, whatever the merges say; or nil
 	after       json.RawMessage   // the file's post-processor, which Encode does not apply
 	begin       []string          // the special tokens that it puts before a text
+	parts       *parts            // of a tokenizer that is not byte-level BPE of GPT-2 or Llama 3; else nil
+	inModel     map[string]uint32 // the vocabulary of the model, while a file is read
 }
 
 type pair struct{ left, right uint32 }
@@ -56,13 +58,18 @@ func Bytes() *Tokenizer {
 // VocabSize is one more than the largest id.
 func (t *Tokenizer) VocabSize() int { return len(t.pieces) }
 
+// documentEnds are the contents of the token that ends a document, by the conventions of GPT-2, Llama 3, Llama 2, Gemma
+// and DeepSeek.
+var documentEnds = []string{EndOfText, Llama3EndOfText, "</s>", "<eos>", "<｜end▁of▁sentence｜>"}
+
 // EndOfText returns the id of the token that ends a document, if there is one.
 func (t *Tokenizer) EndOfText() (uint32, bool) {
-	id, ok := t.ids[EndOfText]
-	if !ok {
-		id, ok = t.ids[Llama3EndOfText]
+	for _, content := range documentEnds {
+		if id, ok := t.ids[content]; ok {
+			return id, true
+		}
 	}
-	return id, ok
+	return 0, false
 }
 
 // Begin returns the ids of the special tokens that the tokenizer puts before a text, such as Llama 3's begin-of-text.
@@ -75,8 +82,8 @@ func (t *Tokenizer) Begin() (ids []uint32) {
 	return ids
 }
 
-// EncodeText is Encode of a whole text, from its beginning on: Begin comes first, unless the text begins with it already,
-// as one does that a chat template wrote. A text that a model reads or is trained on is encoded so.
+// EncodeText is Encode of a whole text, from its beginning on: Begin comes first, unless the text begins with it
+// already, as one does that a chat template wrote. A text that a model reads or is trained on is encoded so.
 func (t *Tokenizer) EncodeText(text string) []uint32 {
 	begin, ids := t.Begin(), t.Encode(text)
 	if len(begin) == 0 || len(ids) >= len(begin) && slices.Equal(ids[:len(begin)], begin) {
@@ -85,8 +92,9 @@ func (t *Tokenizer) EncodeText(text string) []uint32 {
 	return append(begin, ids...)
 }
 
-// Decode returns the bytes that the tokens stand for. The result is not valid UTF-8 where the tokens are not. An id
-// that is not in the vocabulary stands for nothing.
+// Decode returns the bytes that the tokens stand for where they go on from other tokens: a tokenizer that puts a space
+// before a text leaves it in. The result is not valid UTF-8 where the tokens are not. An id that is not in the
+// vocabulary stands for nothing.
 func (t *Tokenizer) Decode(ids []uint32) string {
 	var b strings.Builder
 	for _, id := range ids {

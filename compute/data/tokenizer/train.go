@@ -19,8 +19,8 @@ var ErrNoText = errors.New("tokenizer: no text to train on: give at least one do
 
 // TrainBPE learns a byte-level BPE vocabulary of vocabSize tokens: the ids 0 to 255 are the bytes, then come the merges
 // in the order learnt, and the last is EndOfText. At every step the pair of adjacent tokens with the highest count is
-// merged, the smallest pair of ids among equals; the result does not depend on the order of the documents. Learning ends
-// early, with a smaller vocabulary, when no pair occurs twice.
+// merged, the smallest pair of ids among equals; the result does not depend on the order of the documents. Learning
+// ends early, with a smaller vocabulary, when no pair occurs twice.
 func TrainBPE(docs iter.Seq[string], vocabSize int) (*Tokenizer, error) {
 	if vocabSize < MinTrained || vocabSize > MaxVocab {
 		return nil, fmt.Errorf("tokenizer: a vocabulary of %d cannot be trained: give a size from %d to %d",

@@ -1,34 +1,60 @@
 package tokenizer
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Vocabulary is what another file format needs to know to encode as a Tokenizer does.
 type Vocabulary struct {
+	Model  string   // one of ByteBPE and those after it
 	Tokens []Token  // by id
-	Merges []string // by rank: two tokens in symbols, with a space between
+	Merges []string // by rank: two tokens, with a space between; of byte-level BPE in symbols
 
-	Pattern      string // "gpt2", "llama3", or "" for a text that is not cut into words
+	Pattern      string // how text is cut into words, a part a line; "" for a text that is not cut
 	IgnoreMerges bool   // a word that is a token is that token, whatever the merges say
-	PrefixSpace  bool   // a space is put before text that starts with none
+	PrefixSpace  bool   // a space is put before text, that starts with none where the model is byte-level BPE
+	ByteFallback bool   // what is no token is written as bytes
 	Start        string // the special token that the post-processor puts before a text, if there is one
 }
 
+// The kinds of Vocabulary.Model.
+const (
+	ByteBPE      = "byte-level BPE"
+	CharacterBPE = "BPE"
+	UnigramModel = "Unigram"
+	WordPiece    = "WordPiece"
+)
+
+// Patterns of Vocabulary.
+const (
+	PatternGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	PatternLlama3 = llama3Pattern
+	PatternQwen2  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ` +
+		`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	PatternDigit = `\p{N}`
+)
+
 // Token is one entry of a Vocabulary.
 type Token struct {
-	Text  string // in symbols, one for a byte; of an added token, its content; "" for an id that is not used
-	Added bool   // found in the text before anything else
+	// of byte-level BPE in symbols, one for a byte; of an added token, its content; "" for an id that is not used
+	Text  string
+	Added bool // found in the text before anything else
 	// Special tokens are added tokens that are left out of decoded text.
 	Special bool
 	// Strict is an added token with conditions on the text around it, or that takes white space from it.
-	Strict bool
+	Strict  bool
+	Byte    bool // written for a byte of what is no token
+	Unknown bool // written for what is no token and has no bytes
 }
 
 // Vocabulary returns the vocabulary.
 func (t *Tokenizer) Vocabulary() Vocabulary {
 	v := Vocabulary{
+		Model:        ByteBPE,
 		Tokens:       make([]Token, len(t.pieces)),
 		Merges:       make([]string, len(t.merges)),
-		Pattern:      [...]string{whole: "", gpt2: "gpt2", llama3: "llama3"}[t.pattern],
+		Pattern:      [...]string{whole: "", gpt2: PatternGPT2, llama3: PatternLlama3}[t.pattern],
 		IgnoreMerges: t.known != nil,
 		PrefixSpace:  t.prefixSpace,
 	}
@@ -38,13 +64,39 @@ func (t *Tokenizer) Vocabulary() Vocabulary {
 	for id, piece := range t.pieces {
 		v.Tokens[id].Text = toSymbols(piece)
 	}
+	if t.parts != nil {
+		t.parts.describe(&v)
+	}
 	for _, a := range t.addedTokens {
-		v.Tokens[a.ID] = Token{Text: a.Content, Added: true, Special: a.Special, Strict: a.SingleWord || a.LStrip || a.RStrip}
+		token := &v.Tokens[a.ID]
+		token.Text, token.Added, token.Special, token.Strict = a.Content, true, a.Special,
+			a.SingleWord || a.LStrip || a.RStrip
 	}
 	for rank, m := range t.merges {
 		v.Merges[rank] = v.Tokens[m.left].Text + " " + v.Tokens[m.right].Text
 	}
 	return v
+}
+
+// describe says what the parts do, as far as other formats can say it; what they cannot is a pattern that they do not
+// know.
+func (p *parts) describe(v *Vocabulary) {
+	v.Pattern = strings.Join(slices.DeleteFunc(slices.Clone(p.names), func(name string) bool { return name == "" }), "\n")
+	v.PrefixSpace = p.prefix
+	if p.model == nil {
+		return
+	}
+	v.Model = p.kind
+	for token, id := range p.lexicon.ids {
+		t := &v.Tokens[id]
+		t.Text = token
+		_, t.Byte = byteOfName(token)
+		t.Unknown = p.lexicon.hasUnk && p.lexicon.unk == id
+	}
+	v.ByteFallback = p.lexicon.fallback
+	if c, ok := p.model.(*characterBPE); ok {
+		v.IgnoreMerges = c.whole
+	}
 }
 
 // ID returns the id of the added token with the given content.

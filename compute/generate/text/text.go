@@ -1,5 +1,5 @@
-// Package text turns the tokens of a text into pieces of it as they come: a Writer gives whole characters only, and ends the
-// text before the first of its stop strings. It generates nothing; tokens are compute/generate's.
+// Package text turns the tokens of a text into pieces of it as they come: a Writer gives whole characters only, and
+// ends the text before the first of its stop strings. It generates nothing; tokens are compute/generate's.
 package text
 
 import (
@@ -12,8 +12,8 @@ type Decoder interface {
 	Decode(ids []uint32) string
 }
 
-// Writer holds back what is not a whole character yet, and what may be the beginning of a stop string. The zero Writer is of
-// no use.
+// Writer holds back what is not a whole character yet, and what may be the beginning of a stop string. The zero Writer
+// is of no use.
 type Writer struct {
 	decoder Decoder
 	stops   []string
@@ -33,8 +33,8 @@ func NewWriter(d Decoder, stops ...string) *Writer {
 	return w
 }
 
-// Add returns what the text has more with a further token, and whether it has come to a stop string. After that nothing is
-// added.
+// Add returns what the text has more with a further token, and whether it has come to a stop string. After that nothing
+// is added.
 func (w *Writer) Add(id int32) (piece string, stopped bool) {
 	if w.stopped {
 		return "", true

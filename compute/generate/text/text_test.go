@@ -69,8 +69,9 @@ func TestWriterIsOver(t *testing.T) {
 }
 
 func TestComplete(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "a": true, "é": true, "a\xc3": false, "\xe2\x82": false, "€": true, "\xf0\x9f\x90": false,
-		"\xff": true, "\x80\x80\x80\x80": true, "�": true} {
+	for text, want := range map[string]bool{"": true, "a": true, "é": true, "a\xc3": false, "\xe2\x82": false, "€": true,
+		"\xf0\x9f\x90": false,
+		"\xff":         true, "\x80\x80\x80\x80": true, "�": true} {
 		if got := complete(text); got != want {
 			t.Errorf("%q: %t", text, got)
 		}

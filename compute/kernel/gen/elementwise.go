@@ -62,26 +62,27 @@ func writeAdam(a assembler) {
 		v.op("VADDPS", r, s, s)
 		v.op("VMOVUPS", s, at(i, "DI"))
 	})
-	a.loops("adamPVector", []string{"dst", "p", "m", "v"}, []string{"lr", "c1", "c2", "eps", "decay"}, 1, func(v vector, i int) {
-		root, step, p, t := v.r(0), v.r(1), v.r(2), v.r(3)
-		lr, c1, c2, eps, decay := v.r(15), v.r(14), v.r(13), v.r(12), v.r(11)
-		v.op("VMULPS", at(i, "R8"), c2, root)
-		v.op("VSQRTPS", root, root)
-		v.op("VADDPS", eps, root, root)
-		v.op("VMULPS", at(i, "DX"), c1, step)
-		v.op("VDIVPS", root, step, step)
-		v.op("VMOVUPS", at(i, "SI"), p)
-		v.op("VMULPS", p, decay, t)
-		v.op("VADDPS", t, step, step)
-		v.op("VMULPS", step, lr, step)
-		v.op("VSUBPS", step, p, p)
-		v.op("VMOVUPS", p, at(i, "DI"))
-	})
+	a.loops("adamPVector", []string{"dst", "p", "m", "v"}, []string{"lr", "c1", "c2", "eps", "decay"}, 1,
+		func(v vector, i int) {
+			root, step, p, t := v.r(0), v.r(1), v.r(2), v.r(3)
+			lr, c1, c2, eps, decay := v.r(15), v.r(14), v.r(13), v.r(12), v.r(11)
+			v.op("VMULPS", at(i, "R8"), c2, root)
+			v.op("VSQRTPS", root, root)
+			v.op("VADDPS", eps, root, root)
+			v.op("VMULPS", at(i, "DX"), c1, step)
+			v.op("VDIVPS", root, step, step)
+			v.op("VMOVUPS", at(i, "SI"), p)
+			v.op("VMULPS", p, decay, t)
+			v.op("VADDPS", t, step, step)
+			v.op("VMULPS", step, lr, step)
+			v.op("VSUBPS", step, p, p)
+			v.op("VMOVUPS", p, at(i, "DI"))
+		})
 }
 
-// extremum writes the larger (MAX) or smaller (MIN) of x and y to dst. VMAXPS returns its second operand if one is NaN or
-// both are zeros. The larger of both orders, and-ed, has the sign of +0 if one zero has it; where an operand is NaN, all
-// bits are set. VMINPS likewise, with or. t is a register to work with.
+// extremum writes the larger (MAX) or smaller (MIN) of x and y to dst. VMAXPS returns its second operand if one is NaN
+// or both are zeros. The larger of both orders, and-ed, has the sign of +0 if one zero has it; where an operand is NaN,
+// all bits are set. VMINPS likewise, with or. t is a register to work with.
 func (v vector) extremum(name, x, y, dst, t string) {
 	v.op("V"+name+"PS", y, x, dst)
 	v.op("V"+name+"PS", x, y, t)
@@ -89,8 +90,8 @@ func (v vector) extremum(name, x, y, dst, t string) {
 	v.ones(3, x, y, t, dst) // unordered
 }
 
-// writeLanes writes functions that combine the elements i, i+16, ... with lane i of acc, for n a multiple of 16. The lanes
-// are one register or two; combine writes the next element, in memory, into one of them.
+// writeLanes writes functions that combine the elements i, i+16, ... with lane i of acc, for n a multiple of 16. The
+// lanes are one register or two; combine writes the next element, in memory, into one of them.
 func writeLanes(a assembler, name string, combine func(v vector, i int, memory string)) {
 	fmt.Fprintf(a.w, "\n// func %s(acc, x *float32, n int, path Path)\nTEXT ·%s(SB), NOSPLIT, $0-25\n", name, name)
 	a.line("MOVQ acc+0(FP), DI")

@@ -67,7 +67,8 @@ func writeTile(a assembler, rows int) {
 	a.line("PREFETCHT0 (R15)(R10*8)")
 	for i := range rows {
 		base := []string{"AX", "R13"}[i/3]
-		a.line("VBROADCASTSS %s, Y%d", []string{"(" + base + ")", "(" + base + ")(R8*1)", "(" + base + ")(R8*2)"}[i%3], 14+i%2)
+		a.line("VBROADCASTSS %s, Y%d", []string{"(" + base + ")", "(" + base + ")(R8*1)", "(" + base + ")(R8*2)"}[i%3],
+			14+i%2)
 		for v := range vectors {
 			a.line("VFMADD231PS Y%d, Y%d, Y%d", 12+v, 14+i%2, i*vectors+v)
 		}
@@ -123,7 +124,8 @@ func writeTranspose(a assembler) {
 		a.line("LEAQ (%s)(R8*4), AX", source)
 		for i := range 8 {
 			base := []string{source, "AX"}[i/4]
-			a.line("VMOVUPS %s, Y%d", []string{"(" + base + ")", "(" + base + ")(R8*1)", "(" + base + ")(R8*2)", "(" + base + ")(R9*1)"}[i%4], i)
+			a.line("VMOVUPS %s, Y%d", []string{"(" + base + ")", "(" + base + ")(R8*1)", "(" + base + ")(R8*2)",
+				"(" + base + ")(R9*1)"}[i%4], i)
 		}
 		for i := 0; i < 8; i += 2 { // pairs of rows
 			a.line("VUNPCKLPS Y%d, Y%d, Y%d", i+1, i, 8+i)
@@ -154,7 +156,8 @@ func writeTranspose(a assembler) {
 
 // writeSlivers writes slivers6: 6 elements are a move of 4 and one of 2.
 func writeSlivers(a assembler) {
-	fmt.Fprintf(a.w, "\n// func slivers6(dst, src *float32, panel, stride, tiles, k int)\nTEXT ·slivers6(SB), NOSPLIT, $0-48\n")
+	fmt.Fprintf(a.w, "\n// func slivers6(dst, src *float32, panel, stride, tiles, k int)\nTEXT ·slivers6(SB), NOSPLIT, "+
+		"$0-48\n")
 	for i, argument := range []string{"dst", "src", "panel", "stride", "tiles", "k"} {
 		a.line("MOVQ %s+%d(FP), %s", argument, i*8, []string{"DI", "SI", "R8", "R9", "BX", "CX"}[i])
 	}

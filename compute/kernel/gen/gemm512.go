@@ -185,7 +185,8 @@ func writeTranspose512(a assembler) {
 
 // writeSlivers512 writes slivers512: the rows of a tile are a masked move.
 func writeSlivers512(a assembler) {
-	fmt.Fprintf(a.w, "\n// func slivers512(dst, src *float32, panel, stride, tiles, k, rows int)\nTEXT ·slivers512(SB), NOSPLIT, $0-56\n")
+	fmt.Fprintf(a.w, "\n// func slivers512(dst, src *float32, panel, stride, tiles, k, rows int)\nTEXT "+
+		"·slivers512(SB), NOSPLIT, $0-56\n")
 	for i, argument := range []string{"dst", "src", "panel", "stride", "tiles", "k", "rows"} {
 		a.line("MOVQ %s+%d(FP), %s", argument, i*8, []string{"DI", "SI", "R8", "R9", "BX", "CX", "AX"}[i])
 	}
@@ -212,7 +213,8 @@ func writeSlivers512(a assembler) {
 
 // writePanels512 writes panels512 and edge512, slivers512 the other way round: the columns of a tile.
 func writePanels512(a assembler) {
-	fmt.Fprintf(a.w, "\n// func panels512(dst, src *float32, panel, stride, tiles, k int)\nTEXT ·panels512(SB), NOSPLIT, $0-48\n")
+	fmt.Fprintf(a.w, "\n// func panels512(dst, src *float32, panel, stride, tiles, k int)\nTEXT ·panels512(SB), "+
+		"NOSPLIT, $0-48\n")
 	for i, argument := range []string{"dst", "src", "panel", "stride", "tiles", "k"} {
 		a.line("MOVQ %s+%d(FP), %s", argument, i*8, []string{"DI", "SI", "R8", "R9", "BX", "CX"}[i])
 	}

@@ -47,8 +47,8 @@ func (v vector) either(wide, narrow string) string {
 	return narrow
 }
 
-// op writes an instruction. An operand from the table of constants is in memory as often as AVX2 needs it; AVX-512 repeats
-// it itself.
+// op writes an instruction. An operand from the table of constants is in memory as often as AVX2 needs it; AVX-512
+// repeats it itself.
 func (v vector) op(name string, operands ...string) {
 	if v.wide && strings.Contains(operands[0], "onstants<>") {
 		name += ".BCST"
@@ -73,7 +73,8 @@ const pathAVX512 = 3
 
 // loops writes a function over n elements, a multiple of 8, in memory at the pointers, which are in DI, SI, DX and R8.
 // Its arguments are the pointers, n, the scalars (float32) and the path. unroll is the number of registers of a step
-// where there are as many elements; body writes a step from the given byte on, with the scalars in registers 15, 14, ... .
+// where there are as many elements; body writes a step from the given byte on, with the scalars in registers 15, 14,
+// ... .
 func (a assembler) loops(name string, pointers, scalars []string, unroll int, body func(v vector, at int)) {
 	arguments := len(pointers)*8 + 8 + len(scalars)*4
 	signature := strings.Join(pointers, ", ") + " *float32, n int"

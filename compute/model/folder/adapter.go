@@ -22,9 +22,9 @@ type Adapter struct {
 	Tensors map[string]*tensor.Tensor // float32, by the names of Config.Adapters
 }
 
-// ReadAdapter reads a folder as PEFT writes it, adapter_config.json and adapter_model.safetensors, for the model c. Only plain
-// LoRA is known: what adds more, or scales otherwise, is refused. Every tensor must be there, of the shape that the model and
-// the rank give it, and be finite. Errors are of type *Error.
+// ReadAdapter reads a folder as PEFT writes it, adapter_config.json and adapter_model.safetensors, for the model c.
+// Only plain LoRA is known: what adds more, or scales otherwise, is refused. Every tensor must be there, of the shape
+// that the model and the rank give it, and be finite. Errors are of type *Error.
 func ReadAdapter(fsys fs.FS, c model.Config) (*Adapter, error) {
 	raw, err := readLimited(fsys, adapterConfigFile, maxConfig)
 	if err != nil {
@@ -97,7 +97,8 @@ func parseAdapter(raw []byte) (model.LoRA, error) {
 		"rank_pattern": len(keys.Ranks) == 0, "alpha_pattern": len(keys.Alphas) == 0,
 		"modules_to_save": len(keys.Saved) == 0, "layers_to_transform": keys.Transforms == nil,
 	}
-	for _, key := range []string{"peft_type", "bias", "use_rslora", "use_dora", "lora_bias", "rank_pattern", "alpha_pattern", "modules_to_save", "layers_to_transform"} {
+	for _, key := range []string{"peft_type", "bias", "use_rslora", "use_dora", "lora_bias", "rank_pattern",
+		"alpha_pattern", "modules_to_save", "layers_to_transform"} {
 		if !plain[key] {
 			return l, fmt.Errorf("%w: %s has a value that plain LoRA does not have", ErrAdapterKind, key)
 		}

@@ -56,7 +56,8 @@ func TestAdapterRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Config.Scale() != c.Scale() || len(got.Tensors) != len(tensors) {
-			t.Errorf("%s: scale %v and %d tensors, want %v and %d", architecture, got.Config.Scale(), len(got.Tensors), c.Scale(), len(tensors))
+			t.Errorf("%s: scale %v and %d tensors, want %v and %d", architecture, got.Config.Scale(), len(got.Tensors),
+				c.Scale(), len(tensors))
 		}
 		for name, want := range tensors {
 			if !bytes.Equal(got.Tensors[name].Bytes(), want.Bytes()) {
@@ -94,10 +95,14 @@ func TestReadAdapterRefuses(t *testing.T) {
 		change func(files fstest.MapFS)
 		want   error
 	}{
-		"missing":   {tensors(func(all map[string]*tensor.Tensor) { delete(all, first) }), ErrMissing},
-		"unknown":   {tensors(func(all map[string]*tensor.Tensor) { all["extra"] = all[first] }), ErrUnknown},
-		"shape":     {tensors(func(all map[string]*tensor.Tensor) { all[first] = tensor.New(tensor.Make(tensor.Float32, 2, 8)) }), ErrShape},
-		"NaN":       {tensors(func(all map[string]*tensor.Tensor) { all[first].F32()[1] = float32(math.NaN()) }), ErrNotFinite},
+		"missing": {tensors(func(all map[string]*tensor.Tensor) { delete(all, first) }), ErrMissing},
+		"unknown": {tensors(func(all map[string]*tensor.Tensor) { all["extra"] = all[first] }), ErrUnknown},
+		"shape": {tensors(func(all map[string]*tensor.Tensor) {
+			all[first] = tensor.New(tensor.Make(tensor.Float32, 2,
+				8))
+		}), ErrShape},
+		"NaN": {tensors(func(all map[string]*tensor.Tensor) { all[first].F32()[1] = float32(math.NaN()) }),
+			ErrNotFinite},
 		"kind":      {config("peft_type", "IA3"), ErrAdapterKind},
 		"rslora":    {config("use_rslora", true), ErrAdapterKind},
 		"bias":      {config("bias", "all"), ErrAdapterKind},
@@ -106,7 +111,10 @@ func TestReadAdapterRefuses(t *testing.T) {
 		"targets":   {config("target_modules", []string{"query"}), model.ErrAdapter},
 		"a pattern": {config("target_modules", ".*q_proj"), ErrJSON},
 		"no JSON":   {func(files fstest.MapFS) { files[adapterConfigFile] = &fstest.MapFile{Data: []byte("[")} }, ErrJSON},
-		"too large": {func(files fstest.MapFS) { files[adapterConfigFile] = &fstest.MapFile{Data: make([]byte, maxConfig+1)} }, ErrTooLarge},
+		"too large": {func(files fstest.MapFS) {
+			files[adapterConfigFile] = &fstest.MapFile{Data: make([]byte,
+				maxConfig+1)}
+		}, ErrTooLarge},
 	} {
 		files := adapterFolder(t, c, c.InitAdapters(1))
 		bad.change(files)

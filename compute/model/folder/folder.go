@@ -1,5 +1,5 @@
-// Package folder reads and writes a model as the folder that Hugging Face libraries use: config.json, and the tensors in
-// model.safetensors or, cut by size, in model-00001-of-00002.safetensors and so on with an index of which is where.
+// Package folder reads and writes a model as the folder that Hugging Face libraries use: config.json, and the tensors
+// in model.safetensors or, cut by size, in model-00001-of-00002.safetensors and so on with an index of which is where.
 //
 // An adapter is read as PEFT writes it: adapter_config.json and adapter_model.safetensors.
 //

@@ -20,7 +20,8 @@ import (
 
 var configs = map[string]map[string]any{
 	model.GPT2: {"n_layer": 2, "n_embd": 8, "n_head": 2, "n_positions": 16, "vocab_size": 20},
-	model.Llama: {"num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 12,
+	model.Llama: {"num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 4, "num_key_value_heads": 2,
+		"intermediate_size":       12,
 		"max_position_embeddings": 16, "vocab_size": 20, "tie_word_embeddings": false},
 }
 
@@ -108,16 +109,23 @@ func TestShardsKeepToTheirSize(t *testing.T) {
 		if !strings.HasPrefix(name, "model-") {
 			continue
 		}
-		tensors, meta, err := safetensors.Decode(f.Data)
+		shard, err := safetensors.Open(f.Data)
+		if err != nil {
+			t.Fatal(name, err)
+		}
 		size := 0
-		for tensorName, x := range tensors {
+		for _, tensorName := range shard.Names() {
+			x, err := shard.Tensor(tensorName)
+			if err != nil {
+				t.Fatal(name, err)
+			}
 			size += x.Shape.Bytes()
 			if index.WeightMap[tensorName] != name {
 				t.Errorf("%s is in %s, the index says %s", tensorName, name, index.WeightMap[tensorName])
 			}
 		}
-		if err != nil || size > 2000 || meta["format"] != "pt" {
-			t.Errorf("%s: %d bytes, %v, %v", name, size, meta, err)
+		if size > 2000 || shard.Meta["format"] != "pt" {
+			t.Errorf("%s: %d bytes, %v", name, size, shard.Meta)
 		}
 	}
 }
@@ -220,20 +228,26 @@ func TestReadRefuses(t *testing.T) {
 		file, tensor string
 		want         error
 	}{
-		"empty folder":         {fstest.MapFS{}, configFile, "", fs.ErrNotExist},
-		"config is no JSON":    {replace(configFile, "{", "["), configFile, "", ErrJSON},
-		"config has no type":   {replace(configFile, "model_type", "model_tipe"), configFile, "", ErrJSON},
-		"another config":       {replace(configFile, `"hidden_size": 8`, `"hidden_size": -1`), configFile, "", nil},
-		"index is no JSON":     {replace(indexFile, "{", "["), indexFile, "", ErrJSON},
-		"index without a map":  {replace(indexFile, "weight_map", "weight_mop"), indexFile, "", ErrJSON},
-		"a file elsewhere":     {replace(indexFile, `"model-`, `"../model-`), indexFile, "", ErrIndex},
-		"a file is missing":    {edit(func(f fstest.MapFS) { delete(f, first) }), first, "", fs.ErrNotExist},
-		"a file is cut off":    {edit(func(f fstest.MapFS) { f[first].Data = f[first].Data[:100] }), first, "", safetensors.ErrMalformed},
-		"index lacks a tensor": {replace(indexFile, `"model.embed_tokens.weight"`, `"model.embed"`), first, "model.embed_tokens.weight", ErrIndex},
-		"index has one more":   {replace(indexFile, `"weight_map": {`, `"weight_map": {"more": "`+first+`",`), first, "more", ErrIndex},
-		"tensor is missing":    {change(t, llama, func(m map[string]*tensor.Tensor) { delete(m, norm) }), weightsFile, norm, ErrMissing},
-		"unknown tensor":       {change(t, llama, func(m map[string]*tensor.Tensor) { m["x"] = m[norm] }), weightsFile, "x", ErrUnknown},
-		"another shape":        {change(t, llama, func(m map[string]*tensor.Tensor) { m[norm] = tensor.Scalar(1) }), weightsFile, norm, ErrShape},
+		"empty folder":        {fstest.MapFS{}, configFile, "", fs.ErrNotExist},
+		"config is no JSON":   {replace(configFile, "{", "["), configFile, "", ErrJSON},
+		"config has no type":  {replace(configFile, "model_type", "model_tipe"), configFile, "", ErrJSON},
+		"another config":      {replace(configFile, `"hidden_size": 8`, `"hidden_size": -1`), configFile, "", nil},
+		"index is no JSON":    {replace(indexFile, "{", "["), indexFile, "", ErrJSON},
+		"index without a map": {replace(indexFile, "weight_map", "weight_mop"), indexFile, "", ErrJSON},
+		"a file elsewhere":    {replace(indexFile, `"model-`, `"../model-`), indexFile, "", ErrIndex},
+		"a file is missing":   {edit(func(f fstest.MapFS) { delete(f, first) }), first, "", fs.ErrNotExist},
+		"a file is cut off": {edit(func(f fstest.MapFS) { f[first].Data = f[first].Data[:100] }), first, "",
+			safetensors.ErrMalformed},
+		"index lacks a tensor": {replace(indexFile, `"model.embed_tokens.weight"`, `"model.embed"`), first,
+			"model.embed_tokens.weight", ErrIndex},
+		"index has one more": {replace(indexFile, `"weight_map": {`, `"weight_map": {"more": "`+first+`",`), first, "more",
+			ErrIndex},
+		"tensor is missing": {change(t, llama, func(m map[string]*tensor.Tensor) { delete(m, norm) }), weightsFile, norm,
+			ErrMissing},
+		"unknown tensor": {change(t, llama, func(m map[string]*tensor.Tensor) { m["x"] = m[norm] }), weightsFile, "x",
+			ErrUnknown},
+		"another shape": {change(t, llama, func(m map[string]*tensor.Tensor) { m[norm] = tensor.Scalar(1) }),
+			weightsFile, norm, ErrShape},
 		"not a number": {change(t, llama, func(m map[string]*tensor.Tensor) {
 			m[norm] = m[norm].Clone()
 			m[norm].F32()[3] = float32(math.NaN())
@@ -245,7 +259,8 @@ func TestReadRefuses(t *testing.T) {
 		"head not tied": {change(t, gpt2, func(m map[string]*tensor.Tensor) {
 			m["lm_head.weight"] = tensor.New(m["transformer.wte.weight"].Shape)
 		}), weightsFile, "lm_head.weight", ErrNotTied},
-		"one tensor under two names": {change(t, gpt2, func(m map[string]*tensor.Tensor) { m["wte.weight"] = m["transformer.wte.weight"] }),
+		"one tensor under two names": {change(t, gpt2,
+			func(m map[string]*tensor.Tensor) { m["wte.weight"] = m["transformer.wte.weight"] }),
 			weightsFile, "wte.weight", ErrIndex},
 	} {
 		_, err := Read(c.files)
@@ -285,11 +300,13 @@ func TestReadsPublishedConfigs(t *testing.T) {
 		t.Errorf("%v, %+v", err, m)
 	}
 	for key, value := range map[string]string{"quantization_config": `{"bits": 4}`, "rope_interleaved": "true",
-		"rope_scaling": `{"rope_type": "longrope", "short_factor": [1]}`, "hidden_act": `"mish"`, "final_logit_softcapping": "30.0",
-		"pruned_heads": `{"1": [0]}`} {
+		"rope_scaling": `{"rope_type": "longrope", "short_factor": [1]}`, "hidden_act": `"mish"`,
+		"final_logit_softcapping": "30.0",
+		"pruned_heads":            `{"1": [0]}`} {
 		_, err := Read(with(key, value))
 		var bad *model.ConfigError
-		if !errors.As(err, &bad) || !strings.HasPrefix(bad.Key, key) || !strings.Contains(err.Error(), "use another base model") {
+		if !errors.As(err, &bad) || !strings.HasPrefix(bad.Key, key) ||
+			!strings.Contains(err.Error(), "use another base model") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -224,8 +224,8 @@ func finiteTensor(f *safetensors.File, name string, shape tensor.Shape) (*tensor
 	return t, nil
 }
 
-// isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2 and
-// GPT-NeoX, the frequencies of rotary positions.
+// isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2
+// and GPT-NeoX, the frequencies of rotary positions.
 func isBuffer(name string) bool {
 	return strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias") ||
 		strings.HasSuffix(name, ".attention.bias") || strings.HasSuffix(name, ".attention.masked_bias") ||

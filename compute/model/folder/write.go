@@ -20,8 +20,8 @@ type File struct {
 // Write writes the content of the file. The same model has the same bytes.
 func (f File) Write(w io.Writer) error { return f.write(w) }
 
-// Files returns the files of a folder in which no file has more than shardBytes of tensors, unless one tensor alone does.
-// A model that lacks a tensor, or has one of another shape, is an *Error.
+// Files returns the files of a folder in which no file has more than shardBytes of tensors, unless one tensor alone
+// does. A model that lacks a tensor, or has one of another shape, is an *Error.
 func (m *Model) Files(shardBytes int64) ([]File, error) {
 	shards, err := m.shards(shardBytes)
 	if err != nil {

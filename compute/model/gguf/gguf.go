@@ -1,8 +1,8 @@
-// Package gguf writes a Llama model and its tokenizer as one GGUF file, version 3, the format that llama.cpp and what is
-// built on it run. Specification: ggml, docs/gguf.md; the names and their meaning are those of llama.cpp.
+// Package gguf writes a Llama or Mistral model and its tokenizer as one GGUF file, version 3, the format that llama.cpp
+// and what is built on it run. Specification: ggml, docs/gguf.md; the names and their meaning are those of llama.cpp.
 //
-// It writes F32, F16, Q8_0 and Q4_0 and reads nothing. It does no other quantisation and no other architecture: llama.cpp's
-// own tools make smaller types from a file of F32 or F16.
+// It writes F32, F16, Q8_0 and Q4_0 and reads nothing. It does no other quantisation and no other architecture:
+// llama.cpp's own tools make smaller types from a file of F32 or F16.
 package gguf
 
 import (
@@ -19,8 +19,8 @@ import (
 // Type is the type of the matrices of a file; vectors are always F32. The numbers are the format's.
 type Type uint32
 
-// The types. A matrix whose rows are no multiple of 32 elements is F16 in a file of blocks, as llama.cpp's converter does. In a
-// file of Q4_0 the embeddings and the head are Q8_0: llama.cpp keeps more bits for them, too.
+// The types. A matrix whose rows are no multiple of 32 elements is F16 in a file of blocks, as llama.cpp's converter
+// does. In a file of Q4_0 the embeddings and the head are Q8_0: llama.cpp keeps more bits for them, too.
 const (
 	F32  Type = 0
 	F16  Type = 1
@@ -88,14 +88,16 @@ func Encode(w io.Writer, m Model, t Type) error {
 	return nil
 }
 
-// Writes returns why a model cannot be written, or nil: only Llama in its plain form is. The error wraps ErrModel.
+// Writes returns why a model cannot be written, or nil: Llama without biases is, and Mistral without a window, which
+// are one architecture to llama.cpp. The error wraps ErrModel.
 func Writes(c model.Config) error {
-	if c.Architecture() != model.Llama {
-		return fmt.Errorf("%w: it is %s, and only llama is written", ErrModel, c.Architecture())
+	if c.Architecture() != model.Llama && c.Architecture() != model.Mistral {
+		return fmt.Errorf("%w: it is %s, and only llama and mistral are written", ErrModel, c.Architecture())
 	}
 	var keys struct {
 		Activation string          `json:"hidden_act"`
-		Scaling    json.RawMessage `json:"rope_scaling"`
+		Scaling    scaling         `json:"rope_scaling"`
+		Window     json.RawMessage `json:"sliding_window"`
 		Part       json.RawMessage `json:"partial_rotary_factor"`
 		Bias       bool            `json:"attention_bias"`
 		MLPBias    bool            `json:"mlp_bias"`
@@ -103,10 +105,19 @@ func Writes(c model.Config) error {
 	if err := json.Unmarshal(c.JSON(), &keys); err != nil {
 		panic(fmt.Sprintf("gguf: a config's own JSON: %v", err))
 	}
-	if keys.Activation != "silu" || keys.Scaling != nil || keys.Part != nil || keys.Bias || keys.MLPBias {
-		return fmt.Errorf("%w: it scales or cuts its positions, or has biases or another activation", ErrModel)
+	windowed := keys.Window != nil && string(keys.Window) != "null"
+	if keys.Activation != "silu" || keys.Scaling.Type == "yarn" || windowed || keys.Part != nil || keys.Bias ||
+		keys.MLPBias {
+		return fmt.Errorf("%w: it scales its positions by yarn or cuts them, or has a window, biases or another activation",
+			ErrModel)
 	}
 	return nil
+}
+
+// scaling is how the positions of a model are scaled: linear, llama3 or "".
+type scaling struct {
+	Type   string  `json:"rope_type"`
+	Factor float64 `json:"factor"`
 }
 
 // sizes are the keys of config.json that a file repeats.
@@ -120,6 +131,7 @@ type sizes struct {
 	HeadDim   int     `json:"head_dim"`
 	NormEps   float64 `json:"rms_norm_eps"`
 	RopeTheta float64 `json:"rope_theta"`
+	Scaling   scaling `json:"rope_scaling"`
 	Vocab     int     `json:"vocab_size"`
 	BOS       *uint32 `json:"bos_token_id"`
 	EOS       *uint32 `json:"eos_token_id"`

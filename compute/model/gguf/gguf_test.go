@@ -154,7 +154,8 @@ func (s stored) values() []float64 {
 func sample(t testing.TB, changes map[string]any) Model {
 	t.Helper()
 	raw := map[string]any{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
-		"intermediate_size": 96, "max_position_embeddings": 32, "vocab_size": 300, "rope_theta": 500000.0, "tie_word_embeddings": false}
+		"intermediate_size": 96, "max_position_embeddings": 32, "vocab_size": 300, "rope_theta": 500000.0,
+		"tie_word_embeddings": false}
 	for k, v := range changes {
 		raw[k] = v
 	}
@@ -180,7 +181,8 @@ func encode(t testing.TB, m Model, kind Type) []byte {
 
 func TestTensors(t *testing.T) {
 	m := sample(t, nil)
-	for kind, tolerance := range map[Type]float64{F32: 0, F16: 1.0 / 2048, Q8_0: 0.5/127 + 1.0/2048, Q4_0: 1.0/8 + 1.0/2048} {
+	for kind, tolerance := range map[Type]float64{F32: 0, F16: 1.0 / 2048, Q8_0: 0.5/127 + 1.0/2048,
+		Q4_0: 1.0/8 + 1.0/2048} {
 		_, tensors := read(t, encode(t, m, kind))
 		if len(tensors) != len(m.Config.Tensors()) {
 			t.Errorf("%s: %d tensors, want %d", kind, len(tensors), len(m.Config.Tensors()))
@@ -293,13 +295,17 @@ func TestMetadata(t *testing.T) {
 	m.Template = "{{ messages[0].content }}"
 	meta, _ := read(t, encode(t, m, Q8_0))
 	for key, want := range map[string]any{
-		"general.architecture": "llama", "general.name": "tiny", "general.file_type": uint32(7), "general.quantization_version": uint32(2),
-		"general.alignment": uint32(32),
-		"llama.vocab_size":  uint32(300), "llama.context_length": uint32(32), "llama.embedding_length": uint32(64), "llama.block_count": uint32(2),
-		"llama.feed_forward_length": uint32(96), "llama.attention.head_count": uint32(4), "llama.attention.head_count_kv": uint32(2),
-		"llama.rope.dimension_count": uint32(16), "llama.attention.key_length": uint32(16),
+		"general.architecture": "llama", "general.name": "tiny", "general.file_type": uint32(7),
+		"general.quantization_version": uint32(2),
+		"general.alignment":            uint32(32),
+		"llama.vocab_size":             uint32(300), "llama.context_length": uint32(32), "llama.embedding_length": uint32(64),
+		"llama.block_count":         uint32(2),
+		"llama.feed_forward_length": uint32(96), "llama.attention.head_count": uint32(4),
+		"llama.attention.head_count_kv": uint32(2),
+		"llama.rope.dimension_count":    uint32(16), "llama.attention.key_length": uint32(16),
 		"llama.rope.freq_base": float32(500000), "llama.attention.layer_norm_rms_epsilon": float32(1e-6),
-		"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.chat_template": m.Template, "tokenizer.ggml.add_bos_token": false,
+		"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.chat_template": m.Template,
+		"tokenizer.ggml.add_bos_token": false,
 	} {
 		if !reflect.DeepEqual(meta[key], want) {
 			t.Errorf("%s is %v, want %v", key, meta[key], want)
@@ -307,10 +313,12 @@ func TestMetadata(t *testing.T) {
 	}
 	tokens, types := meta["tokenizer.ggml.tokens"].([]any), meta["tokenizer.ggml.token_type"].([]any)
 	end, _ := m.Tokenizer.EndOfText()
-	if meta["tokenizer.ggml.eos_token_id"] != end || tokens[end] != tokenizer.EndOfText || types[end] != int32(tokenControl) {
+	if meta["tokenizer.ggml.eos_token_id"] != end || tokens[end] != tokenizer.EndOfText ||
+		types[end] != int32(tokenControl) {
 		t.Errorf("a text ends with %v: %v", meta["tokenizer.ggml.eos_token_id"], tokens[end])
 	}
-	if len(tokens) != 300 || len(types) != 300 || tokens[' '] != "Ġ" || types[' '] != int32(tokenNormal) || types[299] != int32(tokenUnused) {
+	if len(tokens) != 300 || len(types) != 300 || tokens[' '] != "Ġ" || types[' '] != int32(tokenNormal) ||
+		types[299] != int32(tokenUnused) {
 		t.Errorf("%d tokens, %d types; a space is %v", len(tokens), len(types), tokens[' '])
 	}
 	if merges := meta["tokenizer.ggml.merges"].([]any); merges[0] != m.Tokenizer.Vocabulary().Merges[0] {
@@ -351,8 +359,9 @@ func TestTokenizers(t *testing.T) {
 	good := string(tokenizer.Bytes().JSON())
 	for name, tok := range map[string]*tokenizer.Tokenizer{
 		"space before the text": parse(t, strings.Replace(good, `"add_prefix_space": false`, `"add_prefix_space": true`, 1)),
-		"stripping token":       parse(t, strings.Replace(good, `"added_tokens": [`, `"added_tokens": [{"id":256,"content":"<x>","lstrip":true}`, 1)),
-		"more tokens":           llama3(t),
+		"stripping token": parse(t, strings.Replace(good, `"added_tokens": [`,
+			`"added_tokens": [{"id":256,"content":"<x>","lstrip":true}`, 1)),
+		"more tokens": llama3(t),
 	} {
 		m := sample(t, nil)
 		m.Tokenizer = tok
@@ -407,5 +416,56 @@ func TestTinyBlocksAreZero(t *testing.T) {
 	row[3], row[4] = 0x1p-149, -0x1p-130
 	if got := appendBlock(nil, row); !bytes.Equal(got, make([]byte, 34)) {
 		t.Errorf("got %x", got)
+	}
+}
+
+// Positions that are scaled as Llama 3's are slowed pair by pair, and linearly by one factor.
+func TestScaledPositions(t *testing.T) {
+	scaled := func(more map[string]any) (map[string]any, map[string]stored) {
+		more["factor"] = 8.0
+		return read(t, encode(t, sample(t, map[string]any{"max_position_embeddings": 4096, "rope_scaling": more}), Q8_0))
+	}
+	meta, tensors := scaled(map[string]any{"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+		"original_max_position_embeddings": 512})
+	factors := tensors["rope_freqs.weight"].values()
+	if len(factors) != 8 || factors[0] != 1 || factors[7] != 8 || !slices.IsSorted(factors) ||
+		meta["llama.rope.scaling.type"] != nil {
+		t.Errorf("llama3: %v, %v", factors, meta["llama.rope.scaling.type"])
+	}
+	meta, tensors = scaled(map[string]any{"rope_type": "linear"})
+	if meta["llama.rope.scaling.type"] != "linear" || meta["llama.rope.scaling.factor"] != float32(8) ||
+		tensors["rope_freqs.weight"].raw != nil {
+		t.Errorf("linear: %v", meta["llama.rope.scaling.factor"])
+	}
+	m := sample(t, map[string]any{"rope_scaling": map[string]any{"rope_type": "yarn", "factor": 8.0}})
+	if err := Encode(io.Discard, m, F32); !errors.Is(err, ErrModel) {
+		t.Errorf("yarn: %v", err)
+	}
+}
+
+// BPE over characters is a vocabulary of SentencePiece, whose scores give the order of its merges.
+func TestPieces(t *testing.T) {
+	raw, err := os.ReadFile("../../../node/compat/tokenizers/llama2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := sample(t, map[string]any{"vocab_size": 1024})
+	m.Tokenizer = parse(t, string(raw))
+	meta, _ := read(t, encode(t, m, F32))
+	tokens, types := meta["tokenizer.ggml.tokens"].([]any), meta["tokenizer.ggml.token_type"].([]any)
+	scores := meta["tokenizer.ggml.scores"].([]any)
+	if meta["tokenizer.ggml.model"] != "llama" || meta["tokenizer.ggml.add_space_prefix"] != true ||
+		meta["tokenizer.ggml.add_bos_token"] != true ||
+		meta["tokenizer.ggml.eos_token_id"] != uint32(2) || len(scores) != 1024 {
+		t.Errorf("%v, %v, %v", meta["tokenizer.ggml.model"], meta["tokenizer.ggml.add_space_prefix"],
+			meta["tokenizer.ggml.add_bos_token"])
+	}
+	if tokens[0] != "<unk>" || types[0] != int32(tokenUnknown) || types[1] != int32(tokenControl) ||
+		tokens[3] != "<0x00>" || types[3] != int32(tokenByte) {
+		t.Errorf("%v %v", tokens[:4], types[:4])
+	}
+	left, right, _ := strings.Cut(m.Tokenizer.Vocabulary().Merges[0], " ")
+	if first := slices.Index(tokens, any(left+right)); scores[first] != float32(0) || types[first] != int32(tokenNormal) {
+		t.Errorf("the first merge has the score %v", scores[first])
 	}
 }

@@ -26,9 +26,11 @@ const (
 // The numbers of token types.
 const (
 	tokenNormal      = 1
+	tokenUnknown     = 2
 	tokenControl     = 3
 	tokenUserDefined = 4
 	tokenUnused      = 5
+	tokenByte        = 6
 )
 
 // metadata is the table of keys and values, encoded.
@@ -57,7 +59,7 @@ func kindOf(value any) uint32 {
 		return typeBool
 	case string:
 		return typeString
-	case []string, []int32:
+	case []string, []int32, []float32:
 		return typeArray
 	}
 	panic(fmt.Sprintf("gguf: no metadata of type %T", value))
@@ -81,6 +83,8 @@ func appendValue(b []byte, value any) []byte {
 	case []string:
 		return appendArray(b, v)
 	case []int32:
+		return appendArray(b, v)
+	case []float32:
 		return appendArray(b, v)
 	}
 	panic(fmt.Sprintf("gguf: no metadata of type %T", value))
@@ -126,54 +130,11 @@ func (m *Model) metadata(c sizes, t Type) (*metadata, error) {
 	}
 	d.add("llama.attention.layer_norm_rms_epsilon", float32(c.NormEps))
 	d.add("llama.rope.freq_base", float32(c.RopeTheta))
+	if c.Scaling.Type == "linear" {
+		d.add("llama.rope.scaling.type", "linear")
+		d.add("llama.rope.scaling.factor", float32(c.Scaling.Factor))
+	}
 	return d, m.addTokenizer(d, c)
-}
-
-// addTokenizer adds the tokenizer, with as many tokens as the model has.
-func (m *Model) addTokenizer(d *metadata, c sizes) error {
-	v := m.Tokenizer.Vocabulary()
-	if len(v.Tokens) > c.Vocab {
-		return fmt.Errorf("%w: it has %d tokens, the model %d", ErrTokenizer, len(v.Tokens), c.Vocab)
-	}
-	var pre string
-	switch {
-	case v.PrefixSpace:
-		return fmt.Errorf("%w: it puts a space before the text", ErrTokenizer)
-	case len(v.Merges) == 0 && !v.IgnoreMerges, v.Pattern == "gpt2" && !v.IgnoreMerges:
-		pre = "gpt-2" // without merges, where words end makes no difference
-	case v.Pattern == "llama3" && v.IgnoreMerges:
-		pre = "llama-bpe"
-	case v.Pattern == "llama3":
-		pre = "dbrx" // the same pattern, with merges
-	default:
-		return fmt.Errorf("%w: pattern %q with ignore_merges %t", ErrTokenizer, v.Pattern, v.IgnoreMerges)
-	}
-	tokens, types := make([]string, c.Vocab), make([]int32, c.Vocab)
-	for id := range tokens {
-		tokens[id], types[id] = fmt.Sprintf("[PAD%d]", id), tokenUnused
-		if id >= len(v.Tokens) || v.Tokens[id].Text == "" {
-			continue
-		}
-		token := v.Tokens[id]
-		tokens[id] = token.Text
-		switch {
-		case token.Strict:
-			return fmt.Errorf("%w: the added token %q has single_word, lstrip or rstrip", ErrTokenizer, token.Text)
-		case token.Special:
-			types[id] = tokenControl
-		case token.Added:
-			types[id] = tokenUserDefined
-		default:
-			types[id] = tokenNormal
-		}
-	}
-	d.add("tokenizer.ggml.model", "gpt2")
-	d.add("tokenizer.ggml.pre", pre)
-	d.add("tokenizer.ggml.tokens", tokens)
-	d.add("tokenizer.ggml.token_type", types)
-	d.add("tokenizer.ggml.merges", v.Merges)
-	m.addEnds(d, c, v.ID, v.Start)
-	return nil
 }
 
 // addEnds adds the tokens that begin and end a text: those of config.json, or else of the tokenizer.

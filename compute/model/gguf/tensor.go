@@ -71,6 +71,9 @@ func (m *Model) entries(c sizes, t Type) ([]*entry, error) {
 		}
 		entries = append(entries, e)
 	}
+	if factors := m.Config.RotaryFactors(); factors != nil {
+		entries = append(entries, &entry{name: "rope_freqs.weight", kind: F32, data: tensor.FromF32(factors, len(factors))})
+	}
 	return entries, nil
 }
 
@@ -179,8 +182,8 @@ func appendBlock(raw []byte, x []float32) []byte {
 	return raw
 }
 
-// appendSmall quantises 32 values to 4 bits by their scale, an eighth of the value farthest from zero, whose number is then 0, as ggml
-// does. A byte holds an element of the first half and, above it, that of the second.
+// appendSmall quantises 32 values to 4 bits by their scale, an eighth of the value farthest from zero, whose number is
+// then 0, as ggml does. A byte holds an element of the first half and, above it, that of the second.
 func appendSmall(raw []byte, x []float32) []byte {
 	farthest := float32(0)
 	for _, v := range x {

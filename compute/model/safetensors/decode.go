@@ -64,22 +64,6 @@ func (f *File) Tensor(name string) (*tensor.Tensor, error) {
 	return e.read(f.body[e.Offsets[0]:e.Offsets[1]]), nil
 }
 
-// Decode reads a whole file: all its tensors, as Tensor returns them, and its table of strings. A tensor without elements
-// is refused. The memory used is proportional to the length of data. Errors wrap ErrMalformed or ErrDType.
-func Decode(data []byte) (tensors map[string]*tensor.Tensor, meta map[string]string, err error) {
-	f, err := Open(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	tensors = make(map[string]*tensor.Tensor, len(f.names))
-	for _, name := range f.names {
-		if tensors[name], err = f.Tensor(name); err != nil {
-			return nil, nil, err
-		}
-	}
-	return tensors, f.Meta, nil
-}
-
 func split(data []byte) (header, body []byte, err error) {
 	if len(data) < lengthBytes {
 		return nil, nil, malformed("%d bytes are no header", len(data))
@@ -95,8 +79,8 @@ func split(data []byte) (header, body []byte, err error) {
 	return header, rest[n:], nil
 }
 
-// readHeader walks the object key by key: a decoder into a map would hide keys that occur twice, of which two readers may
-// take different ones.
+// readHeader walks the object key by key: a decoder into a map would hide keys that occur twice, of which two readers
+// may take different ones.
 func readHeader(header []byte) (entries []entry, meta map[string]string, err error) {
 	seen := map[string]bool{}
 	err = eachField(header, func(key string, value json.RawMessage) error {

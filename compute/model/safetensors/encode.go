@@ -14,17 +14,18 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Encode writes the named tensors, in the order of names, which may leave some of the map out; all must be float32. meta
-// is the file's table of strings: transformers wants {"format": "pt"}. The same values have the same bytes. The elements
-// are written from the tensors' own memory. Errors wrap ErrTensor, ErrDType or what w returned.
+// Encode writes the named tensors, in the order of names, which may leave some of the map out; all must be float32.
+// meta is the file's table of strings: transformers wants {"format": "pt"}. The same values have the same bytes. The
+// elements are written from the tensors' own memory. Errors wrap ErrTensor, ErrDType or what w returned.
 func Encode(w io.Writer, names []string, tensors map[string]*tensor.Tensor, meta map[string]string) error {
 	return EncodeAs(w, names, tensors, nil, meta)
 }
 
-// EncodeAs is Encode with the element type of each tensor in the file: F32, F16 or BF16; F32 for a name that dtypes does
-// not have. No value is rounded: one that the type does not hold is an error that wraps ErrInexact, before anything is
-// written.
-func EncodeAs(w io.Writer, names []string, tensors map[string]*tensor.Tensor, dtypes map[string]string, meta map[string]string) error {
+// EncodeAs is Encode with the element type of each tensor in the file: F32, F16 or BF16; F32 for a name that dtypes
+// does not have. No value is rounded: one that the type does not hold is an error that wraps ErrInexact, before
+// anything is written.
+func EncodeAs(w io.Writer, names []string, tensors map[string]*tensor.Tensor, dtypes map[string]string,
+	meta map[string]string) error {
 	shapes, err := shapesOf(names, tensors, dtypes)
 	if err != nil {
 		return err
@@ -83,7 +84,8 @@ func checkExact(name string, t *tensor.Tensor, dtype string) error {
 	}
 	for i, x := range t.F32() {
 		if _, exact := convert(x); !exact {
-			return fmt.Errorf("%w: element %d of %s is %v, which %s does not hold; write it as F32", ErrInexact, i, name, x, dtype)
+			return fmt.Errorf("%w: element %d of %s is %v, which %s does not hold; write it as F32", ErrInexact, i, name, x,
+				dtype)
 		}
 	}
 	return nil
@@ -129,7 +131,8 @@ func Head(names []string, shapes []tensor.Shape, meta map[string]string) ([]byte
 		seen[name] = true
 		begin := end
 		end += uint64(shapes[i].Bytes())
-		writeField(out, name, entry{DType: dtypeNames[shapes[i].DType], Shape: append([]int{}, shapes[i].Dims...), Offsets: [2]uint64{begin, end}})
+		writeField(out, name, entry{DType: dtypeNames[shapes[i].DType], Shape: append([]int{}, shapes[i].Dims...),
+			Offsets: [2]uint64{begin, end}})
 	}
 	out.WriteByte('}')
 	for out.Len()%lengthBytes != 0 {
@@ -137,7 +140,8 @@ func Head(names []string, shapes []tensor.Shape, meta map[string]string) ([]byte
 	}
 	length := out.Len() - lengthBytes
 	if length > MaxHeader {
-		return nil, fmt.Errorf("%w: the names and metadata make a header of %d bytes, at most %d", ErrTensor, length, MaxHeader)
+		return nil, fmt.Errorf("%w: the names and metadata make a header of %d bytes, at most %d", ErrTensor, length,
+			MaxHeader)
 	}
 	binary.LittleEndian.PutUint64(out.Bytes(), uint64(length))
 	return out.Bytes(), nil

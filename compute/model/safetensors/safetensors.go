@@ -1,9 +1,10 @@
-// Package safetensors writes and reads the file format of the same name (huggingface/safetensors): eight bytes of header
-// length, a JSON header, and the little-endian elements of the tensors without holes. It reads files of strangers.
+// Package safetensors writes and reads the file format of the same name (huggingface/safetensors): eight bytes of
+// header length, a JSON header, and the little-endian elements of the tensors without holes. It reads files of
+// strangers.
 //
-// It deals in float32 tensors, the one form in which the weights of a model leave a run; half-precision files are converted
-// when read, and may be written again as they were. Head alone describes tensors of any type, which others write.
-// It does not map memory, and knows nothing of models split over several files.
+// It deals in float32 tensors, the one form in which the weights of a model leave a run; half-precision files are
+// converted when read, and may be written again as they were. Head alone describes tensors of any type, which others
+// write. It does not map memory, and knows nothing of models split over several files.
 package safetensors
 
 import (
@@ -52,7 +53,8 @@ var sizes = map[string]uint64{
 // dtypeNames are the element types of tensors as the format calls them.
 var dtypeNames = map[tensor.DType]string{
 	tensor.Float32: "F32", tensor.Float16: "F16", tensor.BFloat16: "BF16",
-	tensor.Int64: "I64", tensor.Int32: "I32", tensor.Int8: "I8", tensor.Uint32: "U32", tensor.Uint8: "U8", tensor.Bool: "BOOL",
+	tensor.Int64: "I64", tensor.Int32: "I32", tensor.Int8: "I8", tensor.Uint32: "U32", tensor.Uint8: "U8",
+	tensor.Bool: "BOOL",
 }
 
 // readable reports whether tensors of a type are converted to and from float32.

@@ -21,7 +21,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the files in testdata")
 
 func sample() ([]string, map[string]*tensor.Tensor, map[string]string) {
 	return []string{"w", "b", "s<é>"}, map[string]*tensor.Tensor{
-		"w":      tensor.FromF32([]float32{1, -2, 0.5, float32(math.Inf(1)), math.Float32frombits(0xffc00001), 0x1p-149}, 2, 3),
+		"w": tensor.FromF32([]float32{1, -2, 0.5, float32(math.Inf(1)), math.Float32frombits(0xffc00001), 0x1p-149}, 2,
+			3),
 		"b":      tensor.FromF32([]float32{7}, 1),
 		"s<é>":   tensor.Scalar(3),
 		"unused": tensor.FromI32([]int32{1}, 1),
@@ -244,7 +245,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"huge offsets":             {with(`[0,4]`, `[18446744073709551612,18446744073709551615]`), ErrMalformed},
 		"overlap":                  {file(`{"a":`+one+`,"b":`+one+`}`, 0, 0, 0, 0), ErrMalformed},
 		"hole at the end":          {file(`{"a":`+one+`}`, 0, 0, 0, 0, 0), ErrMalformed},
-		"hole at the start":        {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)...), ErrMalformed},
+		"hole at the start": {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)...),
+			ErrMalformed},
 	} {
 		if _, _, err := Decode(c.data); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
@@ -298,7 +300,8 @@ func TestEncodeAsKeepsBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := EncodeAs(&out, f.Names(), map[string]*tensor.Tensor{"a": a}, map[string]string{"a": dtype}, nil); err != nil {
+		if err := EncodeAs(&out, f.Names(), map[string]*tensor.Tensor{"a": a}, map[string]string{"a": dtype},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.Bytes(); len(got) < len(raw) || !bytes.Equal(got[len(got)-len(raw):], raw) {
@@ -342,4 +345,20 @@ func TestTensorsOfOtherTypesMayBeLeftAlone(t *testing.T) {
 	if _, err := f.Tensor("c"); !errors.Is(err, ErrTensor) {
 		t.Errorf("c: %v", err)
 	}
+}
+
+// Decode reads a whole file: all its tensors, as Tensor returns them, and its table of strings. A tensor without
+// elements is refused. The memory used is proportional to the length of data. Errors wrap ErrMalformed or ErrDType.
+func Decode(data []byte) (tensors map[string]*tensor.Tensor, meta map[string]string, err error) {
+	f, err := Open(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	tensors = make(map[string]*tensor.Tensor, len(f.names))
+	for _, name := range f.names {
+		if tensors[name], err = f.Tensor(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tensors, f.Meta, nil
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // sizes of blobs around every edge of the layout.
-var sizes = []int{0, 1, 1000, blob.LeafBytes - 1, blob.LeafBytes, blob.LeafBytes + 1, 2 * blob.LeafBytes, 3*blob.LeafBytes + 12345}
+var sizes = []int{0, 1, 1000, blob.LeafBytes - 1, blob.LeafBytes, blob.LeafBytes + 1, 2 * blob.LeafBytes,
+	3*blob.LeafBytes + 12345}
 
 // Data returns n bytes that depend on seed, the same on every machine.
 func Data(seed uint64, n int) []byte {

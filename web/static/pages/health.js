@@ -1,6 +1,6 @@
 // Whether the server, and what it shows, works.
 
-import { h, fill, chip, table, duration, count, card } from '../dom.js';
+import { h, fill, chip, table, duration, count, card, facts } from '../dom.js';
 import { get } from '../api.js';
 
 export async function health({ root, signal }) {
@@ -11,10 +11,8 @@ export async function health({ root, signal }) {
       card('Checks', table('Checks', [
         { head: 'What', cell: c => c.name }, { head: 'State', cell: c => chip(c.ok ? 'ok' : 'look', c.ok ? 'good' : 'bad') }, { head: 'What was seen', wide: true, cell: c => c.text },
       ], health.checks)),
-      card('What answers', h('dl.facts', {},
-        [['Version', version.version], ['API', version.api], ['Go', version.go], ['Numerics', count(version.numerics)], ['Jobs can be submitted', version.submits ? 'yes' : 'no: starling train starts them'],
-          ['A network is shown', version.network ? 'yes' : 'no: start with --network URL'], ['A token is needed', version.auth ? 'yes' : 'no: only this machine reaches the server']]
-          .map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]))),
+      card('Server', facts([['Version', version.version], ['API', version.api], ['Go', version.go], ['Numerics', count(version.numerics)], ['Jobs can be submitted', version.submits ? 'yes' : 'no: starling train starts them'],
+          ['A network is shown', version.network ? 'yes' : 'no: start with --network URL'], ['A token is needed', version.auth ? 'yes' : 'no: only this machine reaches the server']])),
       card('For programs', h('p', {}, 'The API is described at ', h('a', { href: '/openapi.json', target: '_blank' }, '/openapi.json'), ', metrics for Prometheus are at ', h('a', { href: '/metrics', target: '_blank' }, '/metrics'), '.')));
   }
   await draw();

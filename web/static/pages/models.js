@@ -1,23 +1,41 @@
 // The models that finished runs left, and where they come from.
 
-import { h, fill, word, local, count, loss, bytes, zen, table, empty, link, card, copyable, short, plural } from '../dom.js';
+import { h, fill, word, local, count, loss, bytes, zens, many, table, empty, link, card, copyable, plural, facts, tile, person } from '../dom.js';
 import { get } from '../api.js';
+
+const address = m => '/models/' + encodeURIComponent(m.id), run = m => '/jobs/' + encodeURIComponent(m.id);
+const size = m => m.files.reduce((n, f) => n + f.bytes, 0);
 
 export async function models({ root, signal }) {
   const { models: list } = await get('/v1/models', signal);
   fill(root, h('div.head', {}, h('h1', {}, 'Models')), h('p.lead', {}, 'What finished runs left, in the form that Hugging Face libraries and llama.cpp load, each with the checkpoints and the signatures behind it.'),
-    list.length ? list.map(one) : h('section.card', {}, empty('No run has finished yet.', 'starling train examples/quickstart.yaml')));
+    h('section.card', {}, list.length ? table('Models', [
+      { head: 'Model', wide: true, plain: true, cell: m => [h('div', {}, link(address(m), m.name)), m.name !== m.id && h('div', {}, h('code.soft', {}, m.id))] },
+      { head: 'Architecture', cell: m => m.facts?.[0]?.value ?? '–' },
+      { head: 'Eval loss', number: true, cell: m => loss(m.eval_loss) },
+      { head: 'Tokens', number: true, cell: m => many(m.tokens) },
+      { head: 'Checkpoints', number: true, cell: m => count(m.rounds) },
+      { head: 'Workers', number: true, cell: m => count(m.contributors.length) },
+      { head: 'Size', number: true, cell: m => bytes(size(m)) },
+      { head: 'State root', cell: m => copyable(m.state_root, 10, 6) },
+    ], list, m => m.id) : empty('No run has finished yet.', 'starling train examples/quickstart.yaml')));
 }
 
-function one(m) {
-  return h('section.card', {}, h('div.head', {}, h('h2', {}, link('/jobs/' + encodeURIComponent(m.id), m.name)), m.name !== m.id && h('span.soft', {}, m.id)),
+export async function model({ root, params: [id], signal }) {
+  const m = (await get('/v1/models', signal)).models.find(m => m.id === id);
+  const crumb = h('p.crumb', {}, link('/models', 'Models'), ' / ' + id);
+  if (!m) return fill(root, crumb, h('h1', {}, 'Model'), h('section.card', {}, empty('No finished run of this name left a model here.')));
+  document.title = m.name + ' · Starling';
+  const write = zens(m.contributors.map(c => c.uzen));
+  fill(root, crumb, h('div.head', {}, h('h1', {}, m.name)), h('p.lead', {}, 'Left by ', link(run(m), 'its run'), `, which ${plural(m.contributors.length, 'worker')} trained.`),
+    h('div.tiles', {}, tile('Eval loss', loss(m.eval_loss), m.eval_loss === undefined ? 'nothing held out' : `perplexity ${Math.exp(m.eval_loss).toFixed(2)}`), tile('Tokens', many(m.tokens), `${count(m.steps)} steps`),
+      tile('Checkpoints', count(m.rounds), `the last signed by ${m.signers}`), tile('Size', bytes(size(m)), plural(m.files.length, 'file'))),
     h('div.columns', {}, h('div', {},
-      h('dl.facts', {}, (m.facts ?? []).slice(0, 2).map(f => [h('dt', {}, f.name), h('dd', {}, f.value)]), h('dt', {}, 'Eval loss'), h('dd', {}, loss(m.eval_loss), m.eval_loss !== undefined && h('span.soft', {}, `, perplexity ${Math.exp(m.eval_loss).toFixed(2)}`)),
-        h('dt', {}, 'Trained'), h('dd', {}, `${count(m.steps)} steps, ${count(m.tokens)} tokens`), h('dt', {}, 'State root'), h('dd', {}, copyable(m.state_root, 20, 8)),
-        h('dt', {}, 'Provenance'), h('dd', {}, link(`/jobs/${encodeURIComponent(m.id)}/lineage`, `${plural(m.rounds, 'checkpoint')}, the last signed by ${m.signers}`))),
-      h('h3', {}, 'Who trained it'), m.contributors.length ? table('Contributors', [
-        { head: 'Worker', cell: c => link('/workers/' + encodeURIComponent(c.id), short(c.id, 14, 6)) }, { head: 'Units', number: true, cell: c => count(c.units) }, { head: 'Earned, ZEN', number: true, cell: c => zen(c.uzen) },
-      ], m.contributors) : h('p.soft', {}, 'Its receipts name nobody.')),
-    h('div', {}, h('h3', {}, 'Files'), table('Files', [{ head: 'File', cell: f => h('code', {}, f.name) }, { head: 'Size', number: true, cell: f => bytes(f.bytes) }], m.files),
-      h('h3', {}, 'Use it'), h('pre.sample', {}, `starling verify ${word(m.folder)}\nstarling generate ${word(m.folder)} --prompt "..." --tokens 100\n\n# Python\nfrom transformers import pipeline\npipeline("text-generation", ${JSON.stringify(local(m.folder))})`))));
+      card('Use it', h('pre.sample', { tabindex: 0, 'aria-label': 'Commands' }, `starling job verify ${word(m.folder)}\nstarling generate ${word(m.folder)} --prompt "..." --tokens 100\nstarling model serve ${word(m.folder)}\n\n# Python\nfrom transformers import pipeline\npipeline("text-generation", ${JSON.stringify(local(m.folder))})`)),
+      card('Who trained it', m.contributors.length ? table('Contributors', [
+        { head: 'Worker', cell: c => person(c.id) }, { head: 'Units', number: true, cell: c => count(c.units) }, { head: 'Earned, ZEN', number: true, cell: c => write(c.uzen) },
+      ], m.contributors) : h('p.soft', {}, 'Its receipts name nobody.'))),
+    h('div', {},
+      card('Where it comes from', facts([...(m.facts ?? []).slice(0, 2).map(f => [f.name, f.value]), ['State root', copyable(m.state_root, 14, 8)], ['Provenance', link(run(m) + '/lineage', plural(m.rounds, 'checkpoint'))]])),
+      card('Files', table('Files', [{ head: 'File', wide: true, cell: f => h('code', {}, f.name) }, { head: 'Size', number: true, cell: f => bytes(f.bytes) }], m.files)))));
 }

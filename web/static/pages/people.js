@@ -1,8 +1,8 @@
 // Workers, one of them, and validators.
 
-import { h, fill, count, zen, chip, table, tile, empty, link, card, short, words, copyable, plural, meter } from '../dom.js';
+import { h, fill, count, zen, zens, chip, table, tile, empty, link, card, copyable, meter, account as written, person, audits } from '../dom.js';
 import { all, get } from '../api.js';
-import { ask, none, participants } from './network.js';
+import { ask, none, participants, runsOf, jobOf } from './network.js';
 
 // Everybody who took part in a run of this server, and in which.
 async function known(signal) {
@@ -20,33 +20,34 @@ async function known(signal) {
 const sum = (list, f) => list.reduce((n, x) => n + f(x), 0);
 
 export async function workers({ root, signal }) {
-  const [net, people] = await Promise.all([ask('/v1/workers', signal), known(signal)]);
+  const [net, people, runs] = await Promise.all([ask('/v1/workers', signal), known(signal), runsOf(signal)]);
   const rows = [...people].map(([id, parts]) => ({ id, parts })).sort((a, b) => sum(b.parts, p => p.uzen) - sum(a.parts, p => p.uzen));
+  const got = r => sum(r.parts.filter(p => p.role !== 'consumer'), p => p.uzen), write = zens(rows.map(got).filter(Boolean));
   fill(root, h('div.head', {}, h('h1', {}, 'Workers')), h('p.lead', {}, 'Who does the work, what it earned, and why not more.'),
-    net && card(`On the network at height ${count(net.height)}`, participants(net.workers)),
+    net && card(`On the network at height ${count(net.height)}`, participants(net.workers, runs)),
     card('In the runs of this server', rows.length ? table('Members of runs', [
-      { head: 'Account', cell: r => link('/workers/' + encodeURIComponent(r.id), short(r.id, 14, 6)) }, { head: 'Role', cell: r => [...new Set(r.parts.map(p => p.role))].join(', ') }, { head: 'Runs', wide: true, cell: r => r.parts.map((p, i) => [i > 0 && ', ', link('/jobs/' + encodeURIComponent(p.job.id), p.job.id)]) },
-      { head: 'Units', number: true, cell: r => count(sum(r.parts, p => p.units)) }, { head: 'Audits', number: true, cell: r => count(sum(r.parts, p => p.audits.drawn)) }, { head: 'Zeros', number: true, cell: r => count(sum(r.parts, p => p.zero_receipts)) },
-      { head: 'Earned, ZEN', number: true, cell: r => zen(sum(r.parts.filter(p => p.role !== 'consumer'), p => p.uzen)) }, { head: 'Slashed, ZEN', number: true, cell: r => sum(r.parts, p => p.slashed_uzen) ? h('span.bad', {}, zen(sum(r.parts, p => p.slashed_uzen))) : '–' },
+      { head: 'Account', cell: r => person(r.id) }, { head: 'Role', cell: r => [...new Set(r.parts.map(p => p.role))].join(', ') }, { head: 'Runs', wide: true, cell: r => r.parts.map((p, i) => [i > 0 && ', ', link('/jobs/' + encodeURIComponent(p.job.id), p.job.name === p.job.id ? p.job.id : `${p.job.name} (${p.job.id})`)]) },
+      { head: 'Units', number: true, cell: r => count(sum(r.parts, p => p.units)) }, { head: 'Audits', number: true, cell: r => count(sum(r.parts, p => p.audits.drawn)) }, { head: 'Unpaid', number: true, cell: r => count(sum(r.parts, p => p.zero_receipts)) },
+      { head: 'Earned, ZEN', number: true, cell: r => write(got(r)) }, { head: 'Slashed, ZEN', number: true, cell: r => sum(r.parts, p => p.slashed_uzen) ? h('span.bad', {}, zen(sum(r.parts, p => p.slashed_uzen))) : '–' },
     ], rows) : empty('Nobody has worked yet.', 'starling train examples/quickstart.yaml')));
 }
 
 export async function worker({ root, params: [id], signal }) {
-  const [account, people] = await Promise.all([ask('/v1/accounts/' + encodeURIComponent(id), signal).catch(e => { if (e.problem?.status === 404 || e.problem?.status === 400 || e.problem?.status === 500) return null; throw e; }), known(signal)]);
+  const [account, people, runs] = await Promise.all([ask('/v1/accounts/' + encodeURIComponent(id), signal).catch(e => { if (e.problem?.status === 404 || e.problem?.status === 400 || e.problem?.status === 500) return null; throw e; }), known(signal), runsOf(signal)]);
   const parts = people.get(id) ?? [], earned = sum(parts.filter(p => p.role !== 'consumer'), p => p.uzen), slashed = sum(parts, p => p.slashed_uzen);
   document.title = id.slice(0, 16) + ' · Starling';
   if (!account && !parts.length) return fill(root, h('h1', {}, 'Worker'), h('section.card', {}, empty('Nobody with this account is known here.', 'starling worker explain --home DIR')));
-  fill(root, h('p.crumb', {}, link('/workers', 'Workers')), h('div.head', {}, h('h1', {}, short(id, 18, 8).textContent), account?.jailed && chip('jailed', 'bad'), slashed > 0 && chip('slashed', 'bad')), h('p.lead', {}, copyable(id, 60, 0)),
+  fill(root, h('p.crumb', {}, link('/workers', 'Workers')), h('div.head', {}, h('h1', {}, written(id)), account?.jailed && chip('jailed', 'bad'), slashed > 0 && chip('slashed', 'bad')), h('p.lead', {}, copyable(id, 64, 0)),
     h('div.tiles', {}, account && [tile('Balance', zen(account.balance_uzen), 'ZEN'), tile('Stake', zen(account.stake_uzen), 'ZEN')], tile('Earned here', zen(earned), 'ZEN'), tile('Units', count(sum(parts, p => p.units))),
-      tile('Audits', count(sum(parts, p => p.audits.drawn)), `${count(sum(parts, p => p.audits.failed))} found a fault`), tile('Receipts of zero', count(sum(parts, p => p.zero_receipts))), tile('Slashed', zen(slashed), 'ZEN', slashed ? 'bad' : '')),
+      tile('Audits', count(sum(parts, p => p.audits.drawn)), audits(['drawn', 'passed', 'failed', 'moot', 'missed'].reduce((all, k) => ({ ...all, [k]: sum(parts, p => p.audits[k]) }), {}))), tile('Unpaid', count(sum(parts, p => p.zero_receipts)), 'receipts of zero'), tile('Slashed', zen(slashed), 'ZEN', slashed ? 'bad' : '')),
     account && card('What it does and waits for', account.reasons.length ? table('Standing', [
-      { head: 'Kind', cell: r => chip(r.kind, { works: 'good', waits: 'wait', blocked: 'bad', over: 'plain' }[r.kind]) }, { head: 'What', wide: true, cell: r => [r.text, r.do && h('div.small.soft', {}, r.do)] }, { head: 'Job', cell: r => r.job ? short(r.job, 12, 4) : '–' },
+      { head: 'Kind', cell: r => chip(r.kind, { works: 'good', waits: 'wait', blocked: 'bad', over: 'plain' }[r.kind]) }, { head: 'What', wide: true, cell: r => [r.text, r.do && h('div.small.soft', {}, r.do)] }, { head: 'Job', cell: r => r.job ? jobOf(r.job, runs) : '–' },
       { head: 'Round', number: true, cell: r => r.round || '–' }, { head: 'Until height', number: true, cell: r => r.until ? count(r.until) : '–' },
     ], account.reasons) : h('p.soft', {}, 'Nothing: it takes part in no run.')),
     card('Its part in runs', parts.length ? table('Runs', [
       { head: 'Run', cell: p => link('/jobs/' + encodeURIComponent(p.job.id), p.job.name) }, { head: 'Role', cell: p => p.role || 'member' }, { head: 'Units', number: true, cell: p => count(p.units) }, { head: 'Signed', number: true, cell: p => count(p.signed) },
       { head: 'Earned, ZEN', number: true, cell: p => zen(p.uzen) }, { head: 'Receipts', number: true, cell: p => link(`/jobs/${encodeURIComponent(p.job.id)}/receipts?who=${id}`, count(p.paid_receipts + p.zero_receipts)) },
-      { head: 'Why not more', wide: true, cell: p => [p.slashed_uzen > 0 && h('div.bad', {}, `slashed ${zen(p.slashed_uzen)} ZEN`), p.zeros.map(z => h('div.small.soft', {}, z))] },
+      { head: 'Unpaid, and why', wide: true, cell: p => [p.slashed_uzen > 0 && h('div.bad', {}, `slashed ${zen(p.slashed_uzen)} ZEN`), p.zeros.map(z => h('div.small.soft', {}, z))] },
     ], parts) : h('p.soft', {}, 'It is in no run of this server.')));
 }
 
@@ -59,5 +60,5 @@ export async function validators({ root, signal }) {
     card('Who votes', table('Validators', [{ head: 'Address of its votes', cell: x => copyable(x.address, 24, 8) }, { head: 'Power', number: true, cell: x => count(x.power) }, { head: 'Share', wide: true, cell: x => [(100 * x.power / power).toFixed(1) + ' %', meter(x.power / power, 'share of the power')] },
       { head: `Missed of ${count(v.window_blocks)} blocks`, number: true, cell: x => x.missed_blocks ? h('span' + (2 * x.missed_blocks > v.window_blocks ? '.bad' : ''), {}, count(x.missed_blocks)) : '0' },
       { head: 'Latest block', cell: x => chip(x.signed ? 'signed' : 'missed', x.signed ? 'good' : 'bad') }], v.validators)),
-    card('One of your own', h('p.lead', {}, 'What it missed, its peers and whether it is jailed:'), h('code.command', {}, 'starling validator status HOME')));
+    card('One of your own', h('p.lead', {}, 'What it missed, its peers and whether it is jailed:'), h('code.command', {}, 'starling validator status --home HOME')));
 }

@@ -1,6 +1,6 @@
 // What starling sim has played: sweeps, and what each setting costs and gains.
 
-import { h, fill, count, loss, zen, bytes, duration, table, empty, link, card, chip, plural } from '../dom.js';
+import { h, fill, count, loss, zen, zens, bytes, duration, table, empty, link, card, chip, plural } from '../dom.js';
 import { all } from '../api.js';
 import { saving, picture } from '../chart.js';
 
@@ -10,12 +10,12 @@ export async function simulator({ root, signal }) {
   const groups = Map.groupBy(jobs.sort((a, b) => a.id.localeCompare(b.id)), j => j.id.includes(':') ? j.id.slice(0, j.id.lastIndexOf(':')) : j.id);
   fill(root, h('div.head', {}, h('h1', {}, 'Simulator')), h('p.lead', {}, 'Real training under virtual time: the losses are computed, the seconds are the network’s that was described.'),
     [...groups].map(([name, list]) => card([name, ' ', h('span.soft.small', {}, plural(list.length, 'variant'))],
-      list.length > 1 && h('div.grid2', {}, scatter(name, list, 'Loss against time', 'seconds', j => j.seconds, duration), scatter(name, list, 'Loss against bytes', 'bytes', j => j.bytes_up + j.bytes_down, bytes)),
+      list.length > 1 && h('div.grid2', {}, scatter(name, list, 'Loss against time', 'seconds', j => j.seconds, duration), scatter(name, list, 'Loss against bytes sent', 'bytes', j => j.bytes_up, bytes)),
       table('Variants of ' + name, [
-        { head: 'Variant', cell: j => link('/jobs/' + encodeURIComponent(j.id), j.id) }, { head: 'State', cell: j => chip(j.state) }, { head: 'Rounds', number: true, cell: j => count(j.round) }, { head: 'Eval loss', number: true, cell: j => loss(j.eval_loss) },
+        { head: 'Variant', wide: true, plain: true, cell: j => link('/jobs/' + encodeURIComponent(j.id), j.id) }, { head: 'State', cell: j => chip(j.state) }, { head: 'Rounds', number: true, cell: j => count(j.round) }, { head: 'Eval loss', number: true, cell: j => loss(j.eval_loss) },
         { head: 'Time', number: true, cell: j => duration(j.seconds) }, { head: 'Utilisation', number: true, cell: j => j.utilisation ? (100 * j.utilisation).toFixed(1) + ' %' : '–' }, { head: 'Sent', number: true, cell: j => bytes(j.bytes_up) }, { head: 'Received', number: true, cell: j => bytes(j.bytes_down) },
-        { head: 'Paid, ZEN', number: true, cell: j => zen(j.paid_uzen) }, { head: 'Slashed, ZEN', number: true, cell: j => zen(j.slashed_uzen) }, { head: 'Disputes', number: true, cell: j => count(j.disputes) },
-      ], list), list.length > 1 && h('p', {}, link('/compare?runs=' + list.slice(0, 8).map(j => encodeURIComponent(j.id)).join(','), 'Their curves over each other')))));
+        { head: 'Cost, ZEN', number: true, cell: j => zens(list.map(j => j.paid_uzen + j.fee_uzen))(j.paid_uzen + j.fee_uzen) }, { head: 'Slashed, ZEN', number: true, cell: j => zen(j.slashed_uzen) }, { head: 'Disputes', number: true, cell: j => count(j.disputes) },
+      ], list), list.length > 1 && h('p', {}, link('/compare?runs=' + list.slice(0, 8).map(j => encodeURIComponent(j.id)).join(','), 'Compare their curves')))));
 }
 
 // The variants as points, those that no other beats in both marked and joined: the Pareto front.

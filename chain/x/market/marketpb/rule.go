@@ -1,5 +1,5 @@
-// Package marketpb holds the messages, queries and events of the market, generated from chain/proto, and the conversion of
-// what they share with the rules of protocol/market. It decides nothing.
+// Package marketpb holds the messages, queries and events of the market, generated from chain/proto, and the conversion
+// of what they share with the rules of protocol/market. It decides nothing.
 package marketpb
 
 import (
@@ -29,8 +29,9 @@ func (c Conditions) Rule() market.Conditions {
 func FromConditions(r market.Conditions) Conditions {
 	c := Conditions{
 		Upload: r.Upload, Regions: r.Regions, NotRegions: r.NotRegions, Jurisdictions: r.Jurisdictions,
-		NotJurisdictions: r.NotJurisdictions, Attested: r.Attested, Tier: registrypb.Tier(r.Tier), Domains: r.Domains, Hourly: r.Hourly,
-		Disk: r.Disk, Passed: r.Passed,
+		NotJurisdictions: r.NotJurisdictions, Attested: r.Attested, Tier: registrypb.Tier(r.Tier), Domains: r.Domains,
+		Hourly: r.Hourly,
+		Disk:   r.Disk, Passed: r.Passed,
 	}
 	for _, m := range r.Machines {
 		c.Machines = append(c.Machines, Machine{Memory: m.Memory, Cores: m.Cores, Devices: m.Devices, Model: m.Model})

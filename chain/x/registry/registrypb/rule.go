@@ -37,7 +37,8 @@ func (t Tier) Rule() registry.Tier { return registry.Tier(small(t)) }
 // Rule returns the hardware as the rules know it.
 func (h Hardware) Rule() registry.Hardware {
 	return registry.Hardware{
-		Kind: registry.Kind(small(h.Kind)), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction, Domain: h.Domain,
+		Kind: registry.Kind(small(h.Kind)), Memory: h.Memory, Upload: h.Upload, Region: h.Region,
+		Jurisdiction: h.Jurisdiction, Domain: h.Domain,
 		Disk: h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model,
 	}
 }
@@ -45,8 +46,9 @@ func (h Hardware) Rule() registry.Hardware {
 // FromHardware is the inverse of Hardware.Rule.
 func FromHardware(h registry.Hardware) Hardware {
 	return Hardware{
-		Kind: DeviceKind(h.Kind), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction, Domain: h.Domain,
-		Disk: h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model,
+		Kind: DeviceKind(h.Kind), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction,
+		Domain: h.Domain,
+		Disk:   h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model,
 	}
 }
 
@@ -55,12 +57,14 @@ func (p Params) Rule() registry.Params {
 	r := registry.Params{
 		WorkerStake: p.WorkerStake, VerifierStake: p.VerifierStake, CoverPPM: p.CoverPpm, ProcessorRate: p.ProcessorRate,
 		EpochBlocks: p.EpochBlocks, BeatBlocks: p.BeatBlocks, DowntimePPM: p.DowntimePpm, Witnesses: p.Witnesses,
-		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm, UnstakeBlocks: p.UnstakeBlocks,
+		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm,
+		UnstakeBlocks: p.UnstakeBlocks,
 		ClusterUpload: p.ClusterUpload, JailBlocks: p.JailBlocks,
 	}
 	for _, c := range p.Classes {
 		r.Classes = append(r.Classes, registry.ClassRule{
-			Class: c.Class.Rule(), Kind: registry.Kind(small(c.Kind)), Memory: c.Memory, Rate: c.Rate, MultiplierPPM: c.MultiplierPpm,
+			Class: c.Class.Rule(), Kind: registry.Kind(small(c.Kind)), Memory: c.Memory, Rate: c.Rate,
+			MultiplierPPM: c.MultiplierPpm,
 		})
 	}
 	for _, t := range p.Tiers {
@@ -76,12 +80,14 @@ func FromParams(r registry.Params) Params {
 	p := Params{
 		WorkerStake: r.WorkerStake, VerifierStake: r.VerifierStake, CoverPpm: r.CoverPPM, ProcessorRate: r.ProcessorRate,
 		EpochBlocks: r.EpochBlocks, BeatBlocks: r.BeatBlocks, DowntimePpm: r.DowntimePPM, Witnesses: r.Witnesses,
-		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM, UnstakeBlocks: r.UnstakeBlocks,
+		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM,
+		UnstakeBlocks: r.UnstakeBlocks,
 		ClusterUpload: r.ClusterUpload, JailBlocks: r.JailBlocks,
 	}
 	for _, c := range r.Classes {
 		p.Classes = append(p.Classes, ClassRule{
-			Class: MachineClass(c.Class), Kind: DeviceKind(c.Kind), Memory: c.Memory, Rate: c.Rate, MultiplierPpm: c.MultiplierPPM,
+			Class: MachineClass(c.Class), Kind: DeviceKind(c.Kind), Memory: c.Memory, Rate: c.Rate,
+			MultiplierPpm: c.MultiplierPPM,
 		})
 	}
 	for _, t := range r.Tiers {

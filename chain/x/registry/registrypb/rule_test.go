@@ -12,7 +12,8 @@ func TestRulesThroughMessages(t *testing.T) {
 	if got := FromParams(registry.DefaultParams()).Rule(); !reflect.DeepEqual(got, registry.DefaultParams()) {
 		t.Errorf("%+v", got)
 	}
-	h := registry.Hardware{Kind: registry.GPU, Memory: 1, Upload: 2, Region: "eu", Jurisdiction: "DE", Domain: "rack", Disk: 3, Cores: 4, Devices: 5, Model: "h100"}
+	h := registry.Hardware{Kind: registry.GPU, Memory: 1, Upload: 2, Region: "eu", Jurisdiction: "DE", Domain: "rack",
+		Disk: 3, Cores: 4, Devices: 5, Model: "h100"}
 	if got := FromHardware(h).Rule(); got != h {
 		t.Errorf("%+v", got)
 	}

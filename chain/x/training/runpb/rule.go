@@ -37,8 +37,9 @@ func (t Terms) Rule() (run.Terms, error) {
 		Job: t.Job, Spec: spec, SpecCID: t.SpecCID,
 		Genesis: run.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
-		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
-		Window:    t.Window, Slices: t.Slices,
+		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest,
+			Challenge: t.Deadlines.Challenge},
+		Window: t.Window, Slices: t.Slices,
 		Screen:    run.Screen(min(t.Screen, math.MaxUint8)),
 		Tolerance: run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
@@ -51,8 +52,9 @@ func FromTerms(t run.Terms) Terms {
 		Job: t.Job, Spec: t.Spec[:], SpecCID: t.SpecCID,
 		Genesis: Checkpoint{Round: t.Genesis.Round, Root: t.Genesis.Root[:], CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
-		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
-		Window:    t.Window, Slices: t.Slices,
+		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest,
+			Challenge: t.Deadlines.Challenge},
+		Window: t.Window, Slices: t.Slices,
 		Screen:    uint32(t.Screen),
 		Tolerance: Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
@@ -80,7 +82,8 @@ func (c Commitment) Rule() (run.Commitment, error) {
 		}
 	}
 	return run.Commitment{
-		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: hidden, Carried: carried,
+		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: hidden,
+		Carried: carried,
 	}, nil
 }
 
@@ -99,7 +102,8 @@ func Digests(list [][]byte) (roots []canon.Digest, err error) {
 // FromCommitment is the inverse of Commitment.Rule.
 func FromCommitment(c run.Commitment) Commitment {
 	m := Commitment{
-		Segments: FromDigests(c.Segments), Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: c.Hidden[:],
+		Segments: FromDigests(c.Segments), Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss,
+		Log: c.Log, Hidden: c.Hidden[:],
 		CarriedCID: c.Carried.CID,
 	}
 	if !c.Carried.Root.IsZero() {

@@ -400,9 +400,10 @@ type MsgReport struct {
 	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
 	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Distance of the updates, relative to the length of the exact one, and their cosine, in parts per million.
-	DistancePPM uint32 `protobuf:"varint,6,opt,name=distance_ppm,json=distancePpm,proto3" json:"distance_ppm,omitempty"`
-	CosinePPM   uint32 `protobuf:"varint,7,opt,name=cosine_ppm,json=cosinePpm,proto3" json:"cosine_ppm,omitempty"`
+	// Digest of what was found, of who found it and of a salt, 32 bytes.
+	Seal []byte `protobuf:"bytes,6,opt,name=seal,proto3" json:"seal,omitempty"`
+	// Whether it is outside the tolerance of the job.
+	Outside bool `protobuf:"varint,7,opt,name=outside,proto3" json:"outside,omitempty"`
 }
 
 func (m *MsgReport) Reset()         { *m = MsgReport{} }
@@ -473,18 +474,18 @@ func (m *MsgReport) GetAttempt() uint32 {
 	return 0
 }
 
-func (m *MsgReport) GetDistancePPM() uint32 {
+func (m *MsgReport) GetSeal() []byte {
 	if m != nil {
-		return m.DistancePPM
+		return m.Seal
 	}
-	return 0
+	return nil
 }
 
-func (m *MsgReport) GetCosinePPM() uint32 {
+func (m *MsgReport) GetOutside() bool {
 	if m != nil {
-		return m.CosinePPM
+		return m.Outside
 	}
-	return 0
+	return false
 }
 
 type MsgReportResponse struct {
@@ -523,6 +524,153 @@ func (m *MsgReportResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgReportResponse proto.InternalMessageInfo
 
+type MsgShowReport struct {
+	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Distance of the updates, relative to the length of the exact one, and their cosine, in parts per million.
+	DistancePPM uint32 `protobuf:"varint,6,opt,name=distance_ppm,json=distancePpm,proto3" json:"distance_ppm,omitempty"`
+	CosinePPM   uint32 `protobuf:"varint,7,opt,name=cosine_ppm,json=cosinePpm,proto3" json:"cosine_ppm,omitempty"`
+	// Root of the state that the exact execution ends in, 32 bytes.
+	End []byte `protobuf:"bytes,8,opt,name=end,proto3" json:"end,omitempty"`
+	// What the report was sealed under, 32 bytes.
+	Salt []byte `protobuf:"bytes,9,opt,name=salt,proto3" json:"salt,omitempty"`
+}
+
+func (m *MsgShowReport) Reset()         { *m = MsgShowReport{} }
+func (m *MsgShowReport) String() string { return proto.CompactTextString(m) }
+func (*MsgShowReport) ProtoMessage()    {}
+func (*MsgShowReport) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{8}
+}
+func (m *MsgShowReport) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgShowReport) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgShowReport.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgShowReport) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgShowReport.Merge(m, src)
+}
+func (m *MsgShowReport) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgShowReport) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgShowReport.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgShowReport proto.InternalMessageInfo
+
+func (m *MsgShowReport) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgShowReport) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgShowReport) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgShowReport) GetUnit() uint32 {
+	if m != nil {
+		return m.Unit
+	}
+	return 0
+}
+
+func (m *MsgShowReport) GetAttempt() uint32 {
+	if m != nil {
+		return m.Attempt
+	}
+	return 0
+}
+
+func (m *MsgShowReport) GetDistancePPM() uint32 {
+	if m != nil {
+		return m.DistancePPM
+	}
+	return 0
+}
+
+func (m *MsgShowReport) GetCosinePPM() uint32 {
+	if m != nil {
+		return m.CosinePPM
+	}
+	return 0
+}
+
+func (m *MsgShowReport) GetEnd() []byte {
+	if m != nil {
+		return m.End
+	}
+	return nil
+}
+
+func (m *MsgShowReport) GetSalt() []byte {
+	if m != nil {
+		return m.Salt
+	}
+	return nil
+}
+
+type MsgShowReportResponse struct {
+}
+
+func (m *MsgShowReportResponse) Reset()         { *m = MsgShowReportResponse{} }
+func (m *MsgShowReportResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgShowReportResponse) ProtoMessage()    {}
+func (*MsgShowReportResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{9}
+}
+func (m *MsgShowReportResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgShowReportResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgShowReportResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgShowReportResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgShowReportResponse.Merge(m, src)
+}
+func (m *MsgShowReportResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgShowReportResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgShowReportResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgShowReportResponse proto.InternalMessageInfo
+
 type MsgUnmask struct {
 	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
@@ -539,7 +687,7 @@ func (m *MsgUnmask) Reset()         { *m = MsgUnmask{} }
 func (m *MsgUnmask) String() string { return proto.CompactTextString(m) }
 func (*MsgUnmask) ProtoMessage()    {}
 func (*MsgUnmask) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{8}
+	return fileDescriptor_db31fe6410c79dbf, []int{10}
 }
 func (m *MsgUnmask) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -624,7 +772,7 @@ func (m *MsgUnmaskResponse) Reset()         { *m = MsgUnmaskResponse{} }
 func (m *MsgUnmaskResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgUnmaskResponse) ProtoMessage()    {}
 func (*MsgUnmaskResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{9}
+	return fileDescriptor_db31fe6410c79dbf, []int{11}
 }
 func (m *MsgUnmaskResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -665,7 +813,7 @@ func (m *MsgSuspect) Reset()         { *m = MsgSuspect{} }
 func (m *MsgSuspect) String() string { return proto.CompactTextString(m) }
 func (*MsgSuspect) ProtoMessage()    {}
 func (*MsgSuspect) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{10}
+	return fileDescriptor_db31fe6410c79dbf, []int{12}
 }
 func (m *MsgSuspect) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -736,7 +884,7 @@ func (m *MsgSuspectResponse) Reset()         { *m = MsgSuspectResponse{} }
 func (m *MsgSuspectResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgSuspectResponse) ProtoMessage()    {}
 func (*MsgSuspectResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{11}
+	return fileDescriptor_db31fe6410c79dbf, []int{13}
 }
 func (m *MsgSuspectResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -782,7 +930,7 @@ func (m *MsgChallenge) Reset()         { *m = MsgChallenge{} }
 func (m *MsgChallenge) String() string { return proto.CompactTextString(m) }
 func (*MsgChallenge) ProtoMessage()    {}
 func (*MsgChallenge) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{12}
+	return fileDescriptor_db31fe6410c79dbf, []int{14}
 }
 func (m *MsgChallenge) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -867,7 +1015,7 @@ func (m *MsgChallengeResponse) Reset()         { *m = MsgChallengeResponse{} }
 func (m *MsgChallengeResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgChallengeResponse) ProtoMessage()    {}
 func (*MsgChallengeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{13}
+	return fileDescriptor_db31fe6410c79dbf, []int{15}
 }
 func (m *MsgChallengeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -910,7 +1058,7 @@ func (m *MsgMove) Reset()         { *m = MsgMove{} }
 func (m *MsgMove) String() string { return proto.CompactTextString(m) }
 func (*MsgMove) ProtoMessage()    {}
 func (*MsgMove) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{14}
+	return fileDescriptor_db31fe6410c79dbf, []int{16}
 }
 func (m *MsgMove) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -988,7 +1136,7 @@ func (m *MsgMoveResponse) Reset()         { *m = MsgMoveResponse{} }
 func (m *MsgMoveResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgMoveResponse) ProtoMessage()    {}
 func (*MsgMoveResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{15}
+	return fileDescriptor_db31fe6410c79dbf, []int{17}
 }
 func (m *MsgMoveResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1031,7 +1179,7 @@ func (m *MsgRefute) Reset()         { *m = MsgRefute{} }
 func (m *MsgRefute) String() string { return proto.CompactTextString(m) }
 func (*MsgRefute) ProtoMessage()    {}
 func (*MsgRefute) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{16}
+	return fileDescriptor_db31fe6410c79dbf, []int{18}
 }
 func (m *MsgRefute) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1102,7 +1250,7 @@ func (m *MsgRefuteResponse) Reset()         { *m = MsgRefuteResponse{} }
 func (m *MsgRefuteResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgRefuteResponse) ProtoMessage()    {}
 func (*MsgRefuteResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{17}
+	return fileDescriptor_db31fe6410c79dbf, []int{19}
 }
 func (m *MsgRefuteResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1145,7 +1293,7 @@ func (m *MsgMissing) Reset()         { *m = MsgMissing{} }
 func (m *MsgMissing) String() string { return proto.CompactTextString(m) }
 func (*MsgMissing) ProtoMessage()    {}
 func (*MsgMissing) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{18}
+	return fileDescriptor_db31fe6410c79dbf, []int{20}
 }
 func (m *MsgMissing) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1223,7 +1371,7 @@ func (m *MsgMissingResponse) Reset()         { *m = MsgMissingResponse{} }
 func (m *MsgMissingResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgMissingResponse) ProtoMessage()    {}
 func (*MsgMissingResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{19}
+	return fileDescriptor_db31fe6410c79dbf, []int{21}
 }
 func (m *MsgMissingResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1267,7 +1415,7 @@ func (m *MsgSealSlice) Reset()         { *m = MsgSealSlice{} }
 func (m *MsgSealSlice) String() string { return proto.CompactTextString(m) }
 func (*MsgSealSlice) ProtoMessage()    {}
 func (*MsgSealSlice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{20}
+	return fileDescriptor_db31fe6410c79dbf, []int{22}
 }
 func (m *MsgSealSlice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1345,7 +1493,7 @@ func (m *MsgSealSliceResponse) Reset()         { *m = MsgSealSliceResponse{} }
 func (m *MsgSealSliceResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgSealSliceResponse) ProtoMessage()    {}
 func (*MsgSealSliceResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{21}
+	return fileDescriptor_db31fe6410c79dbf, []int{23}
 }
 func (m *MsgSealSliceResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1389,7 +1537,7 @@ func (m *MsgShowSlice) Reset()         { *m = MsgShowSlice{} }
 func (m *MsgShowSlice) String() string { return proto.CompactTextString(m) }
 func (*MsgShowSlice) ProtoMessage()    {}
 func (*MsgShowSlice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{22}
+	return fileDescriptor_db31fe6410c79dbf, []int{24}
 }
 func (m *MsgShowSlice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1467,7 +1615,7 @@ func (m *MsgShowSliceResponse) Reset()         { *m = MsgShowSliceResponse{} }
 func (m *MsgShowSliceResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgShowSliceResponse) ProtoMessage()    {}
 func (*MsgShowSliceResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{23}
+	return fileDescriptor_db31fe6410c79dbf, []int{25}
 }
 func (m *MsgShowSliceResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1513,7 +1661,7 @@ func (m *MsgAttest) Reset()         { *m = MsgAttest{} }
 func (m *MsgAttest) String() string { return proto.CompactTextString(m) }
 func (*MsgAttest) ProtoMessage()    {}
 func (*MsgAttest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{24}
+	return fileDescriptor_db31fe6410c79dbf, []int{26}
 }
 func (m *MsgAttest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1591,7 +1739,7 @@ func (m *MsgAttestResponse) Reset()         { *m = MsgAttestResponse{} }
 func (m *MsgAttestResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgAttestResponse) ProtoMessage()    {}
 func (*MsgAttestResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{25}
+	return fileDescriptor_db31fe6410c79dbf, []int{27}
 }
 func (m *MsgAttestResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1621,15 +1769,16 @@ func (m *MsgAttestResponse) XXX_DiscardUnknown() {
 var xxx_messageInfo_MsgAttestResponse proto.InternalMessageInfo
 
 type MsgLeave struct {
-	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
-	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Sender     string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job        string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	CannotOpen bool   `protobuf:"varint,3,opt,name=cannot_open,json=cannotOpen,proto3" json:"cannot_open,omitempty"`
 }
 
 func (m *MsgLeave) Reset()         { *m = MsgLeave{} }
 func (m *MsgLeave) String() string { return proto.CompactTextString(m) }
 func (*MsgLeave) ProtoMessage()    {}
 func (*MsgLeave) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{26}
+	return fileDescriptor_db31fe6410c79dbf, []int{28}
 }
 func (m *MsgLeave) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1672,6 +1821,13 @@ func (m *MsgLeave) GetJob() string {
 	return ""
 }
 
+func (m *MsgLeave) GetCannotOpen() bool {
+	if m != nil {
+		return m.CannotOpen
+	}
+	return false
+}
+
 type MsgLeaveResponse struct {
 }
 
@@ -1679,7 +1835,7 @@ func (m *MsgLeaveResponse) Reset()         { *m = MsgLeaveResponse{} }
 func (m *MsgLeaveResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgLeaveResponse) ProtoMessage()    {}
 func (*MsgLeaveResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{27}
+	return fileDescriptor_db31fe6410c79dbf, []int{29}
 }
 func (m *MsgLeaveResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1717,7 +1873,7 @@ func (m *MsgReturn) Reset()         { *m = MsgReturn{} }
 func (m *MsgReturn) String() string { return proto.CompactTextString(m) }
 func (*MsgReturn) ProtoMessage()    {}
 func (*MsgReturn) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{28}
+	return fileDescriptor_db31fe6410c79dbf, []int{30}
 }
 func (m *MsgReturn) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1767,7 +1923,7 @@ func (m *MsgReturnResponse) Reset()         { *m = MsgReturnResponse{} }
 func (m *MsgReturnResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgReturnResponse) ProtoMessage()    {}
 func (*MsgReturnResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{29}
+	return fileDescriptor_db31fe6410c79dbf, []int{31}
 }
 func (m *MsgReturnResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1811,7 +1967,7 @@ func (m *MsgProve) Reset()         { *m = MsgProve{} }
 func (m *MsgProve) String() string { return proto.CompactTextString(m) }
 func (*MsgProve) ProtoMessage()    {}
 func (*MsgProve) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{30}
+	return fileDescriptor_db31fe6410c79dbf, []int{32}
 }
 func (m *MsgProve) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1889,7 +2045,7 @@ func (m *MsgProveResponse) Reset()         { *m = MsgProveResponse{} }
 func (m *MsgProveResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgProveResponse) ProtoMessage()    {}
 func (*MsgProveResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{31}
+	return fileDescriptor_db31fe6410c79dbf, []int{33}
 }
 func (m *MsgProveResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1936,7 +2092,7 @@ func (m *Params) Reset()         { *m = Params{} }
 func (m *Params) String() string { return proto.CompactTextString(m) }
 func (*Params) ProtoMessage()    {}
 func (*Params) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{32}
+	return fileDescriptor_db31fe6410c79dbf, []int{34}
 }
 func (m *Params) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2009,7 +2165,7 @@ func (m *MsgUpdateParams) Reset()         { *m = MsgUpdateParams{} }
 func (m *MsgUpdateParams) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateParams) ProtoMessage()    {}
 func (*MsgUpdateParams) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{33}
+	return fileDescriptor_db31fe6410c79dbf, []int{35}
 }
 func (m *MsgUpdateParams) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2059,7 +2215,7 @@ func (m *MsgUpdateParamsResponse) Reset()         { *m = MsgUpdateParamsResponse
 func (m *MsgUpdateParamsResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateParamsResponse) ProtoMessage()    {}
 func (*MsgUpdateParamsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{34}
+	return fileDescriptor_db31fe6410c79dbf, []int{36}
 }
 func (m *MsgUpdateParamsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2100,7 +2256,7 @@ func (m *MsgConfess) Reset()         { *m = MsgConfess{} }
 func (m *MsgConfess) String() string { return proto.CompactTextString(m) }
 func (*MsgConfess) ProtoMessage()    {}
 func (*MsgConfess) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{35}
+	return fileDescriptor_db31fe6410c79dbf, []int{37}
 }
 func (m *MsgConfess) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2171,7 +2327,7 @@ func (m *MsgConfessResponse) Reset()         { *m = MsgConfessResponse{} }
 func (m *MsgConfessResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgConfessResponse) ProtoMessage()    {}
 func (*MsgConfessResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{36}
+	return fileDescriptor_db31fe6410c79dbf, []int{38}
 }
 func (m *MsgConfessResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2209,6 +2365,8 @@ func init() {
 	proto.RegisterType((*MsgUnsealResponse)(nil), "starling.training.v1.MsgUnsealResponse")
 	proto.RegisterType((*MsgReport)(nil), "starling.training.v1.MsgReport")
 	proto.RegisterType((*MsgReportResponse)(nil), "starling.training.v1.MsgReportResponse")
+	proto.RegisterType((*MsgShowReport)(nil), "starling.training.v1.MsgShowReport")
+	proto.RegisterType((*MsgShowReportResponse)(nil), "starling.training.v1.MsgShowReportResponse")
 	proto.RegisterType((*MsgUnmask)(nil), "starling.training.v1.MsgUnmask")
 	proto.RegisterType((*MsgUnmaskResponse)(nil), "starling.training.v1.MsgUnmaskResponse")
 	proto.RegisterType((*MsgSuspect)(nil), "starling.training.v1.MsgSuspect")
@@ -2243,91 +2401,97 @@ func init() {
 func init() { proto.RegisterFile("starling/training/v1/tx.proto", fileDescriptor_db31fe6410c79dbf) }
 
 var fileDescriptor_db31fe6410c79dbf = []byte{
-	// 1342 bytes of a gzipped FileDescriptorProto
+	// 1433 bytes of a gzipped FileDescriptorProto
 	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x58, 0xcf, 0x6f, 0x1b, 0xc5,
-	0x17, 0xcf, 0xd6, 0xbf, 0xc7, 0xce, 0xb7, 0xe9, 0x7e, 0xad, 0xd6, 0x75, 0x5b, 0x27, 0x18, 0x01,
-	0x51, 0x45, 0x6c, 0x12, 0x24, 0x0e, 0x39, 0x11, 0xa7, 0x17, 0x50, 0x2d, 0xac, 0x8d, 0x72, 0x69,
-	0x91, 0xa2, 0xb5, 0x3d, 0x59, 0x2f, 0xf1, 0xce, 0xac, 0x76, 0x66, 0x93, 0xe6, 0x86, 0xfa, 0x17,
-	0x70, 0x41, 0xe2, 0xca, 0x11, 0x89, 0x43, 0x05, 0x48, 0x48, 0x1c, 0xe0, 0xda, 0x63, 0xd5, 0x13,
-	0xa7, 0x08, 0x39, 0x87, 0xfe, 0x1b, 0x68, 0x7e, 0x7a, 0xd7, 0xf1, 0x6e, 0xa8, 0x94, 0x46, 0xbe,
-	0xcd, 0xbc, 0xf7, 0xe6, 0xcd, 0xe7, 0xf3, 0x66, 0xe6, 0xed, 0x7b, 0x0b, 0x1e, 0x10, 0x6a, 0x07,
-	0x63, 0x17, 0x39, 0x6d, 0x1a, 0xd8, 0x2e, 0x62, 0x83, 0xe3, 0xcd, 0x36, 0x7d, 0xd6, 0xf2, 0x03,
-	0x4c, 0xb1, 0x59, 0x55, 0xea, 0x96, 0x52, 0xb7, 0x8e, 0x37, 0xeb, 0x77, 0x06, 0x98, 0x78, 0x98,
-	0xb4, 0x3d, 0xc2, 0xad, 0x3d, 0xe2, 0x08, 0xf3, 0xfa, 0x5d, 0xa1, 0x38, 0xe0, 0xb3, 0xb6, 0x98,
-	0x48, 0x55, 0xd5, 0xc1, 0x0e, 0x16, 0x72, 0x36, 0x52, 0x0b, 0xf4, 0xf6, 0x41, 0x88, 0x98, 0xaf,
-	0x20, 0x44, 0x42, 0xd5, 0x3c, 0x37, 0x40, 0xa9, 0x4b, 0x9c, 0x5d, 0xec, 0x79, 0x2e, 0x35, 0x3f,
-	0x01, 0x79, 0x02, 0xd1, 0x10, 0x06, 0x35, 0x63, 0xcd, 0x58, 0x2f, 0x75, 0x6a, 0xaf, 0x7f, 0xdb,
-	0xa8, 0xca, 0x0d, 0x76, 0x86, 0xc3, 0x00, 0x12, 0xb2, 0x47, 0x03, 0x17, 0x39, 0x96, 0xb4, 0x33,
-	0x57, 0x40, 0xe6, 0x1b, 0xdc, 0xaf, 0xdd, 0x60, 0xe6, 0x16, 0x1b, 0x9a, 0x55, 0x90, 0x0b, 0x70,
-	0x88, 0x86, 0xb5, 0xcc, 0x9a, 0xb1, 0xbe, 0x6c, 0x89, 0x89, 0x69, 0x82, 0x6c, 0x88, 0x5c, 0x5a,
-	0xcb, 0x72, 0x21, 0x1f, 0x9b, 0x35, 0x50, 0xb0, 0x29, 0x85, 0x9e, 0x4f, 0x6b, 0x39, 0x2e, 0x56,
-	0x53, 0x73, 0x07, 0x80, 0x01, 0x47, 0xe4, 0x41, 0x44, 0x6b, 0xf9, 0x35, 0x63, 0xbd, 0xbc, 0x75,
-	0xaf, 0xa5, 0xa3, 0xc4, 0xe0, 0x1f, 0x6f, 0xb6, 0x76, 0xb5, 0x49, 0x27, 0xfb, 0xf2, 0x6c, 0x75,
-	0xc9, 0x8a, 0x2c, 0xda, 0x2e, 0x3f, 0x7f, 0xf3, 0xe2, 0xa1, 0x44, 0xd9, 0xfc, 0x3f, 0xb8, 0xa5,
-	0x49, 0x5a, 0x90, 0xf8, 0x18, 0x11, 0xd8, 0xfc, 0xc5, 0x00, 0x85, 0x2e, 0x71, 0x7a, 0x36, 0x21,
-	0xd7, 0x4c, 0xdc, 0x04, 0x59, 0x02, 0xed, 0x31, 0x67, 0x5d, 0xb1, 0xf8, 0x38, 0x1a, 0x8c, 0x7c,
-	0x2c, 0x18, 0x71, 0x26, 0xb7, 0xc0, 0x4d, 0x89, 0x59, 0xf3, 0xf8, 0x43, 0x1c, 0xe1, 0x3e, 0xe2,
-	0x7e, 0x16, 0xe5, 0x08, 0x6b, 0xa0, 0x80, 0x7d, 0xc8, 0xee, 0x32, 0xe7, 0x53, 0xb1, 0xd4, 0x74,
-	0xde, 0xc9, 0x08, 0xec, 0x9a, 0xd1, 0xf3, 0x1b, 0x9c, 0x91, 0x05, 0x7d, 0x1c, 0x2c, 0xce, 0xa5,
-	0xdc, 0x02, 0x95, 0xa1, 0x4b, 0xa8, 0x8d, 0x06, 0xf0, 0xc0, 0xf7, 0x3d, 0x71, 0x4c, 0x9d, 0x9b,
-	0x93, 0xb3, 0xd5, 0xf2, 0x23, 0x29, 0xef, 0xf5, 0xba, 0x56, 0x59, 0x19, 0xf5, 0x7c, 0xcf, 0xfc,
-	0x98, 0x5d, 0x64, 0xe2, 0x22, 0xb1, 0xa2, 0xc0, 0x57, 0x2c, 0x4f, 0xce, 0x56, 0x4b, 0xbb, 0x5c,
-	0xca, 0xec, 0x4b, 0xc2, 0xa0, 0xe7, 0x7b, 0xf3, 0x22, 0x23, 0x62, 0xa0, 0x23, 0xf3, 0x5a, 0x9d,
-	0xb5, 0x67, 0x93, 0xa3, 0x85, 0x89, 0x4c, 0x15, 0xe4, 0x10, 0x46, 0x03, 0x28, 0x4f, 0x5a, 0x4c,
-	0xcc, 0x3a, 0x28, 0x12, 0xe8, 0xb0, 0xc7, 0x48, 0x6a, 0x85, 0xb5, 0xcc, 0x7a, 0xc5, 0xd2, 0xf3,
-	0xf9, 0x77, 0x80, 0x71, 0xd2, 0x4c, 0x7f, 0x34, 0x00, 0xe8, 0x12, 0x67, 0x2f, 0x24, 0x3e, 0x1c,
-	0x2c, 0xcc, 0x25, 0x88, 0x03, 0xaf, 0x02, 0x73, 0x0a, 0x51, 0x23, 0x3f, 0x37, 0x40, 0x85, 0x65,
-	0x9b, 0x91, 0x3d, 0x1e, 0x43, 0xe4, 0xc0, 0xeb, 0xc7, 0x2e, 0xc3, 0xac, 0xb0, 0xcb, 0x69, 0x94,
-	0x55, 0x21, 0x7e, 0x80, 0x8d, 0x58, 0xbe, 0x2d, 0xf2, 0x53, 0x4c, 0x4a, 0xa6, 0x5f, 0x66, 0x8b,
-	0xf9, 0x95, 0x42, 0xf3, 0x36, 0xa8, 0x46, 0x49, 0xce, 0x66, 0xd5, 0x2e, 0x3e, 0x86, 0xd7, 0x9f,
-	0x55, 0xfb, 0x78, 0x78, 0xaa, 0xb2, 0x2a, 0x1b, 0xbf, 0x5d, 0x56, 0x65, 0x98, 0x35, 0x8f, 0x9f,
-	0x0d, 0x99, 0x83, 0x0e, 0x43, 0x7a, 0x35, 0x4c, 0x58, 0x90, 0x47, 0x70, 0x70, 0xe4, 0x63, 0x17,
-	0x51, 0x49, 0x27, 0x22, 0x61, 0xf8, 0x03, 0x8c, 0x05, 0xa7, 0x8a, 0xc5, 0xc7, 0x8c, 0x3d, 0x19,
-	0xe1, 0x13, 0xa4, 0x5e, 0x16, 0x9f, 0xcc, 0x1e, 0x47, 0x6e, 0x25, 0xaf, 0xb3, 0x05, 0x43, 0xab,
-	0x39, 0xfc, 0x2e, 0xde, 0x50, 0xd7, 0x25, 0xc4, 0x45, 0xce, 0x22, 0xa5, 0x0b, 0x32, 0x76, 0x65,
-	0xba, 0x58, 0xb6, 0xc4, 0x64, 0xde, 0xcb, 0x92, 0xc0, 0xa3, 0x7c, 0xd8, 0xcb, 0xda, 0x83, 0xf6,
-	0x78, 0x8f, 0xad, 0x79, 0x87, 0x8c, 0x6e, 0x83, 0xfc, 0x60, 0x8c, 0x09, 0x1c, 0x72, 0x4e, 0x19,
-	0x4b, 0xce, 0xa6, 0xd8, 0x73, 0x11, 0xec, 0xfa, 0x83, 0x9e, 0x9f, 0x7e, 0xd0, 0xe3, 0x7c, 0xc4,
-	0x6b, 0xd1, 0xc0, 0x35, 0xa3, 0x3f, 0x25, 0xa3, 0x11, 0x3e, 0x59, 0x2c, 0x46, 0x77, 0x41, 0x66,
-	0xe0, 0x0e, 0x39, 0xa1, 0x52, 0xa7, 0x30, 0x39, 0x5b, 0xcd, 0xec, 0x7e, 0xf1, 0xc8, 0x62, 0xb2,
-	0xb9, 0xc4, 0x14, 0x7e, 0x4d, 0xec, 0x2f, 0xf1, 0x7c, 0x76, 0x28, 0x85, 0xe4, 0x1d, 0x67, 0xef,
-	0x0b, 0x8f, 0x46, 0x62, 0xcf, 0x5d, 0xc4, 0x6e, 0xde, 0x07, 0x25, 0xe2, 0x3a, 0xc8, 0xa6, 0x61,
-	0xa0, 0xbe, 0x56, 0x53, 0xc1, 0xbc, 0xaf, 0x92, 0x20, 0xa0, 0x69, 0x3d, 0x05, 0xc5, 0x2e, 0x71,
-	0x1e, 0x43, 0xfb, 0x6a, 0xb2, 0x5b, 0x7c, 0x47, 0x13, 0xac, 0x28, 0xe7, 0x7a, 0xc3, 0xaf, 0x65,
-	0x16, 0xa2, 0x61, 0x80, 0xae, 0x7e, 0x47, 0x95, 0x35, 0x98, 0x77, 0xbd, 0xe5, 0xaf, 0x06, 0x27,
-	0xd9, 0x0b, 0xae, 0x3f, 0x85, 0x27, 0xe7, 0x8c, 0x4b, 0x5f, 0x98, 0x08, 0x1e, 0x07, 0xad, 0x99,
-	0xfc, 0x64, 0x80, 0x7c, 0xcf, 0x0e, 0x6c, 0x8f, 0x98, 0xf7, 0x40, 0x89, 0x8c, 0x6d, 0x32, 0xe2,
-	0x75, 0x98, 0xc1, 0x7d, 0x17, 0xb9, 0x80, 0x55, 0x69, 0x0f, 0x00, 0xe8, 0xe3, 0x10, 0xd1, 0x53,
-	0xae, 0xbd, 0xc1, 0xb5, 0x25, 0x21, 0x61, 0xea, 0xf7, 0x40, 0x25, 0x44, 0xac, 0x7a, 0x85, 0x43,
-	0x6e, 0x20, 0x68, 0x94, 0x95, 0x8c, 0x99, 0xdc, 0x03, 0xa5, 0x43, 0x37, 0x20, 0x94, 0xeb, 0x05,
-	0xa3, 0x22, 0x17, 0x30, 0xe5, 0xfb, 0x60, 0xd9, 0x83, 0x1e, 0x0e, 0x4e, 0x0f, 0xfa, 0x63, 0x3c,
-	0x38, 0x22, 0x9c, 0x5b, 0xc6, 0xaa, 0x08, 0x61, 0x87, 0xcb, 0x9a, 0xdf, 0x1b, 0xfc, 0x1b, 0xb4,
-	0xef, 0x0f, 0x6d, 0x0a, 0x25, 0xe8, 0xcf, 0x40, 0xc9, 0x0e, 0xe9, 0x08, 0x07, 0x2e, 0x3d, 0xbd,
-	0x34, 0xfe, 0x53, 0x53, 0x73, 0x1b, 0xe4, 0x7d, 0xee, 0x81, 0x73, 0x29, 0x6f, 0xdd, 0x6f, 0xcd,
-	0x6b, 0x30, 0x5b, 0x62, 0x17, 0xd9, 0x3b, 0xc9, 0x15, 0xdb, 0xff, 0x63, 0x41, 0x9d, 0xfa, 0x6a,
-	0xde, 0x05, 0x77, 0x66, 0x60, 0xcd, 0x96, 0x68, 0xbb, 0x18, 0x1d, 0xc2, 0x6b, 0xef, 0xa1, 0xde,
-	0xaa, 0x44, 0x93, 0x10, 0x15, 0xf2, 0xad, 0x1f, 0x2a, 0x20, 0xd3, 0x25, 0x8e, 0x69, 0x81, 0xbc,
-	0xec, 0x7c, 0x57, 0xe7, 0x87, 0x48, 0x77, 0x8d, 0xf5, 0x8f, 0x2e, 0x31, 0x50, 0xbe, 0xcd, 0xc7,
-	0x20, 0xcb, 0x5b, 0xca, 0x07, 0x89, 0x0b, 0x98, 0xba, 0xfe, 0x41, 0xaa, 0x5a, 0x7b, 0x7b, 0x0a,
-	0x4a, 0xd3, 0x42, 0xb2, 0x99, 0x8c, 0x41, 0xd9, 0xd4, 0x1f, 0x5e, 0x6e, 0x13, 0x85, 0xca, 0xeb,
-	0xb4, 0x64, 0xa8, 0x4c, 0x9d, 0x02, 0x35, 0x5a, 0x31, 0xb1, 0x60, 0xca, 0x6a, 0x29, 0x39, 0x98,
-	0xc2, 0x20, 0x25, 0x98, 0xf1, 0x0a, 0x86, 0xf9, 0x94, 0x7d, 0x6d, 0xb2, 0x4f, 0x61, 0x90, 0xe2,
-	0x33, 0xde, 0x5d, 0x0a, 0x9c, 0xbc, 0xb3, 0x4c, 0xc3, 0xc9, 0x0c, 0x52, 0x71, 0x46, 0xfb, 0x32,
-	0x81, 0x93, 0xf7, 0x64, 0x69, 0x38, 0x99, 0x41, 0x2a, 0xce, 0x68, 0x07, 0x64, 0xee, 0x83, 0x82,
-	0x7a, 0x5a, 0x6b, 0x29, 0x97, 0x8f, 0x5b, 0xd4, 0xd7, 0x2f, 0xb3, 0x88, 0xba, 0x55, 0x4d, 0x55,
-	0xb2, 0x5b, 0x69, 0x91, 0xe2, 0x76, 0xa6, 0xeb, 0x61, 0x6e, 0x55, 0x9d, 0x99, 0xec, 0x56, 0x5a,
-	0xa4, 0xb8, 0x9d, 0x29, 0xf9, 0xd8, 0xfd, 0x9f, 0x96, 0x7b, 0xc9, 0xf7, 0x5f, 0xdb, 0xa4, 0xdc,
-	0xff, 0x0b, 0xd5, 0x17, 0x77, 0xae, 0x2b, 0xaf, 0x14, 0xe7, 0xca, 0x26, 0xcd, 0xf9, 0x6c, 0x05,
-	0xc4, 0xae, 0x84, 0xac, 0x7e, 0x92, 0xaf, 0x84, 0x30, 0x48, 0xb9, 0x12, 0xf1, 0xf2, 0xc3, 0xfc,
-	0x0a, 0xe4, 0x44, 0xed, 0xd1, 0x48, 0x5c, 0xc1, 0xf5, 0xf5, 0x0f, 0xd3, 0xf5, 0xf1, 0xb7, 0xc0,
-	0x6b, 0x8b, 0xb4, 0xb7, 0xc0, 0x0c, 0x52, 0xdf, 0x42, 0xb4, 0x7e, 0x60, 0x20, 0x45, 0xed, 0x90,
-	0x0c, 0x92, 0xeb, 0x53, 0x40, 0xc6, 0x3e, 0xe3, 0xe6, 0x10, 0x54, 0x62, 0x9f, 0xc5, 0xe4, 0x7c,
-	0x14, 0x35, 0xab, 0x6f, 0xfc, 0x27, 0x33, 0xb5, 0x4b, 0x3d, 0xf7, 0xed, 0x9b, 0x17, 0x0f, 0x8d,
-	0xce, 0x93, 0x97, 0x93, 0x86, 0xf1, 0x6a, 0xd2, 0x30, 0xfe, 0x99, 0x34, 0x8c, 0xef, 0xce, 0x1b,
-	0x4b, 0xaf, 0xce, 0x1b, 0x4b, 0x7f, 0x9f, 0x37, 0x96, 0x9e, 0x7c, 0xee, 0xb8, 0x74, 0x14, 0xf6,
-	0x5b, 0x03, 0xec, 0xb5, 0x95, 0xe7, 0x0d, 0x04, 0xe9, 0x09, 0x0e, 0x8e, 0xb4, 0xa0, 0x3d, 0x18,
-	0xd9, 0x2e, 0x6a, 0x3f, 0x9b, 0xfe, 0xe8, 0x55, 0x03, 0xbf, 0xdf, 0xcf, 0xf3, 0x7f, 0xae, 0x9f,
-	0xfe, 0x1b, 0x00, 0x00, 0xff, 0xff, 0x03, 0xe7, 0x2f, 0xe0, 0x0f, 0x16, 0x00, 0x00,
+	0x17, 0xcf, 0xd6, 0xf1, 0xaf, 0x67, 0xe7, 0xdb, 0x74, 0xbf, 0xa6, 0x75, 0xdd, 0xd6, 0x09, 0xae,
+	0x80, 0xa8, 0x50, 0x9b, 0x06, 0x89, 0x43, 0x4f, 0x34, 0xe9, 0x05, 0x54, 0xab, 0xd1, 0x46, 0xbd,
+	0x14, 0x44, 0xb4, 0xf6, 0x4e, 0xd7, 0x4b, 0xbc, 0x33, 0xab, 0x9d, 0xd9, 0xa4, 0x91, 0x38, 0x20,
+	0xfe, 0x02, 0x2e, 0xfc, 0x01, 0x1c, 0x91, 0x38, 0x54, 0x80, 0x84, 0xc4, 0x01, 0xae, 0x3d, 0xa1,
+	0xaa, 0x27, 0x4e, 0x11, 0x4a, 0x0e, 0xfd, 0x17, 0x38, 0xa2, 0xf9, 0xb5, 0xde, 0x75, 0xbd, 0x9b,
+	0x56, 0x4a, 0x23, 0xdf, 0x66, 0xe6, 0x7d, 0xe6, 0xed, 0xe7, 0xf3, 0x66, 0xde, 0xcc, 0x9b, 0x85,
+	0x6b, 0x94, 0xd9, 0xe1, 0xd8, 0xc3, 0x6e, 0x8f, 0x85, 0xb6, 0x87, 0x79, 0x63, 0xef, 0x56, 0x8f,
+	0x3d, 0xee, 0x06, 0x21, 0x61, 0xc4, 0x6c, 0x68, 0x73, 0x57, 0x9b, 0xbb, 0x7b, 0xb7, 0x5a, 0x97,
+	0x86, 0x84, 0xfa, 0x84, 0xf6, 0x7c, 0x2a, 0xd0, 0x3e, 0x75, 0x25, 0xbc, 0x75, 0x59, 0x1a, 0x76,
+	0x44, 0xaf, 0x27, 0x3b, 0xca, 0xd4, 0x70, 0x89, 0x4b, 0xe4, 0x38, 0x6f, 0xe9, 0x09, 0xf1, 0xe7,
+	0xc3, 0x08, 0x73, 0x5f, 0x61, 0x84, 0xa5, 0xa9, 0x73, 0x6c, 0x40, 0xb5, 0x4f, 0xdd, 0x4d, 0xe2,
+	0xfb, 0x1e, 0x33, 0x3f, 0x84, 0x12, 0x45, 0xd8, 0x41, 0x61, 0xd3, 0x58, 0x35, 0xd6, 0xaa, 0x1b,
+	0xcd, 0xe7, 0xbf, 0xde, 0x6c, 0xa8, 0x0f, 0xdc, 0x71, 0x9c, 0x10, 0x51, 0xba, 0xcd, 0x42, 0x0f,
+	0xbb, 0x96, 0xc2, 0x99, 0xcb, 0x50, 0xf8, 0x8a, 0x0c, 0x9a, 0xe7, 0x38, 0xdc, 0xe2, 0x4d, 0xb3,
+	0x01, 0xc5, 0x90, 0x44, 0xd8, 0x69, 0x16, 0x56, 0x8d, 0xb5, 0x25, 0x4b, 0x76, 0x4c, 0x13, 0x16,
+	0x23, 0xec, 0xb1, 0xe6, 0xa2, 0x18, 0x14, 0x6d, 0xb3, 0x09, 0x65, 0x9b, 0x31, 0xe4, 0x07, 0xac,
+	0x59, 0x14, 0xc3, 0xba, 0x6b, 0xde, 0x01, 0x18, 0x0a, 0x46, 0x3e, 0xc2, 0xac, 0x59, 0x5a, 0x35,
+	0xd6, 0x6a, 0xeb, 0x57, 0xba, 0x71, 0x94, 0x38, 0xfd, 0xbd, 0x5b, 0xdd, 0xcd, 0x18, 0xb2, 0xb1,
+	0xf8, 0xf4, 0x70, 0x65, 0xc1, 0x4a, 0x4c, 0xba, 0x5d, 0xfb, 0xf6, 0xc5, 0x93, 0x1b, 0x8a, 0x65,
+	0xe7, 0xff, 0x70, 0x21, 0x16, 0x69, 0x21, 0x1a, 0x10, 0x4c, 0x51, 0xe7, 0x67, 0x03, 0xca, 0x7d,
+	0xea, 0x6e, 0xd9, 0x94, 0x9e, 0xb1, 0x70, 0x13, 0x16, 0x29, 0xb2, 0xc7, 0x42, 0x75, 0xdd, 0x12,
+	0xed, 0x64, 0x30, 0x4a, 0xa9, 0x60, 0xa4, 0x95, 0x5c, 0x80, 0xf3, 0x8a, 0x73, 0xac, 0xe3, 0x77,
+	0xb9, 0x84, 0x0f, 0xb0, 0xf0, 0x33, 0x2f, 0x4b, 0xd8, 0x84, 0x32, 0x09, 0x10, 0xdf, 0xcb, 0x42,
+	0x4f, 0xdd, 0xd2, 0xdd, 0x59, 0x2b, 0x23, 0xb9, 0xc7, 0x8a, 0xfe, 0x92, 0x8a, 0x2c, 0x14, 0x90,
+	0x70, 0x7e, 0x36, 0xa5, 0x5e, 0xb5, 0x52, 0x7a, 0xd5, 0x48, 0xc4, 0xa8, 0xe7, 0xa0, 0x66, 0x79,
+	0xd5, 0x58, 0xab, 0x58, 0xba, 0x3b, 0x4b, 0xa5, 0xd4, 0x13, 0xab, 0xfc, 0xe9, 0x1c, 0x2c, 0xf5,
+	0xa9, 0xbb, 0x3d, 0x22, 0xfb, 0x73, 0xa6, 0x74, 0x1d, 0xea, 0x8e, 0x47, 0x99, 0x8d, 0x87, 0x68,
+	0x27, 0x08, 0x7c, 0xb9, 0x21, 0x37, 0xce, 0x1f, 0x1d, 0xae, 0xd4, 0xee, 0xaa, 0xf1, 0xad, 0xad,
+	0xbe, 0x55, 0xd3, 0xa0, 0xad, 0xc0, 0x37, 0x3f, 0xe0, 0x29, 0x4b, 0x3d, 0x2c, 0x67, 0x94, 0xc5,
+	0x8c, 0xa5, 0xa3, 0xc3, 0x95, 0xea, 0xa6, 0x18, 0xe5, 0xf8, 0xaa, 0x04, 0x70, 0xf4, 0x32, 0x14,
+	0x10, 0x76, 0x9a, 0x15, 0x11, 0x4a, 0xde, 0x14, 0xd1, 0xb5, 0xc7, 0xac, 0x59, 0x55, 0xd1, 0xb5,
+	0xc7, 0x53, 0x3b, 0xff, 0x12, 0xbc, 0x95, 0x8a, 0x56, 0x1c, 0xc7, 0xe7, 0x7a, 0xff, 0xfb, 0x36,
+	0xdd, 0x9d, 0x9b, 0x18, 0x36, 0xa0, 0x88, 0x09, 0x1e, 0x22, 0xb5, 0x5d, 0x64, 0xc7, 0x6c, 0x41,
+	0x85, 0x22, 0x97, 0x1f, 0x50, 0xb4, 0x59, 0x5e, 0x2d, 0xac, 0xd5, 0xad, 0xb8, 0x3f, 0x3b, 0x2f,
+	0xb8, 0xa6, 0x58, 0xe9, 0x0f, 0x06, 0x00, 0x8f, 0x41, 0x44, 0x03, 0x34, 0x9c, 0x9b, 0xed, 0x92,
+	0x26, 0xde, 0x00, 0x73, 0x42, 0x31, 0x66, 0x7e, 0x6c, 0x40, 0x9d, 0x9f, 0xc0, 0x23, 0x7b, 0x3c,
+	0x46, 0xd8, 0x45, 0x67, 0xcf, 0x5d, 0x85, 0x59, 0x73, 0x57, 0xdd, 0xa4, 0xaa, 0x72, 0x7a, 0x01,
+	0xdb, 0xa9, 0x3b, 0x48, 0xee, 0xd4, 0xac, 0x0b, 0xe6, 0xb3, 0xc5, 0x4a, 0x69, 0xb9, 0xdc, 0xb9,
+	0x08, 0x8d, 0xa4, 0xc8, 0xe9, 0x9b, 0xa6, 0x4f, 0xf6, 0xd0, 0xd9, 0xdf, 0x34, 0x03, 0xe2, 0x1c,
+	0xe8, 0x9b, 0x86, 0xb7, 0x5f, 0xef, 0xa6, 0xe1, 0x9c, 0x27, 0x27, 0x96, 0x3e, 0x97, 0x1f, 0x45,
+	0xec, 0x74, 0x94, 0xf0, 0x20, 0x8f, 0xd0, 0x70, 0x37, 0x20, 0x1e, 0x66, 0x4a, 0x4e, 0x62, 0x84,
+	0xf3, 0x0f, 0x09, 0x91, 0x9a, 0xea, 0x96, 0x68, 0x73, 0xf5, 0x74, 0x44, 0xf6, 0xb1, 0xce, 0x2c,
+	0xd1, 0x99, 0x5e, 0x8e, 0xe2, 0x72, 0x29, 0x3e, 0x75, 0x39, 0xdb, 0x58, 0xc3, 0x6f, 0x32, 0x87,
+	0xfa, 0x1e, 0xa5, 0x1e, 0x76, 0xe7, 0xe9, 0xb8, 0xa0, 0x63, 0x4f, 0x1d, 0x17, 0x4b, 0x96, 0xec,
+	0xcc, 0xca, 0x2c, 0x45, 0x3c, 0xa9, 0x87, 0x67, 0xd6, 0x36, 0xb2, 0xc7, 0xdb, 0x7c, 0xce, 0x1b,
+	0x54, 0x74, 0x11, 0x4a, 0xc3, 0x31, 0xa1, 0xc8, 0x11, 0x9a, 0x0a, 0x96, 0xea, 0x4d, 0xb8, 0x17,
+	0x13, 0xdc, 0x67, 0x5d, 0x97, 0x69, 0x3d, 0x32, 0x5b, 0x62, 0xe2, 0xb1, 0xa2, 0x3f, 0x94, 0xa2,
+	0x11, 0xd9, 0x9f, 0x2f, 0x45, 0x97, 0xa1, 0x30, 0xf4, 0x1c, 0x21, 0xa8, 0xba, 0x51, 0x3e, 0x3a,
+	0x5c, 0x29, 0x6c, 0x7e, 0x7a, 0xd7, 0xe2, 0x63, 0x33, 0x85, 0x69, 0xfe, 0xb1, 0xb0, 0x3f, 0x65,
+	0xfa, 0xdc, 0x61, 0x0c, 0xd1, 0x37, 0x7c, 0x7a, 0xbf, 0x94, 0x34, 0x8a, 0x7b, 0xf1, 0x65, 0xee,
+	0xe6, 0x55, 0xa8, 0x52, 0xcf, 0xc5, 0x36, 0x8b, 0x42, 0x7d, 0x5b, 0x4d, 0x06, 0x66, 0xdd, 0x4a,
+	0x52, 0x40, 0x2c, 0xeb, 0x6b, 0xa8, 0xf4, 0xa9, 0x7b, 0x0f, 0xd9, 0xa7, 0x74, 0xba, 0xad, 0x40,
+	0x6d, 0x68, 0x63, 0x4c, 0xd8, 0x0e, 0xaf, 0x18, 0x85, 0xb4, 0x8a, 0x05, 0x72, 0xe8, 0x7e, 0x80,
+	0xd2, 0xa9, 0xde, 0x31, 0x61, 0x59, 0x7f, 0x3d, 0x66, 0xf4, 0x85, 0x3a, 0xa6, 0x58, 0x14, 0xe2,
+	0xd3, 0xa0, 0x34, 0xbb, 0x98, 0xe3, 0xde, 0xe3, 0x4f, 0xfe, 0x62, 0x88, 0x28, 0x6c, 0x85, 0x67,
+	0x7f, 0xc6, 0xbf, 0x56, 0xc5, 0x3a, 0x2b, 0x78, 0x82, 0x74, 0xac, 0xe4, 0x47, 0x03, 0x4a, 0x5b,
+	0x76, 0x68, 0xfb, 0xd4, 0xbc, 0x02, 0x55, 0x3a, 0xb6, 0xe9, 0x48, 0x94, 0x74, 0x86, 0xf0, 0x5d,
+	0x11, 0x03, 0xbc, 0x84, 0xbb, 0x06, 0x30, 0x20, 0x11, 0x66, 0x07, 0xc2, 0x7a, 0x4e, 0x58, 0xab,
+	0x72, 0x84, 0x9b, 0xdf, 0x86, 0x7a, 0x84, 0xf9, 0x02, 0x22, 0x47, 0x00, 0xa4, 0x8c, 0x9a, 0x1e,
+	0xe3, 0x90, 0x2b, 0x50, 0x7d, 0xe4, 0x85, 0x94, 0x09, 0xbb, 0x54, 0x54, 0x11, 0x03, 0xdc, 0x78,
+	0x1d, 0x96, 0x7c, 0xe4, 0x93, 0xf0, 0x60, 0x67, 0x30, 0x26, 0xc3, 0x5d, 0x2a, 0xb4, 0x15, 0xac,
+	0xba, 0x1c, 0xdc, 0x10, 0x63, 0x9d, 0xef, 0x0d, 0x71, 0x49, 0x3d, 0x08, 0x1c, 0x9b, 0x21, 0x45,
+	0xfa, 0x63, 0xa8, 0xda, 0x11, 0x1b, 0x91, 0xd0, 0x63, 0x07, 0x27, 0xc6, 0x7f, 0x02, 0x35, 0x6f,
+	0x43, 0x29, 0x10, 0x1e, 0x84, 0x96, 0xda, 0xfa, 0xd5, 0xee, 0xac, 0x57, 0x79, 0x57, 0x7e, 0x45,
+	0x3d, 0x38, 0xd5, 0x8c, 0xdb, 0xff, 0xe3, 0x41, 0x9d, 0xf8, 0xea, 0x5c, 0x86, 0x4b, 0x53, 0xb4,
+	0xa6, 0x6b, 0xb8, 0x4d, 0x82, 0x1f, 0xa1, 0x33, 0x7f, 0x78, 0xbe, 0x56, 0x0d, 0xa7, 0x28, 0x6a,
+	0xe6, 0xeb, 0xff, 0xd6, 0xa1, 0xd0, 0xa7, 0xae, 0x69, 0x41, 0x49, 0xfd, 0x2e, 0x58, 0x99, 0x1d,
+	0xa2, 0xf8, 0xa9, 0xdd, 0x7a, 0xef, 0x04, 0x80, 0xf6, 0x6d, 0xde, 0x83, 0x45, 0xf1, 0x0e, 0xbf,
+	0x96, 0x39, 0x81, 0x9b, 0x5b, 0xef, 0xe4, 0x9a, 0x63, 0x6f, 0x9f, 0x43, 0x75, 0x52, 0x69, 0x76,
+	0xb2, 0x39, 0x68, 0x4c, 0xeb, 0xc6, 0xc9, 0x98, 0x24, 0x55, 0x51, 0xc8, 0x65, 0x53, 0xe5, 0xe6,
+	0x1c, 0xaa, 0xc9, 0x92, 0x8a, 0x07, 0x53, 0x95, 0x53, 0xd9, 0xc1, 0x94, 0x80, 0x9c, 0x60, 0xa6,
+	0x4b, 0x1c, 0xee, 0x53, 0xfd, 0x0c, 0xc8, 0xf6, 0x29, 0x01, 0x39, 0x3e, 0xd3, 0x4f, 0x72, 0xc9,
+	0x53, 0x3c, 0x52, 0xf3, 0x78, 0x72, 0x40, 0x2e, 0xcf, 0xe4, 0xc3, 0xcd, 0xfc, 0x12, 0x20, 0xf1,
+	0xf8, 0xbd, 0x9e, 0x39, 0x6d, 0x02, 0x6a, 0xbd, 0xff, 0x0a, 0xa0, 0x74, 0x1c, 0xc4, 0xa3, 0x30,
+	0x2f, 0x0e, 0x1c, 0x90, 0x1b, 0x87, 0xe4, 0x13, 0xcc, 0x7c, 0x00, 0x65, 0x9d, 0xba, 0xab, 0x39,
+	0x9b, 0x5b, 0x20, 0x5a, 0x6b, 0x27, 0x21, 0x92, 0x6e, 0xf5, 0xab, 0x2e, 0xdb, 0xad, 0x42, 0xe4,
+	0xb8, 0x9d, 0x7a, 0x76, 0x71, 0xb7, 0xba, 0xd0, 0xcd, 0x76, 0xab, 0x10, 0x39, 0x6e, 0xa7, 0x6a,
+	0x4e, 0x9e, 0x5f, 0x93, 0x7a, 0x33, 0x3b, 0xbf, 0x62, 0x4c, 0x4e, 0x7e, 0xbd, 0x54, 0xfe, 0x09,
+	0xe7, 0x71, 0xe9, 0xd7, 0xc9, 0x5d, 0xef, 0x13, 0x9d, 0x4f, 0x97, 0x60, 0x7c, 0x4b, 0xa8, 0xf2,
+	0x2b, 0x7b, 0x4b, 0x48, 0x40, 0xce, 0x96, 0x48, 0xd7, 0x3f, 0xe6, 0x7d, 0x28, 0xca, 0xe2, 0xa7,
+	0x9d, 0x39, 0x43, 0xd8, 0x5b, 0xef, 0xe6, 0xdb, 0xd3, 0xb9, 0x26, 0x6a, 0x97, 0xbc, 0x5c, 0xe3,
+	0x80, 0xdc, 0x5c, 0x4b, 0xd6, 0x27, 0x9c, 0xa4, 0xac, 0x4d, 0xb2, 0x49, 0x0a, 0x7b, 0x0e, 0xc9,
+	0x54, 0x99, 0x60, 0x3a, 0x50, 0x4f, 0x5d, 0xbb, 0xd9, 0xe7, 0x5d, 0x12, 0xd6, 0xba, 0xf9, 0x4a,
+	0x30, 0xfd, 0x95, 0x56, 0xf1, 0x9b, 0x17, 0x4f, 0x6e, 0x18, 0x1b, 0x0f, 0x9f, 0x1e, 0xb5, 0x8d,
+	0x67, 0x47, 0x6d, 0xe3, 0x9f, 0xa3, 0xb6, 0xf1, 0xdd, 0x71, 0x7b, 0xe1, 0xd9, 0x71, 0x7b, 0xe1,
+	0xef, 0xe3, 0xf6, 0xc2, 0xc3, 0x4f, 0x5c, 0x8f, 0x8d, 0xa2, 0x41, 0x77, 0x48, 0xfc, 0x9e, 0xf6,
+	0x7c, 0x13, 0x23, 0xb6, 0x4f, 0xc2, 0xdd, 0x78, 0xa0, 0x37, 0x1c, 0xd9, 0x1e, 0xee, 0x3d, 0x9e,
+	0xfc, 0x7d, 0xd7, 0x8d, 0x60, 0x30, 0x28, 0x89, 0x1f, 0xe1, 0x1f, 0xfd, 0x17, 0x00, 0x00, 0xff,
+	0xff, 0x29, 0x80, 0x1e, 0x24, 0xa4, 0x17, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -2355,8 +2519,10 @@ type MsgClient interface {
 	Refute(ctx context.Context, in *MsgRefute, opts ...grpc.CallOption) (*MsgRefuteResponse, error)
 	// Unseal shows that the verifier of a unit held the state that it sealed.
 	Unseal(ctx context.Context, in *MsgUnseal, opts ...grpc.CallOption) (*MsgUnsealResponse, error)
-	// Report says how far the drawn verifier found the update of a tolerant unit from that of its exact execution.
+	// Report binds a drawn verifier to how far it found the update of a tolerant unit from that of its exact execution.
 	Report(ctx context.Context, in *MsgReport, opts ...grpc.CallOption) (*MsgReportResponse, error)
+	// ShowReport shows what a report is bound to.
+	ShowReport(ctx context.Context, in *MsgShowReport, opts ...grpc.CallOption) (*MsgShowReportResponse, error)
 	// Unmask shows that the worker of a unit planted a fault in its commitment.
 	Unmask(ctx context.Context, in *MsgUnmask, opts ...grpc.CallOption) (*MsgUnmaskResponse, error)
 	// Confess says that the sender finds its own commitment wrong, before the audits of the round can be drawn: it loses the unit, and no
@@ -2447,6 +2613,15 @@ func (c *msgClient) Unseal(ctx context.Context, in *MsgUnseal, opts ...grpc.Call
 func (c *msgClient) Report(ctx context.Context, in *MsgReport, opts ...grpc.CallOption) (*MsgReportResponse, error) {
 	out := new(MsgReportResponse)
 	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Report", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) ShowReport(ctx context.Context, in *MsgShowReport, opts ...grpc.CallOption) (*MsgShowReportResponse, error) {
+	out := new(MsgShowReportResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/ShowReport", in, out, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2567,8 +2742,10 @@ type MsgServer interface {
 	Refute(context.Context, *MsgRefute) (*MsgRefuteResponse, error)
 	// Unseal shows that the verifier of a unit held the state that it sealed.
 	Unseal(context.Context, *MsgUnseal) (*MsgUnsealResponse, error)
-	// Report says how far the drawn verifier found the update of a tolerant unit from that of its exact execution.
+	// Report binds a drawn verifier to how far it found the update of a tolerant unit from that of its exact execution.
 	Report(context.Context, *MsgReport) (*MsgReportResponse, error)
+	// ShowReport shows what a report is bound to.
+	ShowReport(context.Context, *MsgShowReport) (*MsgShowReportResponse, error)
 	// Unmask shows that the worker of a unit planted a fault in its commitment.
 	Unmask(context.Context, *MsgUnmask) (*MsgUnmaskResponse, error)
 	// Confess says that the sender finds its own commitment wrong, before the audits of the round can be drawn: it loses the unit, and no
@@ -2618,6 +2795,9 @@ func (*UnimplementedMsgServer) Unseal(ctx context.Context, req *MsgUnseal) (*Msg
 }
 func (*UnimplementedMsgServer) Report(ctx context.Context, req *MsgReport) (*MsgReportResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Report not implemented")
+}
+func (*UnimplementedMsgServer) ShowReport(ctx context.Context, req *MsgShowReport) (*MsgShowReportResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ShowReport not implemented")
 }
 func (*UnimplementedMsgServer) Unmask(ctx context.Context, req *MsgUnmask) (*MsgUnmaskResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Unmask not implemented")
@@ -2779,6 +2959,24 @@ func _Msg_Report_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MsgServer).Report(ctx, req.(*MsgReport))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_ShowReport_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgShowReport)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).ShowReport(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/ShowReport",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).ShowReport(ctx, req.(*MsgShowReport))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -3013,6 +3211,10 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Report",
 			Handler:    _Msg_Report_Handler,
+		},
+		{
+			MethodName: "ShowReport",
+			Handler:    _Msg_ShowReport_Handler,
 		},
 		{
 			MethodName: "Unmask",
@@ -3332,15 +3534,22 @@ func (m *MsgReport) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.CosinePPM != 0 {
-		i = encodeVarintTx(dAtA, i, uint64(m.CosinePPM))
+	if m.Outside {
+		i--
+		if m.Outside {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
 		i--
 		dAtA[i] = 0x38
 	}
-	if m.DistancePPM != 0 {
-		i = encodeVarintTx(dAtA, i, uint64(m.DistancePPM))
+	if len(m.Seal) > 0 {
+		i -= len(m.Seal)
+		copy(dAtA[i:], m.Seal)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Seal)))
 		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x32
 	}
 	if m.Attempt != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
@@ -3390,6 +3599,105 @@ func (m *MsgReportResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *MsgReportResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgShowReport) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgShowReport) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgShowReport) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Salt) > 0 {
+		i -= len(m.Salt)
+		copy(dAtA[i:], m.Salt)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Salt)))
+		i--
+		dAtA[i] = 0x4a
+	}
+	if len(m.End) > 0 {
+		i -= len(m.End)
+		copy(dAtA[i:], m.End)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.End)))
+		i--
+		dAtA[i] = 0x42
+	}
+	if m.CosinePPM != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.CosinePPM))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.DistancePPM != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.DistancePPM))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Attempt != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Unit != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Unit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgShowReportResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgShowReportResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgShowReportResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -4161,6 +4469,16 @@ func (m *MsgLeave) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.CannotOpen {
+		i--
+		if m.CannotOpen {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Job) > 0 {
 		i -= len(m.Job)
 		copy(dAtA[i:], m.Job)
@@ -4678,16 +4996,66 @@ func (m *MsgReport) Size() (n int) {
 	if m.Attempt != 0 {
 		n += 1 + sovTx(uint64(m.Attempt))
 	}
+	l = len(m.Seal)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Outside {
+		n += 2
+	}
+	return n
+}
+
+func (m *MsgReportResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgShowReport) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Unit != 0 {
+		n += 1 + sovTx(uint64(m.Unit))
+	}
+	if m.Attempt != 0 {
+		n += 1 + sovTx(uint64(m.Attempt))
+	}
 	if m.DistancePPM != 0 {
 		n += 1 + sovTx(uint64(m.DistancePPM))
 	}
 	if m.CosinePPM != 0 {
 		n += 1 + sovTx(uint64(m.CosinePPM))
 	}
+	l = len(m.End)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Salt)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
 	return n
 }
 
-func (m *MsgReportResponse) Size() (n int) {
+func (m *MsgShowReportResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -5064,6 +5432,9 @@ func (m *MsgLeave) Size() (n int) {
 	l = len(m.Job)
 	if l > 0 {
 		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.CannotOpen {
+		n += 2
 	}
 	return n
 }
@@ -6146,10 +6517,10 @@ func (m *MsgReport) Unmarshal(dAtA []byte) error {
 				}
 			}
 		case 6:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field DistancePPM", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Seal", wireType)
 			}
-			m.DistancePPM = 0
+			var byteLen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowTx
@@ -6159,16 +6530,31 @@ func (m *MsgReport) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.DistancePPM |= uint32(b&0x7F) << shift
+				byteLen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Seal = append(m.Seal[:0], dAtA[iNdEx:postIndex]...)
+			if m.Seal == nil {
+				m.Seal = []byte{}
+			}
+			iNdEx = postIndex
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field CosinePPM", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Outside", wireType)
 			}
-			m.CosinePPM = 0
+			var v int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowTx
@@ -6178,11 +6564,12 @@ func (m *MsgReport) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.CosinePPM |= uint32(b&0x7F) << shift
+				v |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			m.Outside = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -6231,6 +6618,333 @@ func (m *MsgReportResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgReportResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgShowReport) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgShowReport: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgShowReport: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unit", wireType)
+			}
+			m.Unit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Unit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DistancePPM", wireType)
+			}
+			m.DistancePPM = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DistancePPM |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CosinePPM", wireType)
+			}
+			m.CosinePPM = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.CosinePPM |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field End", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.End = append(m.End[:0], dAtA[iNdEx:postIndex]...)
+			if m.End == nil {
+				m.End = []byte{}
+			}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Salt", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Salt = append(m.Salt[:0], dAtA[iNdEx:postIndex]...)
+			if m.Salt == nil {
+				m.Salt = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgShowReportResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgShowReportResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgShowReportResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:
@@ -8666,6 +9380,26 @@ func (m *MsgLeave) Unmarshal(dAtA []byte) error {
 			}
 			m.Job = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CannotOpen", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.CannotOpen = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])

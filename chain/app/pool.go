@@ -1,0 +1,21 @@
+package app
+
+import (
+	"context"
+
+	distrkeeper "github.com/cosmos/cosmos-sdk/x/distribution/keeper"
+
+	"github.com/starling-network/starling/chain/adapter"
+)
+
+// pool is the community pool of the distribution module, with its balance in uzen.
+type pool struct{ distrkeeper.Keeper }
+
+// Available is what the community pool has, in uzen.
+func (p pool) Available(ctx context.Context) (uint64, error) {
+	f, err := p.FeePool.Get(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return f.CommunityPool.AmountOf(adapter.Denom).TruncateInt().Uint64(), nil
+}

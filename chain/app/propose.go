@@ -1,0 +1,99 @@
+package app
+
+import (
+	"crypto/sha256"
+
+	abci "github.com/cometbft/cometbft/abci/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+)
+
+// prepareProposal proposes duties first, in at most three quarters of the bytes and the gas of the block, then what the
+// pool gives in its order, as far as there is room in a block. What an account sent after one for which there is none
+// waits, too.
+func (a *App) prepareProposal(ctx sdk.Context,
+	req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
+	price, err := a.price(ctx)
+	if err != nil {
+		return nil, err
+	}
+	block := newRoom(ctx)
+	front := share{mostFree, req.MaxTxBytes / 4 * laneOf4, block.all.gas / 4 * laneOf4}
+	txs := a.lane.first(func(d declared) bool {
+		if !front.fits(d) || block.take(d, d.pays(price)) != nil {
+			return false
+		}
+		front.take(d)
+		return true
+	}, a.sequence(ctx))
+	taken := map[[sha256.Size]byte]bool{}
+	for _, tx := range txs {
+		taken[sha256.Sum256(tx)] = true
+	}
+	left := map[string]bool{} // accounts of which something waits for another block
+	for _, tx := range req.Txs {
+		if len(taken) > 0 && taken[sha256.Sum256(tx)] {
+			continue
+		}
+		d := a.declared(tx)
+		if d.account != "" && left[d.account] {
+			continue
+		}
+		if block.take(d, d.pays(price)) != nil {
+			left[d.account] = true
+			continue
+		}
+		txs = append(txs, tx)
+	}
+	of := *req
+	of.Txs = txs
+	return a.keepers.beacon.PrepareProposal(ctx, &of)
+}
+
+// sequence is that of an account in the state before the block.
+func (a *App) sequence(ctx sdk.Context) func(account string) uint64 {
+	return func(account string) uint64 {
+		address, err := sdk.AccAddressFromBech32(account)
+		if err != nil {
+			return 0
+		}
+		if known := a.keepers.accounts.GetAccount(ctx, address); known != nil {
+			return known.GetSequence()
+		}
+		return 0
+	}
+}
+
+// processProposal refuses a block whose transactions take more gas than a block may have, or more of what is free: a
+// proposer cannot fill its blocks with what nobody pays for.
+func (a *App) processProposal(ctx sdk.Context,
+	req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
+	r, err := a.keepers.beacon.ProcessProposal(ctx, req)
+	if err != nil || r.Status != abci.ResponseProcessProposal_ACCEPT {
+		return r, err
+	}
+	price, err := a.price(ctx)
+	if err != nil {
+		return nil, err
+	}
+	block := newRoom(ctx)
+	for _, tx := range a.keepers.beacon.Transactions(ctx, req.Height, req.Txs) {
+		d := a.declared(tx)
+		if err := block.take(d, d.pays(price)); err != nil {
+			a.Logger().Error("a proposal is refused", "height", req.Height, "why", err)
+			return &abci.ResponseProcessProposal{Status: abci.ResponseProcessProposal_REJECT}, nil
+		}
+	}
+	return r, nil
+}
+
+// declared is what the bytes of a transaction declare. What is none has no gas, and so no room in a block.
+func (a *App) declared(transaction []byte) declared {
+	if fewMessages(transaction) != nil {
+		return declared{bytes: int64(len(transaction))}
+	}
+	tx, err := a.Tx.TxDecoder()(transaction)
+	if err != nil {
+		return declared{bytes: int64(len(transaction))}
+	}
+	return declare(tx, len(transaction))
+}

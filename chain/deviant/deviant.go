@@ -1,0 +1,93 @@
+// Package deviant holds validators that break the rules: each is an application for CometBFT around that of an honest
+// validator, and differs from it in the lie alone. They show, on a network of processes, what each attack meets.
+//
+// Participants of runs that break the rules are role/adversary.
+package deviant
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	abci "github.com/cometbft/cometbft/abci/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+)
+
+// named are the acts that can be asked for by name, and what each is.
+var named = map[string]struct {
+	act   func(against []string) (func(abci.Application) abci.Application, error)
+	about string
+}{
+	"withholds": {
+		func([]string) (func(abci.Application) abci.Application, error) { return withhold, nil },
+		"says nothing in its votes once it holds shares of the beacon's key: no signature for the beacon, no moves",
+	},
+	"censors": {
+		censor,
+		"leaves the moves of some accounts in disputes out of every block that it proposes",
+	},
+}
+
+// Names lists the acts, in order.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
+
+// About says in words what the act with a name is, or "".
+func About(name string) string { return named[name].about }
+
+// Named returns what the act with a name makes of the application of a validator. against are the accounts that it is
+// against.
+func Named(name string, against []string) (func(abci.Application) abci.Application, error) {
+	return named[name].act(against)
+}
+
+// groupSigns is a height at which the group that makes the beacon is there: before it the validator takes part in
+// making the key.
+const groupSigns = 30
+
+func withhold(honest abci.Application) abci.Application { return withholder{honest} }
+
+type withholder struct{ abci.Application }
+
+// ExtendVote implements abci.Application.
+func (w withholder) ExtendVote(ctx context.Context, r *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
+	if r.Height < groupSigns {
+		return w.Application.ExtendVote(ctx, r)
+	}
+	return &abci.ResponseExtendVote{}, nil
+}
+
+func censor(against []string) (func(abci.Application) abci.Application, error) {
+	e, err := wire.NewEncoding()
+	return func(honest abci.Application) abci.Application { return &censorship{honest, against, e.Tx.TxDecoder()} }, err
+}
+
+type censorship struct {
+	abci.Application
+	against []string
+	decode  sdk.TxDecoder
+}
+
+// PrepareProposal implements abci.Application.
+func (c *censorship) PrepareProposal(ctx context.Context,
+	r *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
+	p, err := c.Application.PrepareProposal(ctx, r)
+	if err == nil {
+		p.Txs = slices.DeleteFunc(p.Txs, c.leaves)
+	}
+	return p, err
+}
+
+// leaves reports whether a transaction is left out.
+func (c *censorship) leaves(raw []byte) bool {
+	tx, err := c.decode(raw)
+	if err != nil {
+		return false // as what votes say, which is no transaction
+	}
+	return slices.ContainsFunc(tx.GetMsgs(), func(m sdk.Msg) bool {
+		move, ok := m.(*trainingpb.MsgMove)
+		return ok && slices.Contains(c.against, move.Sender)
+	})
+}

@@ -1,0 +1,193 @@
+package shelf
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+
+	"cosmossdk.io/collections"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// rolled is what the keys of rounds begin with that were rolled back: another may have their number. It is more than
+// any round (run.MaxRounds).
+const rolled = 1 << 31
+
+// keyed is a round of a state, and what the shelf knows it by.
+type keyed struct {
+	key uint32
+	lap *run.Lap
+}
+
+// laps are the rounds of a run that are not final: those that are open, the current one, and those that were rolled
+// back.
+func laps(s *run.State) (all []keyed) {
+	for i := range s.Open {
+		all = append(all, keyed{s.Open[i].Round, &s.Open[i]})
+	}
+	all = append(all, keyed{s.Round, &s.Lap})
+	for i := range s.Void {
+		all = append(all, keyed{rolled + uint32(i), &s.Void[i]})
+	}
+	return all
+}
+
+// bare is a round without its lists.
+func bare(l run.Lap) lap {
+	stored := lap{Lap: l, Units: uint32(len(l.Units)), From: len(l.From) > 0}
+	stored.Lap.Units, stored.Lap.From = nil, nil
+	return stored
+}
+
+// bareHead is the head of a state, without its stamp.
+func bareHead(s run.State) head {
+	h := head{
+		State: s, Void: uint32(len(s.Void)), Members: uint32(len(s.Members)), Votes: uint32(len(s.Votes)),
+		Slices: uint32(len(s.Slices)), Trials: uint32(len(s.Trials)),
+	}
+	for _, l := range s.Open {
+		h.Open = append(h.Open, l.Round)
+	}
+	h.State.Terms, h.State.Sample, h.State.Lap = run.Terms{}, run.Exam{}, run.Lap{Round: s.Round}
+	h.State.Open, h.State.Void, h.State.Members = nil, nil, nil
+	h.State.Votes, h.State.Slices, h.State.Trials = nil, nil, nil
+	return h
+}
+
+// parts writes all that is stored beside the head, where it differs, and returns the head.
+func (s *Shelf) parts(w *writer, job string, before, after run.State) head {
+	at := func(i uint32) pair { return collections.Join(job, i) }
+	known := map[uint32]run.Lap{}
+	for _, l := range laps(&before) {
+		known[l.key] = *l.lap
+	}
+	alone := func(uint32) string { return job }
+	write(w, s.terms, alone, one(before, &before.Terms), []run.Terms{after.Terms}, nil)
+	write(w, s.samples, alone, one(before, &before.Sample), []run.Exam{after.Sample}, nil)
+	for _, l := range laps(&after) {
+		var header []lap
+		old, ok := known[l.key]
+		if ok {
+			header = []lap{bare(old)}
+		}
+		delete(known, l.key)
+		here := func(uint32) pair { return at(l.key) }
+		write(w, s.laps, here, header, []lap{bare(*l.lap)}, nil)
+		write(w, s.froms, here, handed(old), handed(*l.lap), sameCarried)
+		write(w, s.units, within(job, l.key), old.Units, l.lap.Units, sameUnit)
+	}
+	for _, l := range laps(&before) { // in their order
+		if old, gone := known[l.key]; gone {
+			here := func(uint32) pair { return at(l.key) }
+			write(w, s.laps, here, []lap{bare(old)}, nil, nil)
+			write(w, s.froms, here, handed(old), nil, sameCarried)
+			write(w, s.units, within(job, l.key), old.Units, nil, sameUnit)
+		}
+	}
+	write(w, s.members, at, before.Members, after.Members, sameMember)
+	write(w, s.votes, at, before.Votes, after.Votes, sameVote)
+	write(w, s.slices, at, before.Slices, after.Slices, sameSlice)
+	write(w, s.trials, at, before.Trials, after.Trials, nil)
+	return bareHead(after)
+}
+
+// one is a part of a state, if the state is one that was stored.
+func one[T any](s run.State, part *T) []T {
+	if len(s.Members) == 0 {
+		return nil
+	}
+	return []T{*part}
+}
+
+// handed is what the units of a round start from, as one part: it is written once, when the round begins.
+func handed(l run.Lap) [][]run.Carried {
+	if len(l.From) == 0 {
+		return nil
+	}
+	return [][]run.Carried{l.From}
+}
+
+func within(job string, lap uint32) func(uint32) triple {
+	return func(i uint32) triple { return collections.Join3(job, lap, i) }
+}
+
+// writer gathers what is written for one state.
+type writer struct {
+	ctx     context.Context
+	changed [][]byte
+	err     error
+}
+
+// write stores the elements of a list that differ from those before, and removes those that are too many. same must
+// only find elements the same whose canonical bytes are; nil: the bytes are compared.
+func write[K, T any](
+	w *writer, m collections.Map[K, []byte], key func(uint32) K, before, after []T, same func(a, b T) bool,
+) {
+	for i := range after {
+		if w.err != nil {
+			return
+		}
+		if i < len(before) && same != nil && same(before[i], after[i]) {
+			continue
+		}
+		text := canon.MustMarshal(after[i])
+		if i < len(before) && bytes.Equal(canon.MustMarshal(before[i]), text) {
+			continue
+		}
+		w.changed = append(w.changed, text)
+		w.err = m.Set(w.ctx, key(uint32(i)), text)
+	}
+	for i := len(after); i < len(before) && w.err == nil; i++ {
+		w.err = m.Remove(w.ctx, key(uint32(i)))
+	}
+}
+
+// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.draft). Two copies may be equal all
+// the same, and then have the same bytes.
+func sameUnit(a, b *run.Unit) bool { return a == b }
+
+// sameCarried compares where lists are: nobody changes what a round began with.
+func sameCarried(a, b []run.Carried) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+func sameMember(a, b run.Member) bool { return a == b }
+
+func sameVote(a, b run.Vote) bool {
+	return a.Member == b.Member && a.Next == b.Next && sameBytes(a.PublicKey, b.PublicKey) &&
+		sameBytes(a.Signature, b.Signature)
+}
+
+func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+
+func sameSlice(a, b run.Slice) bool {
+	return a.Status == b.Status && a.Panel == b.Panel && a.Audited == b.Audited && a.Sealed == b.Sealed &&
+		a.CID == b.CID && slices.Equal(a.Reducers, b.Reducers) && (a.Reducers == nil) == (b.Reducers == nil)
+}
+
+// Genesis adds what is stored of a state, as the JSON of a genesis has it: the name of a collection, a key, a value.
+func Genesis(s run.State, add func(collection string, key, value any)) {
+	job := s.Terms.Job
+	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) } // numbers in keys are text
+	add("runs", job, bareHead(s))
+	add("terms", job, s.Terms)
+	add("samples", job, s.Sample)
+	for _, l := range laps(&s) {
+		add("laps", []string{job, number(l.key)}, bare(*l.lap))
+		if len(l.lap.From) > 0 {
+			add("froms", []string{job, number(l.key)}, l.lap.From)
+		}
+		each(l.lap.Units, func(i string, u any) { add("units", []string{job, number(l.key), i}, u) })
+	}
+	each(s.Members, func(i string, m any) { add("members", []string{job, i}, m) })
+	each(s.Votes, func(i string, v any) { add("votes", []string{job, i}, v) })
+	each(s.Slices, func(i string, x any) { add("slices", []string{job, i}, x) })
+	each(s.Trials, func(i string, x any) { add("trials", []string{job, i}, x) })
+}
+
+func each[T any](list []T, do func(i string, v any)) {
+	for i, v := range list {
+		do(strconv.Itoa(i), v)
+	}
+}

@@ -1,0 +1,231 @@
+// Package shelf stores the states of runs in parts, so that a message costs what it changes and not what the run holds:
+// the head, the terms, what each round began with, and every member, unit, vote, slice and trial by itself. A run of a
+// thousand workers is half a megabyte; a commitment changes one unit and one member of it.
+//
+// Reading would still cost the whole, so the latest state of a run is remembered beside the store, with the head that
+// is stored of it. The head carries a digest of all writes that made it: where the store has the same one, it has the
+// same
+// state. What is remembered changes nothing but speed: parts are read without gas, and written if their bytes differ.
+package shelf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"cosmossdk.io/collections"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+type (
+	pair   = collections.Pair[string, uint32]           // job, and which
+	triple = collections.Triple[string, uint32, uint32] // job, lap, index
+)
+
+// Shelf is the states of runs.
+type Shelf struct {
+	heads   collections.Map[string, []byte]
+	terms   collections.Map[string, []byte]
+	samples collections.Map[string, []byte]
+	laps    collections.Map[pair, []byte]
+	froms   collections.Map[pair, []byte]
+	units   collections.Map[triple, []byte]
+	members collections.Map[pair, []byte]
+	votes   collections.Map[pair, []byte]
+	slices  collections.Map[pair, []byte]
+	trials  collections.Map[pair, []byte]
+
+	mu     sync.Mutex
+	latest map[string]shelved
+}
+
+// head is what of a state every message changes, and how many parts there are of each list beside it.
+type head struct {
+	State   run.State    `cbor:"1,keyasint"` // without all that is stored beside it
+	Stamp   canon.Digest `cbor:"2,keyasint"`
+	Open    []uint32     `cbor:"3,keyasint,omitempty"` // the open rounds, oldest first
+	Void    uint32       `cbor:"4,keyasint,omitempty"` // how many rounds that were rolled back
+	Members uint32       `cbor:"5,keyasint"`
+	Votes   uint32       `cbor:"6,keyasint,omitempty"`
+	Slices  uint32       `cbor:"7,keyasint,omitempty"`
+	Trials  uint32       `cbor:"8,keyasint,omitempty"`
+}
+
+// lap is a round without its lists.
+type lap struct {
+	Lap   run.Lap `cbor:"1,keyasint"`
+	Units uint32  `cbor:"2,keyasint"`
+	From  bool    `cbor:"3,keyasint,omitempty"` // its units start from what was handed on to them
+}
+
+// shelved is a state, and the head that is stored of it.
+type shelved struct {
+	text  []byte       // of the head
+	plain []byte       // of the head without its stamp
+	stamp canon.Digest // of the head
+	state run.State    // all of it. Nobody changes a state that it was given
+}
+
+// remembered is how many runs are remembered at most.
+const remembered = 64
+
+// New is a shelf in a store of which it takes the prefixes 0, 8 to 11 and 30 to 34.
+func New(b *collections.SchemaBuilder) *Shelf {
+	job, u32 := collections.StringKey, collections.Uint32Key
+	two, three := collections.PairKeyCodec(job, u32), collections.TripleKeyCodec(job, u32, u32)
+	at := collections.NewPrefix[int]
+	return &Shelf{
+		heads:   collections.NewMap(b, at(0), "runs", job, adapter.Text[head]()),
+		members: collections.NewMap(b, at(8), "members", two, adapter.Text[run.Member]()),
+		units:   collections.NewMap(b, at(9), "units", three, adapter.Text[run.Unit]()),
+		votes:   collections.NewMap(b, at(10), "votes", two, adapter.Text[run.Vote]()),
+		slices:  collections.NewMap(b, at(11), "slices", two, adapter.Text[run.Slice]()),
+		terms:   collections.NewMap(b, at(30), "terms", job, adapter.Text[run.Terms]()),
+		samples: collections.NewMap(b, at(31), "samples", job, adapter.Text[run.Exam]()),
+		laps:    collections.NewMap(b, at(32), "laps", two, adapter.Text[lap]()),
+		froms:   collections.NewMap(b, at(33), "froms", two, adapter.Text[[]run.Carried]()),
+		trials:  collections.NewMap(b, at(34), "trials", two, adapter.Text[run.Trial]()),
+		latest:  map[string]shelved{},
+	}
+}
+
+// Get returns the state of a run, or collections.ErrNotFound.
+func (s *Shelf) Get(ctx context.Context, job string) (run.State, error) {
+	known, err := s.get(ctx, job)
+	return known.state, err
+}
+
+func (s *Shelf) get(ctx context.Context, job string) (shelved, error) {
+	text, err := s.heads.Get(ctx, job)
+	if err != nil {
+		return shelved{}, err
+	}
+	s.mu.Lock()
+	known, ok := s.latest[job]
+	s.mu.Unlock()
+	if ok && bytes.Equal(known.text, text) {
+		return known, nil
+	}
+	if known, err = s.read(ctx, job, text); err == nil && !ok {
+		s.remember(ctx, job, known)
+	}
+	return known, err
+}
+
+// Set stores a state: what differs from the one in the store.
+func (s *Shelf) Set(ctx context.Context, job string, after run.State) error {
+	old, err := s.get(ctx, job)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return err
+	}
+	w := &writer{ctx: ctx, changed: [][]byte{old.stamp[:]}}
+	next := s.parts(w, job, old.state, after)
+	if w.err != nil {
+		return w.err
+	}
+	plain := canon.MustMarshal(next)
+	if len(w.changed) == 1 && bytes.Equal(old.plain, plain) {
+		return nil
+	}
+	next.Stamp = canon.Sum("starling/training/run/2", append(w.changed, plain)...)
+	text := canon.MustMarshal(next)
+	s.remember(ctx, job, shelved{text, plain, next.Stamp, after})
+	return s.heads.Set(ctx, job, text)
+}
+
+// remember keeps a state, but that of a simulation, which is nobody's and would take the place of one that is.
+func (s *Shelf) remember(ctx context.Context, job string, known shelved) {
+	if sdk.UnwrapSDKContext(ctx).ExecMode() == sdk.ExecModeSimulate {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.latest[job]; !ok && len(s.latest) >= remembered {
+		for other := range s.latest { // whichever: it is read again when it is asked for
+			delete(s.latest, other)
+			break
+		}
+	}
+	s.latest[job] = known
+}
+
+// read puts the parts into a head.
+func (s *Shelf) read(ctx context.Context, job string, text []byte) (shelved, error) {
+	h, err := decode[head](text, nil)
+	if err != nil {
+		return shelved{}, err
+	}
+	read := shelved{text: text, stamp: h.Stamp, state: h.State}
+	h.Stamp = canon.Digest{}
+	read.plain = canon.MustMarshal(h)
+	state, free := &read.state, sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
+	at := func(i uint32) pair { return collections.Join(job, i) }
+	var wrong [6]error
+	state.Terms, wrong[0] = decode[run.Terms](s.terms.Get(free, job))
+	state.Sample, wrong[1] = decode[run.Exam](s.samples.Get(free, job))
+	state.Members, wrong[2] = list[run.Member](free, s.members, at, h.Members)
+	state.Votes, wrong[3] = list[run.Vote](free, s.votes, at, h.Votes)
+	state.Slices, wrong[4] = list[run.Slice](free, s.slices, at, h.Slices)
+	state.Trials, wrong[5] = list[run.Trial](free, s.trials, at, h.Trials)
+	if err := errors.Join(wrong[:]...); err != nil {
+		return read, err
+	}
+	for _, round := range h.Open {
+		l, err := s.lap(free, job, round)
+		if err != nil {
+			return read, err
+		}
+		state.Open = append(state.Open, l)
+	}
+	for k := range h.Void {
+		l, err := s.lap(free, job, rolled+k)
+		if err != nil {
+			return read, err
+		}
+		state.Void = append(state.Void, l)
+	}
+	state.Lap, err = s.lap(free, job, state.Round)
+	return read, err
+}
+
+// lap reads a round.
+func (s *Shelf) lap(ctx context.Context, job string, key uint32) (l run.Lap, err error) {
+	stored, err := decode[lap](s.laps.Get(ctx, collections.Join(job, key)))
+	if l = stored.Lap; err != nil {
+		return l, fmt.Errorf("training: round %d of %s: %w", key, job, err)
+	}
+	if stored.From {
+		if l.From, err = decode[[]run.Carried](s.froms.Get(ctx, collections.Join(job, key))); err != nil {
+			return l, err
+		}
+	}
+	l.Units, err = list[*run.Unit](ctx, s.units, within(job, key), stored.Units)
+	return l, err
+}
+
+func decode[T any](text []byte, err error) (v T, _ error) {
+	if err == nil {
+		err = canon.Unmarshal(text, &v)
+	}
+	return v, err
+}
+
+func list[T, K any](
+	ctx context.Context, m collections.Map[K, []byte], key func(uint32) K, n uint32,
+) (all []T, err error) {
+	for i := range n {
+		v, err := decode[T](m.Get(ctx, key(i)))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}

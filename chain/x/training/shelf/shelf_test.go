@@ -1,0 +1,129 @@
+package shelf
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"cosmossdk.io/collections"
+	"github.com/cosmos/cosmos-sdk/runtime"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	"github.com/cosmos/cosmos-sdk/testutil"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// empty is a shelf on an empty store, and a context of it.
+func empty(t *testing.T) (*Shelf, sdk.Context) {
+	t.Helper()
+	key := storetypes.NewKVStoreKey("training")
+	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
+	b := collections.NewSchemaBuilder(runtime.NewKVStoreService(key))
+	s := New(b)
+	if _, err := b.Build(); err != nil {
+		t.Fatal(err)
+	}
+	return s, ctx
+}
+
+// lapOf is a round of so many units, each of which began with something and has a commitment.
+func lapOf(round, units uint32) run.Lap {
+	l := run.Lap{Round: round, Base: run.Checkpoint{Round: round, Root: canon.Sum("base"), CID: cid("base", round)}}
+	list := make([]run.Unit, units)
+	for i := range list {
+		c := run.Commitment{
+			Segments: make([]canon.Digest, 5), UpdateCID: cid("update", uint32(i)), Log: cid("log", uint32(i)),
+		}
+		list[i] = run.Unit{Index: uint32(i), Status: run.Committed, Worker: cid("worker", uint32(i)%100), Commit: c}
+		l.From = append(l.From, run.Carried{Root: canon.Sum("carried"), CID: cid("carried", uint32(i))})
+	}
+	l.Units = run.Shared(list)
+	return l
+}
+
+func cid(what string, i uint32) string { return fmt.Sprintf("%s-%052d", what, i) }
+
+// stateOf is a run with so many open rounds, and one that was rolled back.
+func stateOf(open, units uint32) run.State {
+	s := run.State{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}, Lap: lapOf(open+3, units)}
+	for i := range open {
+		s.Open = append(s.Open, lapOf(3+i, units))
+	}
+	s.Void = []run.Lap{lapOf(3+open/2, units)}
+	for i := range uint32(100) {
+		s.Members = append(s.Members, run.Member{ID: cid("member", i), Role: run.Worker, Active: true})
+	}
+	s.Votes = []run.Vote{{Member: "a"}}
+	s.Trials = []run.Trial{{Member: "b"}}
+	s.Sample = run.Exam{Worker: "c"}
+	return s
+}
+
+// committed is a state after a commitment to one unit of the current round.
+func committed(s run.State) run.State {
+	s.Lap.Units = append(run.Units(nil), s.Lap.Units...)
+	u := *s.Lap.Units[3]
+	u.Commit.Update, u.Took = canon.Sum("update"), 7
+	s.Lap.Units[3] = &u
+	s.Members = append([]run.Member(nil), s.Members...)
+	s.Members[3].Commits++
+	s.Waits = append(append([]int64(nil), s.Waits...), 7)
+	return s
+}
+
+// What is stored is what is read, by who remembers it and by who does not, whatever changed.
+func TestStatesAreReadAsTheyWere(t *testing.T) {
+	s, ctx := empty(t)
+	first := stateOf(4, 10)
+	second := committed(first)
+	third := second // the oldest round is final, another begins, and what was rolled back is dropped
+	third.Open = append(append([]run.Lap(nil), second.Open[1:]...), second.Lap)
+	third.Lap, third.Void, third.Votes, third.Trials = run.Lap{Round: second.Round + 1}, nil, nil, nil
+	fourth := third // back to an earlier one
+	fourth.Lap, fourth.Open, fourth.Void = third.Open[1], third.Open[:1], third.Open[2:]
+	for i, state := range []run.State{first, second, third, fourth, first} {
+		if err := s.Set(ctx, "job", state); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			read, err := s.Get(ctx, "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(state, read); diff != "" {
+				t.Errorf("state %d: %s", i, diff)
+			}
+			s.latest = map[string]shelved{}
+		}
+	}
+	if _, err := s.Get(ctx, "another"); !errors.Is(err, collections.ErrNotFound) {
+		t.Errorf("of a run that is not there: %v", err)
+	}
+}
+
+// A commitment costs as much gas in a run of a thousand units as in one of ten, however many rounds are open.
+func TestGasFollowsWhatChanges(t *testing.T) {
+	var gas []uint64
+	for _, c := range []struct{ open, units uint32 }{{1, 10}, {10, 20}, {2, 1000}, {15, 1000}} {
+		s, ctx := empty(t)
+		before := stateOf(c.open, c.units)
+		if err := s.Set(ctx, "job", before); err != nil {
+			t.Fatal(err)
+		}
+		meter := storetypes.NewInfiniteGasMeter()
+		if err := s.Set(ctx.WithGasMeter(meter), "job", committed(before)); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d units in %d rounds: %d gas", c.open*c.units+c.units, c.open+1, meter.GasConsumed())
+		gas = append(gas, meter.GasConsumed())
+	}
+	for _, g := range gas {
+		if g > gas[0]+gas[0]/10 {
+			t.Errorf("commitments cost %v", gas)
+			break
+		}
+	}
+}

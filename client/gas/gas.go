@@ -1,0 +1,99 @@
+// Package gas says what gas transactions declare: by a table, and by what those of the account before them took. It
+// asks no chain.
+package gas
+
+import (
+	"sync"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/gogoproto/proto"
+
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/training"
+)
+
+// Most is the highest limit of a transaction that a chain of ours takes (app.MaxGas).
+const Most = 100_000_000
+
+// Gas that messages need as a rule, measured (docs/market.md) with some to spare: each, for every byte of it, and
+// beside that what is said in a run, which changes what the run holds, and what opens the work of a job, which pays for
+// reading it.
+const (
+	perMessage = 300_000
+	perByte    = 48
+	perRun     = 200_000
+	perOpening = 12_000_000
+)
+
+// Limit is the gas that messages may need, as far as can be said without the state of the chain.
+func Limit(msgs ...sdk.Msg) uint64 {
+	sum := uint64(0)
+	for _, m := range msgs {
+		sum += base(m)
+		rank, _ := training.Owed(m)
+		_, orders := m.(*marketpb.MsgOrder)
+		switch {
+		case orders || rank == 1 || rank == 2:
+			sum += perOpening
+		case rank > 0:
+			sum += perRun
+		}
+	}
+	return min(sum, Most)
+}
+
+// base is the gas that any message of its size may need.
+func base(m sdk.Msg) uint64 {
+	if sized, ok := m.(proto.Sizer); ok {
+		return perMessage + perByte*uint64(sized.Size())
+	}
+	return perMessage
+}
+
+// Usage remembers what gas the account's transactions took, by the kind of their messages, so that the next declares
+// what it needs.
+type Usage struct {
+	mu    sync.Mutex
+	needs map[string]uint64 // of a message
+}
+
+// Limit is the gas that messages may need by what those before them took, and no less than any message of their sizes
+// may need: one that is larger than those before, or finds more to write, does not run short.
+func (u *Usage) Limit(msgs []sdk.Msg) uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	sum := uint64(0)
+	for _, m := range msgs {
+		if need, known := u.needs[sdk.MsgTypeURL(m)]; known {
+			sum += max(need, base(m))
+		} else {
+			sum += Limit(m)
+		}
+	}
+	return min(sum, Most)
+}
+
+// ample is how many times what messages took the next ones of their kind may take.
+const ample = 3
+
+// Learn takes what a transaction took of its limit. One that ran short needs a multiple of that; what a kind needs
+// falls slowly. What is as large as its bytes is left to Limit.
+func (u *Usage) Learn(msgs []sdk.Msg, limit, used uint64, short bool) {
+	need := ample * used
+	if short {
+		need = 4 * max(limit, used)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.needs == nil {
+		u.needs = map[string]uint64{}
+	}
+	for _, m := range msgs {
+		url := sdk.MsgTypeURL(m)
+		if rank, _ := training.Owed(m); !short && rank < 3 {
+			continue
+		}
+		each, before := min(need/uint64(len(msgs)), Most), u.needs[url]
+		u.needs[url] = max(each, before-before/8)
+	}
+}

@@ -1,0 +1,30 @@
+package job
+
+import (
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// screens are the values of strategy.verification.screen.
+var screens = map[string]run.Screen{"off": run.ScreenOff, "updates": run.ScreenUpdates, "losses": run.ScreenLosses}
+
+// Checks are what the file says about verification, but for what depends on its program: the tolerance, and in how
+// many slices a round is reduced.
+func (v Verification) Checks() engine.Checks {
+	return engine.Checks{AuditPPM: v.AuditPPM(), Drawn: v.Segments == "drawn", Screen: screens[v.Screen]}
+}
+
+// AuditPPM is the floor of the audit rate, in parts per million.
+func (v Verification) AuditPPM() uint32 {
+	if v.Mode == "none" {
+		return 0
+	}
+	return uint32(v.Fraction*1e6 + 0.5)
+}
+
+// Default is a job whose file says nothing.
+func Default() Spec {
+	j := Job{Spec: defaults()}
+	j.derive()
+	return j.Spec
+}

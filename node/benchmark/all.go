@@ -1,0 +1,58 @@
+package benchmark
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/starling-network/starling/node/compat"
+)
+
+// Done is what one bench gave that ran in a process of its own.
+type Done struct {
+	Name    string          `json:"name"`
+	Seconds float64         `json:"seconds"`
+	Report  json.RawMessage `json:"report,omitempty"`
+	Bars    []compat.Bar    `json:"bars,omitempty"` // a value is null where a tool was missing
+	Error   string          `json:"error,omitempty"`
+}
+
+// RunBench runs a bench of this program in a process of its own, so that its peak memory is its own. An error is of the
+// caller;
+// that of the bench is in what it gave.
+func RunBench(ctx context.Context, name string, quick bool) (Done, error) {
+	done := Done{Name: name}
+	self, err := os.Executable()
+	if err != nil {
+		return done, err
+	}
+	args := []string{"bench", name, "-o", "json"}
+	if quick {
+		args = append(args, "--quick")
+	}
+	var out, said bytes.Buffer
+	process := exec.CommandContext(ctx, self, args...)
+	process.Stdout, process.Stderr = &out, &said
+	begin := time.Now()
+	err = process.Run()
+	done.Seconds = float64(time.Since(begin).Milliseconds()) / 1e3
+	if ctx.Err() != nil {
+		return done, ctx.Err()
+	}
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
+		done.Error = fmt.Sprintf("%s: %s", exit, strings.TrimSpace(said.String()))
+	} else if err != nil {
+		return done, err
+	}
+	if json.Valid(out.Bytes()) {
+		done.Report = bytes.TrimSpace(out.Bytes())
+		_ = json.Unmarshal(done.Report, &struct{ Bars *[]compat.Bar }{&done.Bars}) // a report without bars has none
+	}
+	return done, nil
+}

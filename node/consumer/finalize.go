@@ -1,0 +1,289 @@
+package consumer
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/tracking"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/web"
+)
+
+// Books is what the chain says about a finished run.
+type Books struct {
+	escrow   market.Escrow
+	Receipts []reward.Receipt
+	disputes []dispute.Game
+	State    run.State
+}
+
+func ReadBooks(ctx context.Context, chain *client.Client, id string) (k Books, err error) {
+	if k.escrow, err = chain.Escrow(ctx, id); err != nil {
+		return k, err
+	}
+	if k.Receipts, err = chain.Receipts(ctx, id); err != nil {
+		return k, err
+	}
+	if k.disputes, err = chain.Disputes(ctx, id); err != nil {
+		return k, err
+	}
+	k.State, err = chain.Run(ctx, id)
+	return k, err
+}
+
+// FinalState is all that is known about a run that is over.
+type FinalState struct {
+	*prepare.Blueprint
+	Books
+	Lines       []rundir.Line
+	Metrics     []rundir.Metric
+	Root        canon.Digest               // of the last checkpoint
+	RefereeTime func(dispute.Game) float64 // milliseconds of the referee for the leaf of a dispute, 0 if not known
+	diverged    string                     // why the run was given up, if it diverged
+}
+
+// finalize writes what a run leaves behind.
+func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
+	c.show("closing the books")
+	k, err := ReadBooks(ctx, c.Chain, c.Job.JobID())
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := c.Dir.ReadMetrics()
+	if err != nil {
+		return nil, err
+	}
+	if c.last == nil { // restarted after the last round was collected
+		if c.last, err = engine.LoadCheckpoint(ctx, k.State.Base, c.store.Get); err != nil {
+			return nil, err
+		}
+	}
+	e := FinalState{c.Job, k, c.lines, metrics, c.last.Root(), c.RefereeTime, c.diverged}
+	s := e.Summary()
+	if err := errors.Join(WriteReceipts(c.Dir, k.Receipts), e.WriteDisputes(c.Dir), c.writeLinks(ctx)); err != nil {
+		return nil, err
+	}
+	leaves, err := c.Job.Leaves()
+	if err != nil {
+		return nil, err
+	}
+	files, err := prepare.ExportModel(c.Job, c.last, leaves)
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range files {
+		if err := c.Dir.Write(name, text); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Dir.WriteReport(e.Report(s)); err != nil {
+		return nil, err
+	}
+	var state bytes.Buffer
+	if err := tracking.TrainerState(&state, tracked(metrics)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.Dir.Write(rundir.FileTrainerState, state.Bytes()), c.prune(ctx, 1),
+		c.Dir.WriteJSON(rundir.FileSummary, s)); err != nil {
+		return s, err
+	}
+	return s, c.Dir.WriteCard()
+}
+
+// EndWith writes what a run that ended with a *train.DivergedError leaves behind: the model and the receipts of the
+// rounds before. It returns the error with which the run ended.
+func (c *Consumer) EndWith(ctx context.Context, err error) error {
+	why := (*train.DivergedError)(nil)
+	if !errors.As(err, &why) || c.last == nil || c.diverged != "" { // concluded, in the last case
+		return err
+	}
+	c.diverged = why.Error()
+	for round := uint32(len(c.lines)) + 1; round <= why.Round; round++ {
+		if failure := c.collect(ctx, round, why.Round); failure != nil {
+			return errors.Join(err, failure)
+		}
+	}
+	_, failure := c.finalize(ctx)
+	return errors.Join(err, failure)
+}
+
+func (e FinalState) Summary() *rundir.Summary {
+	spec := e.Spec
+	s := &rundir.Summary{
+		Job: e.JobID(), Name: e.Job.Name, Rounds: len(e.Lines), Workers: int(spec.Units),
+		Steps:    len(e.Lines) * int(spec.Steps),
+		PaidUzen: e.escrow.Paid, FeeUzen: e.escrow.Fee, RefundedUzen: e.escrow.Refunded, BudgetUzen: e.escrow.Budget,
+		StateRoot: e.Root, Disputes: []rundir.DisputeLine{},
+	}
+	s.Tokens = e.Tokens(s.Steps)
+	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.Metrics)
+	if s.Diverged = e.diverged; s.Diverged == "" {
+		s.Diverged = Rise(e.Metrics)
+	}
+	for _, m := range e.Metrics {
+		if m.Kind == "round" {
+			s.Seconds += m.Seconds
+			s.BytesUp += m.BytesUp
+			s.BytesDown += m.BytesDown
+		}
+	}
+	for _, r := range e.Receipts {
+		switch r.Kind {
+		case reward.Slash:
+			s.SlashedUzen += r.Amount
+		case reward.Audit:
+			web.CountAudit(&s.Audits, r.Reason)
+		}
+	}
+	s.Plants = e.plants()
+	for _, g := range e.disputes {
+		if g.Planted {
+			continue
+		}
+		s.Disputes = append(s.Disputes, rundir.NewDisputeLine(g, e.RefereeTime(g)))
+	}
+	return s
+}
+
+// plants counts the planted faults: several may challenge one.
+func (k Books) plants() (n rundir.PlantCounts) {
+	for _, m := range k.State.Members {
+		n.Shown += int(m.Planted)
+	}
+	caught := map[run.UnitID]bool{}
+	for _, g := range k.disputes {
+		if g.Planted {
+			caught[role.Disputed(g)] = true
+		}
+	}
+	n.Caught = len(caught)
+	for _, r := range k.Receipts {
+		if r.Kind == reward.Slash && r.Reason == reward.PlantPassed {
+			n.Passed++
+		}
+	}
+	return n
+}
+
+// Rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval
+// loss, or the loss in training when nothing is held out; "" if it is not.
+func Rise(metrics []rundir.Metric) string {
+	what := "eval loss"
+	first, last := evalLosses(metrics)
+	if first == 0 && last == 0 {
+		what = "loss"
+		for _, m := range metrics {
+			if m.Kind == "round" && m.Round > 0 {
+				if last = m.Loss; first == 0 {
+					first = m.Loss
+				}
+			}
+		}
+	}
+	if last < 1.5*first || last < first+1 {
+		return ""
+	}
+	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)
+}
+
+// evalLosses returns the first and the last measured eval loss; 0 when nothing is held out.
+func evalLosses(metrics []rundir.Metric) (first, last float64) {
+	seen := false
+	for _, m := range metrics {
+		if m.EvalLoss != nil {
+			if !seen {
+				first, seen = *m.EvalLoss, true
+			}
+			last = *m.EvalLoss
+		}
+	}
+	return first, last
+}
+
+func WriteReceipts(out *rundir.OutDir, receipts []reward.Receipt) error {
+	lines := make([]rundir.ReceiptLine, len(receipts))
+	for i, r := range receipts {
+		lines[i] = rundir.ReceiptLine{Receipt: r, Round: r.Round + 1, Explanation: reward.Explain(r)}
+	}
+	return rundir.WriteLines(out, rundir.FileReceipts, lines)
+}
+
+// dropCheckpoint deletes the blobs of a checkpoint, but for those that a kept one shares.
+func dropCheckpoint(ctx context.Context, store blob.Store, drop run.Checkpoint, keep []run.Checkpoint) error {
+	shards := func(c run.Checkpoint) []blob.CID {
+		id, err := blob.Parse(c.CID)
+		if err != nil {
+			return nil
+		}
+		list, _ := checkpoint.Blobs(ctx, store.Get, id) // none if it is not here
+		return list
+	}
+	var kept []blob.CID
+	for _, c := range keep {
+		kept = append(kept, shards(c)...)
+	}
+	for _, id := range shards(drop) {
+		if slices.Contains(kept, id) {
+			continue
+		}
+		if err := store.Delete(ctx, id); err != nil {
+			return fmt.Errorf("consumer: drop checkpoint %d: %w", drop.Round, err)
+		}
+	}
+	return nil
+}
+
+// WriteDisputes writes the disputes of a run, and how long their leaves took.
+func (e FinalState) WriteDisputes(out *rundir.OutDir) error {
+	records := make([]rundir.DisputeRecord, 0, len(e.disputes))
+	for _, g := range e.disputes {
+		records = append(records, rundir.NewDisputeRecord(g, e.RefereeTime(g), e.Names()))
+	}
+	return rundir.WriteLines(out, rundir.FileDisputes, records)
+}
+
+// Table is the rounds as comma-separated values. Of a modelled job the losses are left out.
+func (e FinalState) Table(modelled bool) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write([]string{"round", "step", "tokens", "seconds", "train_loss", "eval_loss", "bytes_up", "bytes_down",
+		"paid_uzen"})
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
+	var at float64
+	for _, m := range e.Metrics {
+		if m.Kind != "round" {
+			continue
+		}
+		at += m.Seconds
+		train, eval := number(m.Loss), ""
+		if m.EvalLoss != nil {
+			eval = number(*m.EvalLoss)
+		}
+		if modelled {
+			train = ""
+		}
+		_ = w.Write([]string{
+			strconv.Itoa(int(m.Round)), strconv.Itoa(int(m.Step)), strconv.FormatUint(m.Tokens, 10), number(at), train, eval,
+			strconv.FormatUint(m.BytesUp, 10), strconv.FormatUint(m.BytesDown, 10), strconv.FormatUint(m.PaidUzen, 10),
+		})
+	}
+	w.Flush() // to memory: it does not fail
+	return b.Bytes()
+}

@@ -1,0 +1,99 @@
+package consumer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Options say how a job is run.
+type Options struct {
+	Job       *job.Job
+	Dir       string        // output folder
+	Plan      string        // identifier of the job as it was planned; "": it was not
+	Resume    bool          // go on with the unfinished run in Dir
+	Network   string        // HTTP interface of a validator; "": an embedded network
+	Home      string        // folder of the consumer's key on a Network
+	Listen    []string      // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
+	Torch     torch.Options // of the workers of an embedded network, if the job asks for PyTorch
+	Dishonest int           // workers of an embedded network that fabricate their updates
+	Metrics   string        // host:port where Prometheus finds metrics; "": nowhere
+	Web       string        // host:port of the dashboard while the run goes on; "": none
+	Version   string        // of the binary
+	Progress  func(Progress)
+	Say       func(text string) // news worth a line of its own
+	Shown     func(runs.Live)   // gets what this process knows of the run beside its files, once
+
+	Disk disk.Share // of every party of an embedded network; zero: an equal part of the free disk
+}
+
+// Progress is the state of a run at one moment. A loss that is not known is NaN.
+type Progress struct {
+	Job             string
+	Step, Steps     int // inner steps in attested rounds
+	Round, Rounds   int
+	Phase           string
+	Loss, EvalLoss  float64
+	LearningRate    float64
+	GradNorm        float64 // before clipping, the mean over the latest round; NaN: nobody tells
+	TokensPerSecond float64
+	Workers, Target int
+	PaidUzen        uint64
+	BudgetUzen      uint64
+	Latest          rundir.Metric // of the latest round, with what was measured last
+	Left            time.Duration
+}
+
+// HaltedError says that a run ended before its last round.
+type HaltedError struct {
+	Why string // reason code of protocol/run
+}
+
+func (e *HaltedError) Error() string { return "the run halted: " + e.Why }
+
+// Fix says what to do.
+func (e *HaltedError) Fix() string {
+	switch e.Why {
+	case run.WhyBudgetExhausted:
+		return "raise budget.max_cost; what is trained so far is in the output folder"
+	case run.WhyNoWorkers:
+		return "start again with more workers: all of these left or were excluded"
+	case run.WhyNoVerifiers:
+		return "start again with more verifiers: all of these left or were excluded"
+	}
+	return "see starling.log in the output folder"
+}
+
+// ExitCode is the exit code that a command ends with.
+func (e *HaltedError) ExitCode() int {
+	switch e.Why {
+	case run.WhyBudgetExhausted:
+		return 6
+	case run.WhyNoWorkers, run.WhyNoVerifiers:
+		return 7
+	}
+	return 11
+}
+
+// Prepare makes a folder ready for a fresh run, or checks that the run in it is the one to go on with.
+func Prepare(o *rundir.OutDir, b *prepare.Blueprint, opt Options) error {
+	switch {
+	case o.Run.ID == "":
+		return o.Start(opt.Job, rundir.RunFile{ID: b.JobID(), Dishonest: opt.Dishonest})
+	case o.Run.Finished:
+		return fmt.Errorf("%w: %s", rundir.ErrFinished, o.Path)
+	case !opt.Resume:
+		return fmt.Errorf("%w: %s", rundir.ErrUnfinished, o.Path)
+	case !b.Is(o.Run.ID):
+		return fmt.Errorf("%w: %s is for %s, the job file and its data now give %s", rundir.ErrOtherJob, o.Path, o.Run.ID,
+			b.JobID())
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package consumer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/web/report"
+)
+
+// Report is what there is to say of a run that is over.
+func (e FinalState) Report(s *rundir.Summary) report.Report {
+	r := report.Report{Job: reportJob(e.Blueprint), Summary: reportSummary(s, e.Books), Earnings: earnings(e.Books),
+		Audits: audits(e.Books), Disputes: e.reportDisputes()}
+	for _, m := range e.Metrics {
+		if m.Kind == "step" {
+			r.Train = append(r.Train, report.Point{Step: int(m.Step), Value: m.Loss})
+		}
+		if m.EvalLoss != nil {
+			r.Eval = append(r.Eval, report.Point{Step: int(m.Step), Value: *m.EvalLoss})
+		}
+		if m.Kind == "round" && m.Round > 0 {
+			r.Rounds = append(r.Rounds, report.Round{
+				Round: int(m.Round), Workers: m.Workers, BytesUp: m.BytesUp, BytesDown: m.BytesDown, Seconds: m.Seconds,
+				Loss: m.Loss, EvalLoss: orNaN(m.EvalLoss),
+			})
+		}
+	}
+	for _, l := range e.Lines {
+		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(e.State.Members)}
+		for _, m := range l.Signers {
+			p.Signers = append(p.Signers, m.ID)
+		}
+		r.Lineage = append(r.Lineage, p)
+	}
+	return r
+}
+
+// orNaN is a loss, NaN if there is none.
+func orNaN(loss *float64) float64 {
+	if loss == nil {
+		return math.NaN()
+	}
+	return *loss
+}
+
+func reportJob(b *prepare.Blueprint) report.Job {
+	j, s := b.Job, b.Spec
+	x := s.Exchange
+	return report.Job{Name: j.Name, ID: b.JobID(), Facts: []report.Fact{
+		{Name: "Model", Value: fmt.Sprintf("%s, %d parameters", b.Model.Architecture(), b.Model.Parameters())},
+		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", b.Corpus.Train.Len(),
+			b.Corpus.Val.Len(), b.Tokenizer.VocabSize())},
+		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps, %d units of %d x %d tokens a step", s.Rounds, s.Steps,
+			s.Units, s.Batch, s.Length)},
+		{Name: "Inner optimizer", Value: fmt.Sprintf("AdamW, %s rate up to %g", s.Rate.Kind, s.Rate.Peak)},
+		{Name: "Exchange", Value: fmt.Sprintf("%s updates, %s, outer %s", x.Codec, strings.ReplaceAll(x.Rule, "_", " "),
+			moving(x))},
+		{Name: "Audit rate", Value: fmt.Sprintf("%g %% of the units at least, all of a new worker's%s",
+			100*j.Strategy.Verification.Fraction,
+			map[bool]string{true: ", up to a drawn segment"}[j.Strategy.Verification.Segments == "drawn"])},
+		{Name: "Program", Value: s.Program.String()},
+	}}
+}
+
+func reportSummary(s *rundir.Summary, k Books) report.Summary {
+	status := "finished"
+	if k.State.Phase == run.Halted {
+		status = k.State.Why
+	}
+	known := func(x float64) float64 {
+		if x == 0 {
+			return math.NaN()
+		}
+		return x
+	}
+	return report.Summary{
+		Status: status, Rounds: s.Rounds, Workers: s.Workers, Steps: s.Steps, Tokens: s.Tokens,
+		FirstEvalLoss: known(s.FirstEvalLoss), FinalEvalLoss: known(s.FinalEvalLoss), Seconds: s.Seconds, BytesUp: s.BytesUp,
+		BytesDown:   s.BytesDown,
+		Audits:      s.Audits,
+		PlantsShown: s.Plants.Shown, PlantsCaught: s.Plants.Caught, PlantsPassed: s.Plants.Passed,
+		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen,
+		SlashedUzen: s.SlashedUzen,
+		StateRoot:   s.StateRoot.String(),
+	}
+}
+
+// earnings groups the receipts by who they are about, members first.
+func earnings(k Books) []report.Earning {
+	var out []report.Earning
+	index := map[string]int{}
+	for _, m := range k.State.Members {
+		index[m.ID] = len(out)
+		out = append(out, report.Earning{Participant: m.ID, Role: m.Role.String()})
+	}
+	for _, r := range k.Receipts {
+		i, ok := index[r.Who]
+		if !ok {
+			i = len(out)
+			index[r.Who] = i
+			name := "consumer"
+			if r.Who == reward.CommunityPool {
+				name = "chain"
+			}
+			out = append(out, report.Earning{Participant: r.Who, Role: name})
+		}
+		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Reason(r), Fix: r.Fix}
+		if r.Kind == reward.Slash {
+			out[i].SlashedUzen += r.Amount
+			line.Uzen = 0
+		}
+		out[i].Receipts = append(out[i].Receipts, line)
+	}
+	return out
+}
+
+func subject(r reward.Receipt) string {
+	switch r.Kind {
+	case reward.Work:
+		return fmt.Sprintf("work unit %d", r.Unit)
+	case reward.Audit:
+		return fmt.Sprintf("audit of work unit %d", r.Unit)
+	case reward.Refund:
+		return "the budget that was not spent"
+	}
+	return fmt.Sprintf("%s over work unit %d", r.Kind, r.Unit)
+}
+
+func audits(k Books) []report.Audit {
+	var out []report.Audit
+	for _, r := range k.Receipts {
+		if r.Kind != reward.Audit {
+			continue
+		}
+		out = append(out, report.Audit{
+			Round: int(r.Round) + 1, Worker: workerOf(k, r), Verifier: r.Who, Sample: fmt.Sprintf("unit %d, all steps", r.Unit),
+			Outcome: outcomes[reward.AuditOutcome(r.Reason)], Note: reward.Reason(r),
+		})
+	}
+	return out
+}
+
+// outcomes are those of audits, for people.
+var outcomes = map[reward.Outcome]string{reward.Passed: "same bits", reward.Found: "a fault found",
+	reward.Moot: "moot", reward.Missed: "not answered"}
+
+func passed(audit reward.Receipt) bool {
+	return reward.AuditOutcome(audit.Reason) == reward.Passed
+}
+
+// workerOf finds whose work an audit was about: of a failed one, who the dispute was with; else who was paid for the
+// unit.
+func workerOf(k Books, audit reward.Receipt) string {
+	for _, g := range k.disputes {
+		if c := g.Config; !passed(audit) && c.Round == audit.Round && c.Unit == audit.Unit && c.Challenger == audit.Who {
+			return c.Asserter
+		}
+	}
+	for _, r := range k.Receipts {
+		if r.Kind == reward.Work && r.Round == audit.Round && r.Unit == audit.Unit && !r.OfDispute() {
+			return r.Who
+		}
+	}
+	return ""
+}
+
+func (e FinalState) reportDisputes() []report.Dispute {
+	var out []report.Dispute
+	for _, g := range e.disputes {
+		line := rundir.NewDisputeLine(g, e.RefereeTime(g))
+		d := report.Dispute{
+			Round: int(line.Round), Worker: line.Worker, Challenger: line.Challenger,
+			Verdict: strings.TrimSuffix(strings.ReplaceAll(line.Verdict, "_", " ")+": "+line.Reason, ": "),
+			Leaf:    leafText(line),
+		}
+		d.Guilty = g.Verdict != nil && g.Verdict.AsserterLies
+		for _, r := range g.Log {
+			d.Moves = append(d.Moves, report.Move{By: r.Party.String(), What: g.Text(r, e.Names())})
+		}
+		loser := slices.IndexFunc(e.Receipts, func(r reward.Receipt) bool {
+			return r.Kind == reward.Slash && r.Round == g.Config.Round && r.Unit == g.Config.Unit
+		})
+		if loser >= 0 {
+			d.SlashedUzen = e.Receipts[loser].Amount
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// leafText is what a dispute cost, for the table of the report.
+func leafText(l rundir.DisputeLine) string {
+	took := ""
+	if l.LeafMS > 0 {
+		took = fmt.Sprintf(" in %.3g ms", l.LeafMS)
+	}
+	moves := fmt.Sprintf("%d moves", l.Moves)
+	if l.Moves == 1 {
+		moves = "1 move"
+	}
+	if l.Leaf == "" {
+		return fmt.Sprintf("Settled after %s: nothing had to be recomputed.", moves)
+	}
+	return fmt.Sprintf("The referee recomputed one %s from %d bytes of input%s, after %s and %d bytes of hashes.", l.Leaf,
+		l.LeafBytes, took, moves, l.HashBytes)
+}
+
+// moving says how the outer optimizer of a job moves the checkpoint.
+func moving(x train.Exchange) string {
+	switch x.Outer {
+	case outer.Nesterov:
+		return fmt.Sprintf("%s at %g, momentum %g", x.Outer, x.Rate, x.Momentum)
+	case outer.Adam, outer.Yogi:
+		return fmt.Sprintf("%s at %g, betas %g and %g, eps %g", x.Outer, x.Rate, x.Momentum, x.Decay, x.Tau)
+	}
+	return fmt.Sprintf("%s at %g", x.Outer, x.Rate)
+}

@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Where a run on the chain stands is told in the words of the API, with the reason.
+func TestTotalsOfAChainRun(t *testing.T) {
+	at := func(phase run.Phase, why, status, waits string) (state, phase2, code string) {
+		s := run.State{Terms: run.Terms{Job: "job-1", Rounds: 4}, Phase: phase, Why: why}
+		s.Round = 2
+		j := totals(s, market.Escrow{Budget: 10, Paid: 3}, client.Placed{Status: status, Why: waits})
+		if j.ID != "job-1" || j.Rounds != 4 || j.BudgetUzen != 10 || j.PaidUzen != 3 || j.Kind != "network" {
+			t.Errorf("%+v", j)
+		}
+		if j.Reason != nil {
+			code = j.Reason.Code
+		}
+		return j.State, j.Phase, code
+	}
+	for _, c := range []struct {
+		phase                    run.Phase
+		why, status, waits       string
+		state, shown, reasonCode string
+	}{
+		{run.Train, "", "running", "", "running", "train", "training"},
+		{run.Assign, "", "paused", "", "running", "paused", "paused"},
+		{run.Assign, "", "paused", "budget_too_small", "running", "paused", "budget_too_small"},
+		{run.Done, "", "ended", "", "done", "", ""},
+		{run.Halted, "too_few_workers", "ended", "", "halted", "", "too_few_workers"},
+	} {
+		if state, shown, code := at(c.phase, c.why, c.status, c.waits); state != c.state || shown != c.shown ||
+			code != c.reasonCode {
+			t.Errorf("%+v: %s, %s, %s", c, state, shown, code)
+		}
+	}
+}

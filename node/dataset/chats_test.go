@@ -1,0 +1,65 @@
+package dataset
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+)
+
+// chatJob is a job on a file of conversations, of a model with a chat template or none.
+func chatJob(t *testing.T, template, lines string) *job.Job {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	model := "architecture: gpt2\n  tokenizer: byte-level\n  config: {n_layer: 1, n_embd: 8, n_head: 1, n_positions: 16}"
+	if template != "" {
+		model = "base_model: ."
+		write("config.json", "{}")
+		write("tokenizer.json", "{}")
+		write("tokenizer_config.json", `{"chat_template": "`+template+`"}`)
+	}
+	write("chats.jsonl", lines)
+	write("job.yaml", "apiVersion: starling/v1\nkind: TrainingJob\nname: chats\nmodel:\n  "+model+
+		"\ndatasets: [{path: chats.jsonl, format: jsonl, field: messages}]\nsequence_len: 8\n"+
+		"training: {max_steps: 2, global_batch_size: 2, learning_rate: 1.0e-3}\nstrategy: {workers: 1}\n")
+	j, err := job.Load(filepath.Join(dir, "job.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+const talk = `{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]}` + "\n"
+
+// Conversations are documents in the form of the model that learns them.
+func TestConversationsAreDocuments(t *testing.T) {
+	for template, want := range map[string]string{
+		"": "User: Hi\n\nAssistant: Hello!\n\n",
+		"{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}": "<user>Hi<assistant>Hello!",
+	} {
+		sources, err := Sources(chatJob(t, template, talk+talk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs, err := data.Documents(sources[0])
+		if err != nil || len(docs) != 2 || docs[0] != want {
+			t.Errorf("%q: %q, %v", template, docs, err)
+		}
+	}
+	sources, err := Sources(chatJob(t, "", talk+`{"messages": [{"role": "king", "content": "Hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := data.Documents(sources[0]); err == nil || !strings.Contains(err.Error(), "chats.jsonl") ||
+		!strings.Contains(err.Error(), "king") {
+		t.Errorf("a message by nobody: %v", err)
+	}
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+)
+
+// A model is held against the memory before anything of it is made; of an adapter the outer optimizer needs none.
+func TestBeginningsThatDoNotFit(t *testing.T) {
+	b := mustBlueprint(t, jobtest.Small(t))
+	need := uint64(b.Model.Parameters()) * prepare.BytesOfWeight * 2 // with the momentum
+	for _, c := range []struct {
+		free  uint64
+		known bool
+		fits  bool
+	}{{need, true, true}, {need - 1, true, false}, {0, false, true}} {
+		err := b.BeginningIn(c.free, c.known)
+		var wrong *job.ErrorList
+		if errors.As(err, &wrong) == c.fits || !c.fits && wrong.Errors[0].Code != job.CodeTooLarge {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A run that did not come to begin is no run: the next start finds nothing to go on with.
+func TestStartThatFails(t *testing.T) {
+	dir, home := t.TempDir(), filepath.Join(t.TempDir(), "home")
+	_, err := Train(t.Context(), consumer.Options{Job: jobtest.Small(t), Dir: dir, Network: "http://127.0.0.1:1",
+		Home: home})
+	if err == nil {
+		t.Fatal("it trains on no network")
+	}
+	if err := rundir.Probe(dir); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// The budget of a template pays for its job here, and its keys make one.
+func TestTemplatesCanBeTrained(t *testing.T) {
+	for _, x := range job.Templates() {
+		dir := t.TempDir()
+		text := strings.Repeat("The bird sings in the morning, and the cat listens to it; nobody else is there.\n", 3000)
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o755),
+			os.WriteFile(filepath.Join(dir, "data", "a.txt"), []byte(text), 0o644),
+			os.WriteFile(filepath.Join(dir, "data", "a.jsonl"),
+				[]byte(strings.Repeat(`{"text": "The bird sings."}`+"\n", 3000)), 0o644),
+			os.WriteFile(filepath.Join(dir, "job.yaml"), x.File, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		var set []string
+		if x.Name == "finetune" {
+			jobtest.WriteBase(t, filepath.Join(dir, "base"))
+			set = append(set, "sequence_len=32")
+		}
+		j, err := job.Load(filepath.Join(dir, "job.yaml"), set...)
+		if err != nil {
+			t.Fatalf("%s: %v", x.Name, err)
+		}
+		if x.Name == "pretrain" { // a small vocabulary is learnt sooner, and costs less
+			j.Model.Tokenizer.VocabSize = 300
+		}
+		b, err := prepare.New(j)
+		if err != nil {
+			t.Fatalf("%s: %v", x.Name, err)
+		}
+		if _, err := b.LocalOrder(); err != nil {
+			t.Errorf("%s: %v", x.Name, err)
+		}
+		if s := j.Strategy; s.MomentRounds < 2 {
+			t.Errorf("%s: moments begin with zero in every unit", x.Name)
+		}
+	}
+}
+
+func mustBlueprint(t *testing.T, j *job.Job) *prepare.Blueprint {
+	t.Helper()
+	b, err := prepare.New(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,3 @@
+// Package inspect answers what commands ask of a network: status, stakes, offers, receipts, governance. It changes
+// nothing.
+package inspect

@@ -1,0 +1,29 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/market"
+)
+
+// MarketOffers are the offers of a network as they are matched.
+func MarketOffers(ctx context.Context, network string) ([]market.Lot, error) {
+	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Lots(ctx)
+}
+
+// MarketOrders are the open orders of a network.
+func MarketOrders(ctx context.Context, network string) ([]client.Placed, error) {
+	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Orders(ctx)
+}

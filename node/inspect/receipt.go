@@ -1,0 +1,105 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Earnings are all receipts of an account on a network, with their explanations: of epochs and models, the latest
+// first, then of jobs.
+func Earnings(ctx context.Context, network, account string) ([]rundir.Explanation, error) {
+	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	rewarded, err := c.Rewarded(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	found := explained(rewarded, nil)
+	jobs, err := c.Runs(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range jobs {
+		of, err := jobExplanations(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, slices.DeleteFunc(of, func(e rundir.Explanation) bool { return e.Who != account })...)
+	}
+	return found, nil
+}
+
+// JobReceipts are the receipts of a job on a network, of an epoch (epoch/NUMBER), or of the revenue of a model
+// (model/JOB), with their explanations: those that subject means, as for Explain.
+func JobReceipts(ctx context.Context, network, name, subject string) (found []rundir.Explanation, err error) {
+	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var all []rundir.Explanation
+	if (reward.Receipt{Job: name}).OfRun() {
+		all, err = jobExplanations(ctx, c, name)
+	} else {
+		all, err = bookExplanations(ctx, c, name, subject)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		if e.Is(subject) {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 0 {
+		return nil, rundir.ErrNoReceipt
+	}
+	return found, nil
+}
+
+// jobExplanations explain the receipts of a job.
+func jobExplanations(ctx context.Context, c *client.Client, name string) ([]rundir.Explanation, error) {
+	all, err := c.Receipts(ctx, name)
+	if err != nil || !slices.ContainsFunc(all, reward.Receipt.OfDispute) {
+		return explained(all, nil), err
+	}
+	games, err := c.Disputes(ctx, name)
+	return explained(all, games), err
+}
+
+// bookExplanations explain the receipts of an epoch or a model: one of them if its number is given. An epoch has as
+// many as there are participants.
+func bookExplanations(ctx context.Context, c *client.Client, book, subject string) ([]rundir.Explanation, error) {
+	if seq, err := strconv.ParseUint(subject, 10, 64); err == nil {
+		one, err := c.Book(ctx, book, seq, 1)
+		return explained(one, nil), err
+	}
+	all, err := c.Book(ctx, book, 0, 0)
+	return explained(all, nil), err
+}
+
+// explained explains receipts, which are all of their job, with its disputes.
+func explained(all []reward.Receipt, games []dispute.Game) (found []rundir.Explanation) {
+	var disputes []rundir.DisputeRecord
+	for _, g := range games {
+		disputes = append(disputes, rundir.NewDisputeRecord(g, 0, nil))
+	}
+	for _, r := range all {
+		line := rundir.ReceiptLine{Receipt: r, Round: r.Round, Explanation: reward.Explain(r)}
+		if r.OfRun() {
+			line.Round++ // people count from 1
+		}
+		found = append(found, rundir.NewExplanation(line, r, all, rundir.DisputeOf(line, disputes)))
+	}
+	return found
+}

@@ -1,0 +1,104 @@
+package instrument
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/node/metrics"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+// Instruments is what the owner of a process can see of it while it runs.
+type Instruments struct {
+	Metrics *metrics.Set
+
+	Mu       sync.Mutex
+	Height   int64
+	Time     time.Time     // of the block
+	interval time.Duration // between it and the one before
+	actions  map[actionID]time.Time
+}
+
+type actionID struct{ who, job, key string }
+
+// ActionStatus is an action that is under way.
+type ActionStatus struct {
+	Job    string    `json:"job"`
+	Action string    `json:"action"`
+	Since  time.Time `json:"since"`
+}
+
+func New(version, role string) *Instruments {
+	w := &Instruments{Metrics: metrics.New(version, role), actions: map[actionID]time.Time{}}
+	w.Metrics.Gauge("starling_actions_in_flight", "Actions of the role that are under way.", func() float64 {
+		w.Mu.Lock()
+		defer w.Mu.Unlock()
+		return float64(len(w.actions))
+	})
+	return w
+}
+
+func (w *Instruments) Block(height int64, at time.Time) {
+	w.Metrics.Block(height, at)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Height > 0 && height > w.Height {
+		w.interval = at.Sub(w.Time) / time.Duration(height-w.Height)
+	}
+	w.Height, w.Time = height, at
+}
+
+// Pace is the latest block, and the time between it and the one before.
+func (w *Instruments) Pace() (height int64, interval time.Duration) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return w.Height, w.interval
+}
+
+// Begin takes note that an action begins; the function it returns, that it ended.
+func (w *Instruments) Begin(who, job string, a role.Action) (ended func(error)) {
+	id, at := actionID{who, job, a.Key()}, time.Now()
+	w.Mu.Lock()
+	w.actions[id] = at
+	w.Mu.Unlock()
+	return func(err error) {
+		w.Mu.Lock()
+		delete(w.actions, id)
+		w.Mu.Unlock()
+		name, _, _ := strings.Cut(id.key, " ")
+		w.Metrics.Action(name, Outcome(err), time.Since(at))
+	}
+}
+
+// Outcome is how an action ended, for metrics and logs.
+func Outcome(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case errors.Is(err, run.ErrStale) || errors.Is(err, run.ErrWrongPhase):
+		return "overtaken"
+	case errors.Is(err, context.Canceled):
+		return "stopped"
+	}
+	return "failed"
+}
+
+// UnderWay lists the actions that are, the oldest first.
+func (w *Instruments) UnderWay() []ActionStatus {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	list := []ActionStatus{}
+	for id, at := range w.actions {
+		list = append(list, ActionStatus{id.job, id.key, at})
+	}
+	slices.SortFunc(list, func(a, b ActionStatus) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Action, b.Action))
+	})
+	return list
+}

@@ -1,0 +1,24 @@
+package keystore
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// fileParty, in the folder of a worker or verifier, says how it last took part.
+const FileParty = "party.json"
+
+// PartyFile is party.json.
+type PartyFile struct {
+	Network string `json:"network"` // HTTP interface of a validator
+	Role    string `json:"role"`    // worker or verifier
+}
+
+// ReadParty reads what the folder of a worker or verifier says about how it last took part; zero if it never did.
+func ReadParty(dir string) (f PartyFile, err error) {
+	path := filepath.Join(dir, FileParty)
+	if _, err := os.Stat(path); err != nil {
+		return f, nil
+	}
+	return f, ReadJSON(path, &f)
+}

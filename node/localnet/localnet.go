@@ -1,0 +1,231 @@
+package localnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/validator"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+)
+
+const (
+	chainID     = "starling-embedded-1"
+	blockTime   = 200 * time.Millisecond
+	diskPercent = 90 // percent of the free disk for the blobs of all parties
+)
+
+// Network is a network in one process, on the loopback interface: a validator, workers, verifiers and the consumer.
+// They talk through the chain and the wire alone, so that moving one to another process changes this file only.
+type Network struct {
+	out       *rundir.OutDir
+	log       *slog.Logger
+	logFile   *os.File
+	validator *chain.Validator
+	consumer  *consumer.Consumer
+	parties   []*member.Process
+	leaves    refereeTimings
+	watch     *instrument.Instruments
+	share     disk.Share // of every party
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	failed  chan error // of a party
+}
+
+// Start brings the network of an output folder up, for the first time or again.
+func Start(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint, opt consumer.Options,
+	w *instrument.Instruments) (*Network, error) {
+	log, logFile, err := keystore.OpenLog(out.File(rundir.FileLog))
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{out: out, logFile: logFile, log: log, watch: w, failed: make(chan error, 1)}
+	if err := n.start(ctx, b, opt); err != nil {
+		return nil, errors.Join(err, n.Stop())
+	}
+	return n, nil
+}
+
+func (n *Network) start(ctx context.Context, b *prepare.Blueprint, opt consumer.Options) error {
+	homes := map[string]home.Home{}
+	names := []string{"consumer"}
+	for i := range b.Spec.Units {
+		names = append(names, fmt.Sprintf("worker-%d", i))
+	}
+	order, err := b.LocalOrder()
+	if err != nil {
+		return err
+	}
+	for i := range order.Verifiers {
+		names = append(names, fmt.Sprintf("verifier-%d", i))
+	}
+	if n.share = opt.Disk; n.share == (disk.Share{}) {
+		n.share.Percent = max(1, diskPercent/len(names))
+	}
+	stake := func(r run.Role) uint64 {
+		return max(registry.DefaultStake, order.Stake(r, prepare.LocalPrice(order), registry.DefaultParams()))
+	}
+	var accounts []chain.Funded
+	for i, name := range names {
+		h, _, err := home.Open(n.out.File(filepath.Join(rundir.DirNetwork, name)))
+		if err != nil {
+			return err
+		}
+		homes[name] = h
+		locked := order.Budget // by the consumer
+		if i > 0 {
+			locked = stake(partyRole(i-1, b))
+		}
+		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: validator.GenesisFunds + locked})
+	}
+	// The validator outlives the context: it goes last, when nobody asks it any more.
+	n.validator, err = chain.Start(context.WithoutCancel(ctx), chain.Config{
+		Home: n.out.File(filepath.Join(rundir.DirNetwork, "validator")), ChainID: chainID, Accounts: accounts,
+		BlockTime: blockTime, Log: n.logFile,
+		Referee: n.leaves.referee,
+	})
+	if err != nil {
+		return err
+	}
+	n.consumer, err = consumer.New(consumer.Consumer{
+		Dir: n.out, Job: b, Options: opt, Chain: client.New(n.validator.Client(), homes["consumer"].Account()),
+		Log:     n.log.With("party", "consumer"),
+		Traffic: n.traffic, Links: n.Links, RefereeTime: n.leaves.of, Updates: n.stored,
+	}, homes["consumer"])
+	if err != nil {
+		return err
+	}
+	for i, name := range names[1:] {
+		p, err := n.newParty(ctx, name, homes[name], b.JobID())
+		if err != nil {
+			return err
+		}
+		if err := p.Disk.Reserve(b.JobID(),
+			engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.KeepLast)); err != nil {
+			return err
+		}
+		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)
+		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
+		if partyRole(i, b) == run.Worker {
+			p.Torch, p.Notify = &opt.Torch, opt.Say
+			if i < opt.Dishonest {
+				p.Adversary = adversary.Skips{}
+			}
+		}
+		n.parties = append(n.parties, p)
+	}
+	for i, p := range n.parties {
+		r := partyRole(i, b)
+		if err := p.Enlist(ctx, r, stake(r), prepare.LocalPrice(order)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partyRole is the role of the i-th party after the consumer.
+func partyRole(i int, b *prepare.Blueprint) run.Role {
+	if i < int(b.Spec.Units) {
+		return run.Worker
+	}
+	return run.Verifier
+}
+
+func (n *Network) newParty(ctx context.Context, name string, h home.Home, job string) (*member.Process, error) {
+	store, err := member.OpenStore(ctx, filepath.Join(h.Dir, rundir.DirBlobs), n.share)
+	if err != nil {
+		return nil, err
+	}
+	host, err := peer.New(peer.Config{Key: h.Peer(), Store: store})
+	if err != nil {
+		return nil, err
+	}
+	key := h.Account()
+	log := n.log.With("party", name)
+	return &member.Process{
+		ID: key.Address(), Threads: 1, Host: host, Store: store, Disk: member.NewDiskBudget(store.Usage().Quota),
+		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
+		Chain:     client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
+		Snapshots: member.NewSnapshotStore(h.Dir, job, log),
+	}, nil
+}
+
+// RunJob places the order, unless that was done before a restart, and lets everybody work until the books are closed.
+func (n *Network) RunJob(outer context.Context, order market.Order) (*rundir.Summary, error) {
+	ctx, cancel := context.WithCancel(outer)
+	n.cancel = cancel
+	defer n.cancel()
+	if err := n.consumer.Order(ctx, order); err != nil {
+		return nil, err
+	}
+	fail := func(err error) {
+		select {
+		case n.failed <- err:
+		default:
+		}
+		n.cancel()
+	}
+	for _, p := range n.parties {
+		n.running.Go(func() {
+			if err := p.Run(ctx); err != nil && ctx.Err() == nil {
+				fail(fmt.Errorf("%s: %w", p.ID, err))
+			}
+		})
+	}
+	summary, err := n.consumer.Run(ctx)
+	n.cancel()
+	n.running.Wait()
+	select {
+	case failure := <-n.failed:
+		if err == nil || errors.Is(err, context.Canceled) {
+			err = failure
+		} else {
+			err = errors.Join(failure, err)
+		}
+	default:
+	}
+	return summary, n.consumer.EndWith(outer, err)
+}
+
+func (n *Network) Client() *client.Client { return n.consumer.Chain }
+
+// Stop takes everything down, in the order that lets the last messages out.
+func (n *Network) Stop() error {
+	if n.cancel != nil {
+		n.cancel()
+	}
+	n.running.Wait()
+	var errs []error
+	for _, p := range n.parties {
+		errs = append(errs, p.Host.Close())
+	}
+	if n.consumer != nil {
+		errs = append(errs, n.consumer.Host.Close())
+	}
+	if n.validator != nil {
+		n.validator.Stop()
+	}
+	return errors.Join(append(errs, n.logFile.Close())...)
+}

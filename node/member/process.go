@@ -1,0 +1,379 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/party"
+)
+
+// Process is one worker or verifier: its role, fed with blocks, and the party that performs what the role asks for. It
+// shares nothing with other processes but the chain and the wire.
+type Process struct {
+	ID          string
+	Threads     int
+	Chain       client.Member
+	Host        *peer.Host
+	Store       *blob.Bounded
+	Disk        *Budget   // that the store has for runs
+	Memory      *Budget   // that the machine has for runs
+	tried       time.Time // when the job could not be opened for the first time
+	KeepLast    int       // checkpoints of the lineage to keep
+	Replicas    int       // holders of what must outlive a member; 0: replica.Factor
+	Log         *slog.Logger
+	Step        func(role.Event) []role.Action
+	Adversary   adversary.Act // how it breaks the rules; nil: it keeps them
+	Circle      string        // folder of its accomplices; "": it has none
+	Instruments *instrument.Instruments
+	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
+	Journal     *JournalWriter
+	Snapshots   *SnapshotStore
+	Torch       *torch.Options // nil: it has no PyTorch
+	Notify      func(string)   // to the owner; may be nil
+
+	party      *party.Party               // once the job is here
+	Replicator atomic.Pointer[replicator] // from then on
+	State      atomic.Pointer[run.State]  // of the run after the latest block that was seen; nil: none yet
+	steps      *torch.Executor            // nil: the kernels take all steps
+}
+
+// reply is what came of an action.
+type reply struct {
+	action role.Action
+	event  role.Event
+}
+
+// Run follows the chain until nothing is left to do in the run, or the context ends.
+func (p *Process) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	blocks, err := p.Chain.Blocks(ctx)
+	if err != nil {
+		end()
+		return err
+	}
+	defer p.Journal.Close()
+	defer p.closeExecutor()
+	ended := make(chan reply)
+	var working sync.WaitGroup
+	var keeping sync.Once
+	defer working.Wait()
+	defer end()
+	stops, drain := map[string]context.CancelFunc{}, p.Drain
+	for {
+		var actions []role.Action
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-drain:
+			drain, actions = nil, p.tell(role.Drain{})
+		case o := <-ended:
+			delete(stops, o.action.Key())
+			actions = p.tell(o.event)
+		case b, ok := <-blocks:
+			if !ok && ctx.Err() != nil {
+				return nil
+			}
+			if !ok {
+				return ErrClosed
+			}
+			p.Instruments.Block(b.Height, b.Time)
+			block, err := p.observe(ctx, b.Height)
+			if block != nil && p.cannotOpen(err, b.Time) && p.leaveRun(ctx, block) {
+				if !UnacceptableError(err) {
+					err = fmt.Errorf("%w: %w", ErrUnopened, err)
+				}
+				return err
+			}
+			if err != nil {
+				p.Log.Warn("cannot follow the chain", "height", b.Height, "err", err)
+				continue
+			}
+			if block != nil {
+				k := p.Replicator.Load()
+				keeping.Do(func() { working.Go(func() { k.run(ctx) }) })
+				k.tell(*block)
+				actions = p.tell(*block)
+			}
+		}
+		for _, a := range actions {
+			switch a := a.(type) {
+			case role.Depart:
+				return nil
+			case role.Stop:
+				if stop := stops[a.Of]; stop != nil {
+					stop()
+				}
+				continue
+			}
+			acting, stop := context.WithCancel(ctx)
+			stops[a.Key()] = stop
+			working.Go(func() {
+				e := p.perform(acting, a)
+				stop()
+				select {
+				case ended <- reply{a, e}:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+}
+
+var (
+	ErrClosed   = errors.New("member: the chain's block stream ended")
+	ErrUnopened = errors.New("member: the job could not be fetched, or is not what was ordered")
+)
+
+// observe reads the state of the run after a block; nil before the order is matched.
+func (p *Process) observe(ctx context.Context, height int64) (*role.Block, error) {
+	b, err := p.Chain.Observe(ctx, height)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	p.State.Store(&b.Run)
+	if p.party == nil {
+		err = p.open(ctx, b.Run)
+	}
+	if err == nil {
+		p.party.Follow(b.Run)
+	}
+	return b, err
+}
+
+// cannotOpen reports whether the job cannot be opened here: it is unfit, or nothing has come of trying for half of the
+// time that a unit has, and for fetchPatience at least. Whoever ordered it, or lies on the way, must not have it tried
+// for ever.
+func (p *Process) cannotOpen(err error, now time.Time) bool {
+	if err == nil || p.party != nil {
+		return false
+	}
+	if p.tried.IsZero() {
+		p.tried = now
+	}
+	return UnacceptableError(err) || now.Sub(p.tried) >= max(FetchPatience, p.deadline(*p.State.Load())/2)
+}
+
+// deadline is the time that a worker has for its first unit, at the rate of the blocks so far.
+func (p *Process) deadline(s run.State) time.Duration {
+	if p.Instruments == nil {
+		return 0
+	}
+	_, interval := p.Instruments.Pace()
+	return interval * time.Duration(s.Terms.Deadlines.Train)
+}
+
+// UnacceptableError reports whether a job cannot be worked on here: there is too little room on the disk or in memory,
+// it is not what was ordered, or a dispute about it could not be decided.
+func UnacceptableError(err error) bool {
+	short := (*ShortageError)(nil)
+	return errors.As(err, &short) || errors.Is(err, program.ErrLimit) || errors.Is(err, blob.ErrTooLarge) ||
+		errors.Is(err, engine.ErrTerms) || errors.Is(err, engine.ErrUndecidable)
+}
+
+// leaveRun leaves a run whose job cannot be opened here, and reports whether that is done. The last worker or verifier
+// of a run in which others have worked stays, in case that there is room later.
+func (p *Process) leaveRun(ctx context.Context, b *role.Block) (left bool) {
+	switch s := b.Run; {
+	case s.MayDecline(p.ID):
+		if err := p.Chain.Decline(ctx, p.Chain.Job); err != nil {
+			p.Log.Warn("cannot leave", "err", err)
+		}
+	case s.Gone(p.ID):
+		return true
+	}
+	return false
+}
+
+// open fetches the job and makes ready to compute: a *RoomError if there is too little room on the disk or in memory.
+func (p *Process) open(ctx context.Context, s run.State) error {
+	within, cancel := context.WithTimeout(ctx, max(openPatience, lastTries*p.deadline(s)))
+	defer cancel()
+	holders, err := p.Chain.Holders(ctx)
+	if err != nil {
+		return err
+	}
+	get := func(ctx context.Context, cid string, most int64) ([]byte, error) {
+		c, err := blob.Parse(cid)
+		if err != nil {
+			return nil, err
+		}
+		return p.Host.FetchWithin(ctx, c, holders, most)
+	}
+	j, err := engine.ReadJob(within, s.Terms, get)
+	if err != nil {
+		return err
+	}
+	if err := p.Disk.Reserve(p.Chain.Job, j.Footprint(p.KeepLast)); err != nil {
+		return err
+	}
+	if err := p.Memory.Reserve(p.Chain.Job, j.Memory(p.Threads)); err != nil {
+		return err
+	}
+	task, err := j.Task(within, p.Threads, get)
+	if err != nil {
+		return err
+	}
+	blobs := Served{p.Store, p.Host, j.Largest(), p.patience}
+	e, err := engine.New(s.Terms, task, p.Store, blobs)
+	if err != nil {
+		return err
+	}
+	e.KeepDrafts(p.Snapshots)
+	p.Replicator.Store(newReplicator(p, j, e))
+	p.party = &party.Party{ID: p.ID, Job: p.Chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.Chain,
+		Blobs: blobs}
+	if p.Adversary != nil {
+		cast := adversary.Cast{Party: p.party, Honest: e, Step: p.Step, State: func(ctx context.Context) (run.State, error) {
+			return p.Chain.Run(ctx, p.Chain.Job)
+		}}
+		if p.Circle != "" {
+			cast.Circle = circle(p.Circle)
+		}
+		p.Step = p.Adversary.Play(cast)
+	}
+	p.Log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units)
+	return nil
+}
+
+// perform does one action and returns what came of it.
+func (p *Process) perform(ctx context.Context, a role.Action) role.Event {
+	begin, ended := time.Now(), p.Instruments.Begin(p.ID, p.Chain.Job, a)
+	e := p.party.Perform(ctx, a)
+	failed, _ := e.(role.Failed)
+	ended(failed.Err)
+	switch instrument.Outcome(failed.Err) {
+	case "done":
+		p.Log.Debug("action done", "action", a.Key(), "seconds", time.Since(begin).Seconds())
+	case "overtaken":
+		p.Log.Debug("action overtaken by others", "action", a.Key(), "err", failed.Err)
+	case "failed":
+		p.Log.Warn("action failed", "action", a.Key(), "err", failed.Err)
+	}
+	return e
+}
+
+// Served is a store that a host serves to its peers. It implements party.Blobs.
+type Served struct {
+	blob.Store
+	host     *peer.Host
+	most     int64                // bytes of a blob that it fetches
+	patience func() time.Duration // with who is busy; may be nil
+}
+
+// How long a job is fetched at a time. Who has not begun after some deadlines of a unit is out of the run.
+const (
+	openPatience = time.Minute
+	lastTries    = 3
+)
+
+// FetchPatience is how long a blob that its holder has not published yet is asked for again.
+const FetchPatience = 20 * time.Second
+
+// Await implements party.Blobs. A holder that is busy is asked again, too, ever less often.
+func (s Served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	patience := FetchPatience
+	if s.patience != nil {
+		patience = max(patience, s.patience())
+	}
+	return Insist(ctx, patience, func(ctx context.Context) ([]byte, error) {
+		return s.host.FetchWithin(ctx, c, holders,
+			s.most)
+	})
+}
+
+// Insist fetches until there is a blob, or an error that does not pass: of a blob that is not there it waits for
+// fetchPatience, of holders that are busy for the patience told.
+func Insist(ctx context.Context, patience time.Duration, fetch func(context.Context) ([]byte, error)) ([]byte, error) {
+	const again = 100 * time.Millisecond
+	begin, pause := time.Now(), again
+	for {
+		limit, wait := FetchPatience, again
+		within, cancel := context.WithTimeout(ctx, max(patience, FetchPatience))
+		b, err := fetch(within)
+		cancel()
+		busy := errors.Is(err, peer.ErrBusy)
+		if busy {
+			limit, wait = patience, pause
+			pause = min(2*pause, 2*time.Second)
+		}
+		if err == nil || !busy && !errors.Is(err, blob.ErrNotFound) || time.Since(begin)+wait >= limit {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// patience is how long a busy holder is asked again: half of the time that is left to attest, at the rate of the blocks
+// so far, so that there is time to look for the blob elsewhere and to say that it is missing.
+func (p *Process) patience() time.Duration {
+	s := p.State.Load()
+	if s == nil || p.Instruments == nil {
+		return 0
+	}
+	height, interval := p.Instruments.Pace()
+	return interval * time.Duration(max(0, s.Since+s.Terms.Deadlines.Attest-height)) / 2
+}
+
+// Fetch implements party.Blobs.
+func (s Served) Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	return s.host.FetchWithin(ctx, c, holders, s.most)
+}
+
+// atOnce is how many blobs are fetched at the same time for one action. Each of them comes from several peers.
+const atOnce = 4
+
+// Each implements party.Blobs.
+func (s Served) Each(n int, do func(i int)) {
+	var working errgroup.Group
+	working.SetLimit(atOnce)
+	for i := range n {
+		working.Go(func() error { do(i); return nil })
+	}
+	_ = working.Wait() // nobody returns one
+}
+
+// Device describes this machine in the registry.
+func Device() string {
+	return fmt.Sprintf("%s/%s, %d threads, %s kernels", runtime.GOOS, runtime.GOARCH, kernel.Cores, kernel.Active())
+}
+
+// Enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
+func (p *Process) Enlist(ctx context.Context, r run.Role, stake, price uint64) error {
+	return p.Chain.Enlist(ctx, registry.Participant{
+		Roles: []run.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: Device(), Stake: stake,
+	}, market.Offer{Role: r, Price: price, Slots: 1})
+}
+
+// tell passes an event to the role, and writes down what comes of it.
+func (p *Process) tell(e role.Event) []role.Action {
+	actions := p.Step(e)
+	p.Journal.Note(e, actions)
+	return actions
+}
+
+var _ party.Blobs = Served{}

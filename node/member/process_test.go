@@ -1,0 +1,59 @@
+package member
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// A job whose blobs nobody serves is not tried for ever, and one that is unfit is left at once.
+func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	opening := func(err error) func(after time.Duration) bool {
+		p := &Process{ID: "me"}
+		p.State.Store(&run.State{})
+		return func(after time.Duration) bool { return p.cannotOpen(err, begin.Add(after)) }
+	}
+	unable := opening(blob.ErrNotFound)
+	for _, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, false}, {FetchPatience - time.Second, false}, {FetchPatience, true}} {
+		if unable(c.after) != c.want {
+			t.Errorf("after %s a job that cannot be fetched is given up: %t", c.after, !c.want)
+		}
+	}
+	if !opening(engine.ErrTerms)(0) || opening(nil)(time.Hour) {
+		t.Error("what is unfit is tried again, or what is opened is given up")
+	}
+	if err := errors.Join(errors.New("x"), engine.ErrUndecidable); !UnacceptableError(err) {
+		t.Error("work of which a dispute could not be decided is fit")
+	}
+}
+
+// A job gets the name that is kept for its consumer when somebody else has taken its own, and its folder is known by
+// it.
+func TestNameOfAJobThatIsTaken(t *testing.T) {
+	b := fakeBlueprint()
+	own := b.JobID()
+	if !b.Is(own) || b.Is(own+"x") || b.Is("job-0") {
+		t.Fatal("the name of the job is another")
+	}
+	b.Keep("starling1me")
+	if b.JobID() != own+".starling1me" || b.Is(own) {
+		t.Errorf("kept: %s", b.JobID())
+	}
+	again := fakeBlueprint()
+	if !again.Is(own+".starling1me") || again.JobID() != b.JobID() {
+		t.Errorf("a folder of the run gives %s", again.JobID())
+	}
+}
+
+// fakeBlueprint is what the name of a job is made of.
+func fakeBlueprint() *prepare.Blueprint { return &prepare.Blueprint{Spec: &train.Spec{Version: 1}} }

@@ -1,0 +1,94 @@
+package member
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// dirDrafts, in a party's folder, holds what there is of units that it computes.
+const dirSnapshots = "drafts"
+
+// A draft is written at most every draftEvery, and so seldom that it takes one part of draftShare of the time.
+const (
+	snapshotEvery = 10 * time.Second
+	draftShare    = 100
+)
+
+// SnapshotStore is the file in which a party keeps what there is of the unit of a run that it computes: parameters and
+// moments, 12 bytes a parameter. It implements engine.Drafts.
+type SnapshotStore struct {
+	path string
+	log  *slog.Logger
+	next time.Time // when the next one is due
+	wait time.Duration
+}
+
+// NewSnapshotStore returns the drafts of a run in a party's folder.
+func NewSnapshotStore(dir, job string, log *slog.Logger) *SnapshotStore {
+	d := &SnapshotStore{path: filepath.Join(dir, dirSnapshots, canon.Sum("starling/drafts/1", []byte(job)).Short()),
+		log: log, wait: snapshotEvery}
+	d.next = time.Now().Add(d.wait)
+	return d
+}
+
+// Save implements engine.Drafts.
+func (d *SnapshotStore) Save(write func(io.Writer) error) {
+	begin := time.Now()
+	if begin.Before(d.next) {
+		return
+	}
+	if err := d.replace(write); err != nil {
+		d.log.Warn("what there is of the unit is not kept", "err", err)
+	}
+	took := time.Since(begin)
+	d.next = begin.Add(took + max(d.wait, draftShare*took))
+}
+
+// replace writes the file beside the old one. It is not forced to the disk: a draft that a power cut damages is of no
+// use, and the engine sees that.
+func (d *SnapshotStore) replace(write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
+		return err
+	}
+	part := d.path + ".part"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, d.path)
+}
+
+// Load implements engine.Drafts.
+func (d *SnapshotStore) Load(read func(io.Reader) error) {
+	f, err := os.Open(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = errors.Join(read(f), f.Close())
+	}
+	if err != nil {
+		d.log.Info("what there is of a unit is of no use", "err", err)
+	}
+}
+
+// Drop implements engine.Drafts.
+func (d *SnapshotStore) Drop() {
+	d.next = time.Now().Add(d.wait)
+	if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("what there was of a unit stays on the disk", "err", err)
+	}
+}
+
+var _ engine.Drafts = (*SnapshotStore)(nil)

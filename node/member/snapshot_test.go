@@ -1,0 +1,58 @@
+package member
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A draft is a file that replaces the one before it as a whole, and survives the process; it is written when it is
+// time, and a disk that takes none hurts nobody.
+func TestDrafts(t *testing.T) {
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	text := func(d *SnapshotStore) (found string) {
+		d.Load(func(r io.Reader) error {
+			b, err := io.ReadAll(r)
+			found = string(b)
+			return err
+		})
+		return found
+	}
+	save := func(d *SnapshotStore, s string) {
+		d.Save(func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
+	}
+	d := NewSnapshotStore(dir, "a/../job", log)
+	if save(d, "early"); text(d) != "" {
+		t.Error("a draft is written before it is time")
+	}
+	d.next = time.Time{}
+	if save(d, "first"); text(d) != "first" {
+		t.Errorf("there is %q", text(d))
+	}
+	if save(d, "too soon"); text(d) != "first" {
+		t.Errorf("there is %q", text(d))
+	}
+	d.next = time.Time{}
+	d.Save(func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return errors.New("full") })
+	if again := NewSnapshotStore(dir, "a/../job", log); text(again) != "first" ||
+		text(NewSnapshotStore(dir, "other", log)) != "" {
+		t.Errorf("another process finds %q", text(again))
+	}
+	d.Drop()
+	if files, err := os.ReadDir(filepath.Join(dir, dirSnapshots)); err != nil || len(files) > 0 || text(d) != "" {
+		t.Errorf("%v, %d files are left", err, len(files))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "taken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = NewSnapshotStore(filepath.Join(dir, "taken"), "job", log)
+	d.next = time.Time{}
+	save(d, "nowhere")
+	if text(d) != "" {
+		t.Error("there is something")
+	}
+}

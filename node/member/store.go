@@ -1,0 +1,217 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/memory"
+)
+
+// DefaultDisk is the share of the free disk that a worker or verifier gives to blobs.
+var DefaultDisk = disk.Share{Percent: 50}
+
+// OpenStore opens the blobs of a party, and keeps them within a share of the disk.
+func OpenStore(ctx context.Context, dir string, share disk.Share) (*blob.Bounded, error) {
+	s, err := blob.OpenDisk(dir)
+	if err != nil {
+		return nil, err
+	}
+	var taken int64
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if info, e := e.Info(); err == nil && e == nil && !info.IsDir() {
+			taken += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return blob.NewBounded(ctx, s, share.Of(dir, taken))
+}
+
+// ShortageError says that a job needs more of the disk, or of the memory, than there is for it.
+type ShortageError struct {
+	Of                resource
+	Need, Free, Quota int64 // bytes
+}
+
+// resource is what a job needs room in, as a sentence has it.
+type resource string
+
+const (
+	onDisk   resource = "of disk"
+	inMemory resource = "of memory"
+)
+
+// Code and flag are what an owner is told of too little of it: a code, and the flag that gives more.
+func (r resource) Code() (code, flag string) {
+	if r == inMemory {
+		return "MEMORY_TOO_SMALL", "--memory"
+	}
+	return "STORE_TOO_SMALL", "--disk"
+}
+
+func (e *ShortageError) Error() string {
+	const mib = 1 << 20
+	return fmt.Sprintf("the job may need %d MiB %s, and %d MiB are free of the %d MiB that jobs may use",
+		(e.Need+mib-1)/mib, e.Of, max(0, e.Free)/mib, e.Quota/mib)
+}
+
+// Budget is what a store, or the memory of a machine, has for runs.
+type Budget struct {
+	of    resource
+	quota int64
+	now   func() (bytes int64, ok bool) // that could be taken at this moment; nil: all of the quota
+
+	mu       sync.Mutex
+	promised map[string]int64 // bytes, by job
+}
+
+func NewDiskBudget(quota int64) *Budget {
+	return &Budget{of: onDisk, quota: quota, promised: map[string]int64{}}
+}
+
+// NewMemoryBudget is the memory for runs: the MiB that the owner gives; or else three quarters of what is free at the
+// start, and never more than three quarters of what is free when a run begins. Where free memory is not known, it is
+// what any program may take.
+func NewMemoryBudget(mib uint64) *Budget {
+	r := &Budget{of: inMemory, quota: program.DefaultLimits.MaxMemory, promised: map[string]int64{}}
+	if mib > 0 {
+		r.quota = int64(min(mib, math.MaxInt64>>20)) << 20
+		return r
+	}
+	free := func() (int64, bool) {
+		available, _, ok := memory.Available()
+		return int64(available / 4 * 3), ok
+	}
+	if quota, ok := free(); ok {
+		r.quota, r.now = quota, free
+	}
+	return r
+}
+
+// Reserve sets bytes aside for a job until it is given back: a *RoomError if there are not as many.
+func (r *Budget) Reserve(job string, need int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free := r.quota
+	for other, bytes := range r.promised {
+		if other != job {
+			free -= bytes
+		}
+	}
+	if r.now != nil && r.promised[job] == 0 {
+		if now, ok := r.now(); ok {
+			free = min(free, now)
+		}
+	}
+	if need > free {
+		return &ShortageError{Of: r.of, Need: need, Free: free, Quota: r.quota}
+	}
+	r.promised[job] = need
+	return nil
+}
+
+func (r *Budget) Release(job string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.promised, job)
+}
+
+// retentionPeriod is how long the last checkpoints of a run stay after its end, for a consumer who was away.
+const retentionPeriod = 24 * time.Hour
+
+// fileRetained, in the folder of a party, says what is kept of runs that are over.
+const fileRetained = "retained.json"
+
+// Retention is what is kept of runs that are over, by job. It survives the process.
+type Retention struct {
+	path  string
+	store *blob.Bounded
+
+	mu   sync.Mutex
+	jobs map[string]retainedJob
+}
+
+type retainedJob struct {
+	Until time.Time `json:"until"`
+	Blobs []string  `json:"blobs"`
+}
+
+// OpenRetention pins what was kept when the process ended.
+func OpenRetention(dir string, store *blob.Bounded, now time.Time) (*Retention, error) {
+	r := &Retention{path: filepath.Join(dir, fileRetained), store: store, jobs: map[string]retainedJob{}}
+	if err := keystore.ReadJSON(r.path, &r.jobs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for job, kept := range r.jobs {
+		var list []blob.CID
+		for _, s := range kept.Blobs {
+			if c, err := blob.Parse(s); err == nil {
+				list = append(list, c)
+			}
+		}
+		store.Pin(job, list)
+	}
+	return r, r.Expire(now)
+}
+
+// Keep pins blobs of a job, and nothing else of it, for the time of retention; with none the job is let go of.
+func (r *Retention) Keep(job string, list []blob.CID, now time.Time) error {
+	r.store.Pin(job, list)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.jobs, job)
+	if len(list) > 0 {
+		kept := retainedJob{Until: now.Add(retentionPeriod)}
+		for _, c := range list {
+			kept.Blobs = append(kept.Blobs, c.String())
+		}
+		r.jobs[job] = kept
+	}
+	return keystore.WriteJSON(r.path, r.jobs)
+}
+
+// Blobs are those of all jobs.
+func (r *Retention) Blobs() (list []blob.CID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, job := range slices.Sorted(maps.Keys(r.jobs)) {
+		for _, s := range r.jobs[job].Blobs {
+			if c, err := blob.Parse(s); err == nil {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// Expire lets go of what was kept for long enough.
+func (r *Retention) Expire(now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := false
+	for job, kept := range r.jobs {
+		if now.After(kept.Until) {
+			delete(r.jobs, job)
+			r.store.Pin(job, nil)
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return keystore.WriteJSON(r.path, r.jobs)
+}

@@ -1,0 +1,125 @@
+package member
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+func TestRoomIsPromisedOnce(t *testing.T) {
+	r := NewDiskBudget(100)
+	if err := errors.Join(r.Reserve("a", 60), r.Reserve("a", 70), r.Reserve("b", 30)); err != nil {
+		t.Fatal(err)
+	}
+	short := (*ShortageError)(nil)
+	if err := r.Reserve("c", 1); !errors.As(err, &short) ||
+		*short != (ShortageError{Of: onDisk, Need: 1, Free: 0, Quota: 100}) {
+		t.Errorf("%v", err)
+	}
+	r.Release("a")
+	if err := r.Reserve("c", 70); err != nil {
+		t.Error(err)
+	}
+}
+
+// Jobs keep within the memory that the owner gives, and else within three quarters of what is free when they begin.
+func TestMemoryIsPromised(t *testing.T) {
+	const mib = 1 << 20
+	short := (*ShortageError)(nil)
+	err := NewMemoryBudget(2).Reserve("a", 3*mib)
+	if want := (ShortageError{Of: inMemory, Need: 3 * mib, Free: 2 * mib, Quota: 2 * mib}); !errors.As(err, &short) ||
+		*short != want || !UnacceptableError(err) {
+		t.Errorf("%v", err)
+	}
+	r := NewMemoryBudget(0)
+	if err := r.Reserve("a", math.MaxInt64); !errors.As(err, &short) {
+		t.Errorf("a job that needs all memory that there can be: %v", err)
+	}
+	free := int64(100)
+	r = &Budget{of: inMemory, quota: 150, now: func() (int64, bool) { return free, true }, promised: map[string]int64{}}
+	if err := r.Reserve("a", 101); !errors.As(err, &short) || short.Free != 100 {
+		t.Errorf("more than is free: %v", err)
+	}
+	if err := r.Reserve("a", 100); err != nil {
+		t.Error(err)
+	}
+	free = 0 // what it was promised is in use
+	if err := r.Reserve("a", 100); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is kept of a run that is over stays for a day, also when the process is started again, and then makes room.
+func TestRetained(t *testing.T) {
+	dir, now := t.TempDir(), time.Unix(1e9, 0)
+	data := blobtest.Data(1, 100)
+	open := func(now time.Time) (*blob.Bounded, *Retention) {
+		s, err := OpenStore(t.Context(), filepath.Join(dir, rundir.DirBlobs), disk.Share{Bytes: 150})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenRetention(dir, s, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, r
+	}
+	s, r := open(now)
+	c, err := s.Put(t.Context(), data)
+	if err := errors.Join(err, r.Keep("a", []blob.CID{c}, now), r.Keep("b", nil, now)); err != nil {
+		t.Fatal(err)
+	}
+	s, r = open(now.Add(retentionPeriod - time.Second))
+	if _, err := s.Put(t.Context(), blobtest.Data(2, 100)); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("room was made of what is retained: %v", err)
+	}
+	if err := r.Expire(now.Add(retentionPeriod + time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), blobtest.Data(2, 100)); err != nil {
+		t.Errorf("a day later: %v", err)
+	}
+	if _, r := open(now); len(r.jobs) != 0 {
+		t.Errorf("kept for ever: %v", r.jobs)
+	}
+	if err := os.WriteFile(r.path, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenRetention(dir, s, now); err == nil {
+		t.Error("a damaged file is taken for an empty one")
+	}
+}
+
+// Rounds that were rolled back are still audited: what they need is kept like that of open ones.
+func TestRolledBackRoundsAreKept(t *testing.T) {
+	cid := func(text string) string { return blob.Of([]byte(text)).String() }
+	lap := func(round uint32, name string) run.Lap {
+		return run.Lap{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)},
+			Units: run.Units{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
+	}
+	store, err := blob.NewBounded(t.Context(), blob.NewMemory(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &replicator{job: &engine.Job{}, store: store, shards: map[string][]blob.CID{}}
+	s := run.State{Lap: lap(3, "current"), Open: []run.Lap{lap(2, "open")}, Void: []run.Lap{lap(3, "void")}}
+	kept := map[string]bool{}
+	for _, c := range k.open(t.Context(), s) {
+		kept[c.String()] = true
+	}
+	for _, name := range []string{"current", "open", "void", "current update", "open update", "void update"} {
+		if !kept[cid(name)] {
+			t.Errorf("%s is not kept", name)
+		}
+	}
+}

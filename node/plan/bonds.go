@@ -1,0 +1,31 @@
+package plan
+
+import (
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Bonds are the stakes that the members of a job must have, by the parameters that a network begins with, and what a
+// unit that is faked is then expected to gain, which is not above 0; in uzen.
+type Bonds struct {
+	Worker   uint64 `json:"worker_uzen"`
+	Verifier uint64 `json:"verifier_uzen"`
+	Gain     int64  `json:"faked_unit_gain_uzen"`
+}
+
+func bonds(o market.Order) Bonds {
+	params, price := registry.DefaultParams(), prepare.LocalPrice(o)
+	b := Bonds{Worker: o.Stake(run.Worker, price, params), Verifier: o.Stake(run.Verifier, price, params)}
+	unit, _ := market.Cost(o.Terms.UnitFlops, price)
+	switch {
+	case o.Terms.AuditPPM == 0:
+	case o.Terms.Tolerance.DistancePPM > 0:
+		b.Gain = reward.Backed(unit, b.Worker, o.Terms.Floor())
+	default:
+		b.Gain = reward.DefaultPenalty().Temptation(unit, b.Worker, o.Terms.Floor())
+	}
+	return b
+}

@@ -1,0 +1,142 @@
+// Package plan says what a job will take, before it runs: time, memory, disk, traffic and price, on this machine or on
+// a network. It starts nothing and locks no coins.
+package plan
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// ErrPlanStale is returned for a job that is another than the one that was planned.
+var ErrPlanStale = errors.New("the job is another than the one that was planned")
+
+// Plan is what a job will take, before anything is started.
+type Plan struct {
+	// of the plan; it begins with that of the job, and another budget, or other audits, have another
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Parameters int      `json:"parameters"`
+	Tokens     uint64   `json:"tokens"` // trained on, all workers together
+	Steps      int      `json:"steps"`
+	Rounds     int      `json:"rounds"`
+	Workers    int      `json:"workers"`
+	Flops      uint64   `json:"flops"`        // of all units once
+	Most       uint64   `json:"most_uzen"`    // that it may cost, with every unit audited
+	Budget     uint64   `json:"budget_uzen"`  //
+	Stakes     Bonds    `json:"stakes"`       // that members must have
+	StepTime   float64  `json:"step_seconds"` // of one inner step of one worker, measured here
+	Seconds    float64  `json:"seconds"`      // of training if this machine does all of it; 0: it waits for others
+	Memory     uint64   `json:"memory_bytes"` // of one worker
+	Disk       int64    `json:"disk_bytes"`   // of one worker's blobs, at most
+	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
+	Executor   string   `json:"executor"`     // that takes the steps: builtin or torch
+	Notes      []string `json:"notes"`        // settings that have no effect
+
+	Placement *api.Placement `json:"placement"` // without a network: this machine
+	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
+}
+
+// PlanJob makes a job ready, takes an inner step of it to see how long that takes, and starts nothing.
+// network is the HTTP interface of a validator, which is asked who would train it, or "".
+func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
+	b, err := prepare.New(j)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Of(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.TryStep(b); err != nil {
+		return nil, err
+	}
+	if network == "" {
+		return p, p.PlaceHere(b)
+	}
+	p.Quote, err = QuoteOf(b, ctx, network)
+	return p, err
+}
+
+// PlaceHere says how long this machine takes if it does everything, as Train lets it, and whether it has the memory.
+func (p *Plan) PlaceHere(b *prepare.Blueprint) error {
+	o, err := b.LocalOrder()
+	if err != nil {
+		return err
+	}
+	p.Seconds = p.StepTime * float64(b.Spec.StepsBefore(b.Spec.Units)) * float64(b.Spec.Rounds) * (1 +
+		float64(b.Job.Strategy.Verification.AuditPPM())/1e6)
+	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: int(o.Verifiers), Fits: "unknown"}
+	p.Placement.MemoryBytes = prepare.EmbeddedMemory + p.Memory*uint64(p.Placement.Workers+p.Placement.Verifiers)
+	available, _, ok := memory.Available()
+	if !ok {
+		return nil
+	}
+	p.Placement.FreeBytes, p.Placement.Fits = available, "yes"
+	if available < p.Placement.MemoryBytes {
+		p.Placement.Fits = "no"
+	}
+	return nil
+}
+
+// Of is what a job will take as far as nothing has to be tried or asked for it.
+func Of(b *prepare.Blueprint) (*Plan, error) {
+	o, err := b.LocalOrder()
+	if err != nil {
+		return nil, err
+	}
+	_, most := market.Quote(o.Terms, prepare.LocalPrice(o), o.Verifiers)
+	j, s := b.Job, b.Spec
+	p := &Plan{
+		ID: b.PlanID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.Tokens(j.Training.MaxSteps),
+		Steps:  j.Training.MaxSteps,
+		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.RoundFlops() * uint64(s.Rounds),
+		Most: most, Budget: o.Budget, Stakes: bonds(o),
+		Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor,
+		Notes: []string{},
+	}
+	for _, n := range j.Notes {
+		p.Notes = append(p.Notes, n.Place+": "+n.Text)
+	}
+	p.Received, err = b.Traffic()
+	return p, err
+}
+
+// TryStep takes two inner steps, of which the second counts: the first makes what later ones use again. Where a unit
+// has one, that is the first of another. What does not fit into the memory is not tried.
+func (p *Plan) TryStep(b *prepare.Blueprint) error {
+	exec, err := program.Compile(b.Step, kernel.Cores)
+	if err != nil {
+		return err
+	}
+	least := b.LeastMemory(exec)
+	p.Memory = prepare.Collected * (least + uint64(b.ParameterBytes())*uint64(b.Spec.Units+1))
+	if available, _, ok := memory.Available(); ok && available < least {
+		return nil
+	}
+	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	var session *train.Session
+	for try := range 2 {
+		if try == 0 || b.Spec.Steps == 1 {
+			if session, err = task.Begin(b.Genesis, 0, nil); err != nil {
+				return err
+			}
+		}
+		began := time.Now()
+		if _, err := session.Advance(); err != nil {
+			return err
+		}
+		p.StepTime = time.Since(began).Seconds()
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Quote is what would become of a job on a network now.
+type Quote struct {
+	Job     string        `json:"job"`
+	Matched bool          `json:"matched"`
+	Why     market.Reason `json:"why,omitempty"` // it would wait
+	Round   uint64        `json:"round_uzen"`    // at most, at the highest prices of those who may be drawn
+	Likely  uint64        `json:"likely_uzen"`   // with as many audits as its rate draws
+	Whole   uint64        `json:"whole_uzen"`    // at most, with every unit audited
+	Budget  uint64        `json:"budget_uzen"`   //
+	// that workers would be paid, uzen per 10^15 floating-point operations, as one beacon draws them
+	Work   uint64 `json:"work_price,omitempty"`
+	Audit  uint64 `json:"audit_price,omitempty"` // and verifiers
+	Wanted uint64 `json:"wanted,omitempty"`      // offers of both roles that it takes to begin, if it would wait
+	// of training, at the measured rates; 0: a machine was never measured
+	Seconds uint64   `json:"seconds,omitempty"`
+	Members []Quoted `json:"members"` // offers that may be drawn
+	Others  []Quoted `json:"others"`  // offers that cannot be
+}
+
+// Quoted is an offer, and how likely it is drawn, or why it cannot be.
+type Quoted struct {
+	ID     string        `json:"id"`
+	Role   string        `json:"role"`
+	Price  uint64        `json:"price"` // uzen per 10^15 floating-point operations
+	Class  string        `json:"class,omitempty"`
+	Region string        `json:"region,omitempty"`
+	Odds   float64       `json:"odds,omitempty"` // about
+	Why    market.Misfit `json:"why,omitempty"`
+	Text   string        `json:"text,omitempty"`
+}
+
+// QuoteJob asks a network what would become of a job. Nothing is ordered.
+func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
+	b, err := prepare.New(j)
+	if err != nil {
+		return nil, err
+	}
+	return QuoteOf(b, ctx, network)
+}
+
+func QuoteOf(b *prepare.Blueprint, ctx context.Context, network string) (*Quote, error) {
+	o, err := b.Order()
+	if err != nil {
+		return nil, err
+	}
+	c, h, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	o = b.Conditioned(o, h.Height)
+	o.At = h.Height
+	e, err := c.Estimate(ctx, prepare.AsIf(o))
+	if err != nil {
+		return nil, err
+	}
+	q := &Quote{Job: b.Job.Name, Matched: e.Why == market.Matched, Why: e.Why, Round: e.Round, Likely: e.Likely,
+		Whole: e.Whole, Budget: o.Budget, Seconds: e.Seconds}
+	if !q.Matched {
+		q.Wanted = uint64(o.Workers.Min) + uint64(o.Verifiers)
+	}
+	for _, m := range e.Lease.Members {
+		if m.Role == run.Worker {
+			q.Work = max(q.Work, m.Price)
+		} else {
+			q.Audit = max(q.Audit, m.Price)
+		}
+	}
+	for _, may := range e.May {
+		line := quoted(may.Lot)
+		line.Odds = float64(may.PPM) / 1e6
+		q.Members = append(q.Members, line)
+	}
+	for _, p := range e.Passed {
+		line := quoted(p.Lot)
+		line.Why, line.Text = p.Why, p.Why.Text()
+		q.Others = append(q.Others, line)
+	}
+	return q, nil
+}
+
+func quoted(l market.Lot) Quoted {
+	return Quoted{ID: l.ID, Role: l.Role.String(), Price: l.Price, Class: l.Class.String(), Region: l.Region}
+}

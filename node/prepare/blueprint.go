@@ -1,0 +1,373 @@
+package prepare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/model/gguf"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/node/dataset"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Blueprint is a job made ready to run: everything that its job file and its data determine.
+type Blueprint struct {
+	Job       *job.Job
+	Model     model.Config
+	Tokenizer *tokenizer.Tokenizer
+	Corpus    *data.Corpus
+	Manifest  data.Manifest
+	Step      *program.Program // one inner step
+	Eval      *program.Program // the loss of EvalBatch sequences
+	EvalBatch int
+	Spec      *train.Spec
+	Genesis   *train.Checkpoint
+	Frozen    []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
+	Ignored   []string         // keys of the base model's config.json that mean nothing to it
+	Slices    uint32           // in which a round is reduced; 0: every member combines all updates
+
+	Trained model.Config           // Model, or Model with its adapter
+	owner   atomic.Pointer[string] // account that the name of the job is kept for; nil: the name is its own
+}
+
+const (
+	EvalSequences  = 128  // at most, of one evaluation
+	leastShare     = 0.75 // of the time that machines work of the paces that units are made for
+	segmentsOfUnit = 4    // state roots that a worker commits to per unit, besides the first
+)
+
+// New reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
+// *job.ErrorList with the place in the file.
+func New(j *job.Job) (*Blueprint, error) {
+	sources, err := dataset.Sources(j)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := dataset.Tokenizer(j, sources)
+	if err != nil {
+		return nil, err
+	}
+	base, err := readBase(j)
+	if err != nil {
+		return nil, err
+	}
+	corpus, err := dataset.Corpus(j, sources, tok)
+	if err != nil {
+		return nil, err
+	}
+	return Assemble(j, base, tok, corpus)
+}
+
+// Assemble makes a job ready whose files are read. base is nil for a model from scratch.
+func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
+	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(engine.ShardTokens)}
+	if err := b.corpusFits(); err != nil {
+		return nil, err
+	}
+	if err := b.chooseModel(base); err != nil {
+		return nil, err
+	}
+	if err := b.beginningFits(); err != nil {
+		return nil, err
+	}
+	if err := b.buildModel(); err != nil {
+		return nil, err
+	}
+	if err := b.begin(base); err != nil {
+		return nil, err
+	}
+	if err := b.Specify(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Specify makes the work specification of a job whose model and first checkpoint are there.
+func (b *Blueprint) Specify() error {
+	j := b.Job
+	b.Spec = b.spec()
+	if err := b.Spec.Check(); err != nil {
+		return problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err,
+			"change the value that is named")
+	}
+	if _, share := outer.Sizes(b.Spec.Steps, j.Strategy.Workers.Paces); j.Strategy.Workers.Paces != nil &&
+		share < leastShare {
+		return problem(j, "strategy.workers.paces", job.CodeBadValue, "units of these paces cannot be made",
+			fmt.Errorf("cut into at most 20 segments of whole steps, units of %d steps let machines of these paces work %.0f "+
+				"%% of the time", b.Spec.Steps, 100*share),
+			"use a sync_steps that is a multiple of 20, and no pace below 0.05")
+	}
+	if err := outer.Check(b.Spec.Exchange); err != nil {
+		return problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err,
+			"change the value that is named")
+	}
+	if err := outer.Exchanged(b.Spec.Exchange, train.Params(b.Step)); err != nil {
+		return problem(j, "strategy.replicas.fragments", job.CodeBadValue, "the model has fewer layers than that", err,
+			"lower fragments")
+	}
+	if err := b.slice(); err != nil {
+		return err
+	}
+	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
+		return problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
+			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss, sequence_len or "+
+				"the width of the heads for attention")
+	}
+	return nil
+}
+
+func problem(j *job.Job, path, code, what string, why error, fix string) error {
+	return &job.ErrorList{Errors: []*job.Error{j.Problem(path, code, what, why.Error(), fix)}}
+}
+
+// readBase reads the model that a job starts from, if it does.
+func readBase(j *job.Job) (*folder.Model, error) {
+	if j.Model.BaseModel == "" {
+		return nil, nil
+	}
+	base, err := folder.Read(os.DirFS(j.BaseModelPath()))
+	if err != nil {
+		return nil, problem(j, "model.base_model", job.CodeBadValue, "the base model cannot be used", err,
+			"give a model folder in Hugging Face form, of an architecture that docs/models.md lists, with its weights as "+
+				"safetensors")
+	}
+	return base, nil
+}
+
+func (b *Blueprint) corpusFits() error {
+	j := b.Job
+	need := j.SequenceLen + 1
+	if n := b.Corpus.Train.Len(); n < need {
+		return problem(j, "datasets", job.CodeNoData, "there is too little training data",
+			fmt.Errorf("%d tokens, and one sequence needs %d", n, need), "add text or lower sequence_len")
+	}
+	if n := b.Corpus.Val.Len(); j.ValSetSize > 0 && n < need {
+		return problem(j, "val_set_size", job.CodeNoData, "there is too little text to evaluate on",
+			fmt.Errorf("%d tokens are held out, and one sequence needs %d", n, need), "raise val_set_size or lower sequence_len")
+	}
+	return nil
+}
+
+// chooseModel takes the model from the base, or from the job's own description.
+func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
+	m := b.Job.Model
+	if base != nil {
+		b.Model, b.Ignored = base.Config, base.Ignored
+		if is := b.Model.Architecture(); m.Architecture != "" && m.Architecture != is {
+			return problem(b.Job, "model.architecture", job.CodeBadValue, "the base model is another",
+				fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
+		}
+		return b.adapt()
+	}
+	raw := map[string]any{"vocab_size": b.Tokenizer.VocabSize()}
+	for k, v := range m.Config {
+		raw[k] = v
+	}
+	if b.Model, err = model.Parse(m.Architecture, raw); err != nil {
+		return problem(b.Job, "model.config", job.CodeBadValue, "the model cannot be built", err,
+			"use the keys of a Hugging Face config.json of this architecture")
+	}
+	b.Trained = b.Model
+	return nil
+}
+
+// buildModel makes the programs of the model.
+func (b *Blueprint) buildModel() (err error) {
+	j := b.Job
+	if v := b.Tokenizer.VocabSize(); b.Model.VocabSize() < v {
+		return problem(j, "model.config.vocab_size", job.CodeBadValue, "the model's vocabulary is too small",
+			fmt.Errorf("the tokenizer has %d ids, the model %d", v, b.Model.VocabSize()), "leave vocab_size out, or raise it")
+	}
+	if c := b.Model.Context(); j.SequenceLen > c {
+		return problem(j, "sequence_len", job.CodeBadValue, "the sequences are longer than the model's context",
+			fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
+	}
+	for i, text := range j.Eval.Prompts {
+		if n, c := len(b.Tokenizer.EncodeText(text)), b.Model.Context(); n > c {
+			return problem(j, fmt.Sprintf("eval.prompts.%d", i), job.CodeBadValue,
+				"a prompt is longer than the model's context", fmt.Errorf("%d tokens against %d", n, c), "shorten it")
+		}
+	}
+	if b.wantsGGUF() {
+		if err := gguf.Writes(b.Model); err != nil {
+			return problem(j, "output.formats", job.CodeUnsupported, "gguf is not written for this model", err,
+				"use safetensors, or architecture: llama")
+		}
+	}
+	if b.Step, err = model.TrainStep(b.Trained, b.optimizer(), j.WorkerBatch(), j.SequenceLen); err != nil {
+		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")
+	}
+	b.EvalBatch = min(8, EvalSequences)
+	if b.Eval, err = model.Eval(b.Trained, b.EvalBatch, j.SequenceLen); err != nil {
+		return problem(j, "model", job.CodeBadValue, "the evaluation cannot be built", err, "check model.config")
+	}
+	return nil
+}
+
+// optimizer is that of inner steps. In a job of gradients the outer one takes its place.
+func (b *Blueprint) optimizer() model.AdamW {
+	if b.Job.Strategy.OuterOptimizer.Gradients() {
+		return model.Descent
+	}
+	o := b.Job.Training.Optimizer
+	return model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay,
+		MaxGradNorm: b.Job.Training.MaxGradNorm, Proximal: b.Job.Strategy.ProximalMu}
+}
+
+func (b *Blueprint) spec() *train.Spec {
+	j := b.Job
+	t, st := j.Training, j.Strategy
+	steps := uint32(st.SyncSteps)
+	s := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
+		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(),
+		Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
+		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
+		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
+		Rate:     train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
+		Exchange: b.Exchange(),
+	}
+	if sizes, _ := outer.Sizes(steps, st.Workers.Paces); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
+		s.Sizes, s.Segment = sizes, steps/slices.Max(sizes)
+	}
+	if !s.Exchange.Gradients {
+		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
+	}
+	return s
+}
+
+// codecs are the codecs by the words of a job file.
+var codecs = map[string]string{"none": codec.Float32, "fp16": codec.Float16, "bf16": codec.BFloat16,
+	"int8": codec.Int8, "fp4": codec.E3M0, "sign": codec.Sign}
+
+// codecOf is the codec that a job file asks for.
+func codecOf(c job.Compression) string {
+	if k, bits, sparse := c.TopK(); sparse {
+		return codec.TopKName(k, bits)
+	}
+	return codecs[c.Quantize]
+}
+
+// Decays of what error feedback adds to the next update: of pseudo-gradients (Sarfi et al. 2025), and of gradients,
+// whose momentum it is (Peng et al. 2024).
+const (
+	feedbackDecay = 0.95
+	momentumDecay = 0.999
+)
+
+func (b *Blueprint) Exchange() train.Exchange {
+	st := b.Job.Strategy
+	o := st.OuterOptimizer
+	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR,
+		Momentum: o.Momentum}
+	if x.Rule == aggregate.TrimmedMean {
+		x.Trim = st.Aggregation.Trim
+	}
+	x.Carry, x.Moments = st.Group(), st.MomentRounds > 1
+	if st.Compression.ErrorFeedback {
+		x.Feedback = feedbackDecay
+	}
+	if st.Compression.Transform == codec.Waves {
+		x.Transform = codec.Waves
+	}
+	if st.Replicas.Paired() {
+		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
+	}
+	x.Pick, x.Fragments, x.Overlap = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments), st.Replicas.Overlap
+	inner := b.Job.Training.Optimizer
+	switch {
+	case o.Adaptive():
+		x.Momentum, x.Decay, x.Tau = o.Betas[0], o.Betas[1], o.Eps
+	case o.Name == outer.DecoupledAdam:
+		x.Momentum, x.Decay, x.Tau = inner.Betas[0], inner.Betas[1], inner.Eps
+	}
+	if o.Gradients() {
+		x.Gradients, x.Shrink, x.Clip = true, inner.WeightDecay, b.Job.Training.MaxGradNorm
+		if x.Feedback > 0 {
+			x.Feedback = momentumDecay
+		}
+	}
+	return x
+}
+
+// slice decides in how many slices rounds are reduced: half as many as there are workers, so that each reduces one.
+func (b *Blueprint) slice() error {
+	const at = "strategy.aggregation.slices"
+	s := b.Job.Strategy
+	want := int(s.Aggregation.Slices)
+	screened := b.Job.Given("strategy.verification.screen") && s.Verification.Screen != "off"
+	if want == 1 || want == 0 && (s.Workers.Target < job.SlicesFrom || screened ||
+		b.Job.Training.Numerics == job.Tolerant) {
+		return nil
+	}
+	most, err := engine.MostSlices(b.Spec.Exchange, b.Step)
+	switch {
+	case want == 0 && errors.Is(err, slice.ErrRule):
+		return nil
+	case err != nil:
+		return problem(b.Job, at, job.CodeUnsupported, "the rounds cannot be reduced in slices", err, "use slices: 1")
+	case want == 0:
+		want = min(s.Workers.Target/2, most)
+	}
+	if most = min(most, run.MaxSlices); want > most {
+		return problem(b.Job, at, job.CodeBadValue, "the model cannot be cut into as many slices",
+			fmt.Errorf("%d, at most %d", want, most), "lower slices")
+	}
+	b.Slices = uint32(want)
+	return nil
+}
+
+// UnitFlops is the number of floating-point operations of a whole work unit.
+func (b *Blueprint) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
+
+// JobID is the identifier of the job: it binds the work specification, and with it the data and the program. Where
+// somebody else has taken that name, a dot and the account of the consumer follow, for which such a name is kept.
+func (b *Blueprint) JobID() string {
+	id := "job-" + b.Spec.Digest().String()[:16]
+	if owner := b.owner.Load(); owner != nil {
+		id += "." + *owner
+	}
+	return id
+}
+
+// Keep gives the job the name that is kept for an account.
+func (b *Blueprint) Keep(account string) { b.owner.Store(&account) }
+
+// Is reports whether a run is one of the job, and gives the job the name that it has there.
+func (b *Blueprint) Is(id string) bool {
+	if owner, ok := strings.CutPrefix(id, b.JobID()+"."); ok {
+		b.Keep(owner)
+	}
+	return id == b.JobID()
+}
+
+// PlanID is the identifier of a plan: that of the job, and a digest of all else that its file asks for, such as the
+// budget and the audits.
+func (b *Blueprint) PlanID() string {
+	sum := sha256.Sum256(b.Job.Canonical())
+	return b.JobID() + "-" + hex.EncodeToString(sum[:4])
+}
+
+// Names names the operators and parameters that the disputes of the job are about.
+func (b *Blueprint) Names() dispute.Names { return referee.Names(b.Spec, b.Step) }

@@ -1,0 +1,76 @@
+package prepare
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Conditioned adds to the order of a job what it asks of the machines of a network, at a height. Blocks are taken to be
+// a second apart.
+func (b *Blueprint) Conditioned(o market.Order, height int64) market.Order {
+	r, budget := b.Job.Resources, b.Job.Budget
+	p := r.Placement
+	c := market.Conditions{
+		Machines: machines(r.AnyOf), Disk: uint64(r.Disk) >> 20, Passed: passes(p.MinReputation),
+		Upload: uint64(r.Bandwidth) / 1000, Regions: p.Regions, NotRegions: p.Exclude,
+		Jurisdictions: p.Jurisdictions, NotJurisdictions: p.ExcludeJurisdictions, Attested: r.Attested,
+		Domains: uint32(p.FailureDomains), Hourly: uint64(budget.MaxPricePerHour),
+	}
+	c.Tier, _ = registry.ParseTier(r.Tier) // checked with the job file
+	for _, name := range r.Classes {
+		class, _ := registry.ParseClass(name)
+		c.Classes = append(c.Classes, class)
+	}
+	o.Conditions = c
+	if budget.OnExceed == "pause" {
+		o.OnExceed = market.PauseExceeded
+	}
+	o.SharesPPM = uint32(math.Round(budget.ContributorPart * 1e6))
+	if d := time.Duration(b.Job.Strategy.RoundTimeout); d > 0 {
+		o.Terms.Deadlines.Train = int64(d / time.Second)
+	}
+	if d := time.Duration(budget.Deadline); d > 0 {
+		o.Deadline = height + int64(d/time.Second)
+	}
+	return o
+}
+
+// machines are the acceptable kinds of worker, as the market knows them.
+func machines(list []job.Machine) (out []market.Machine) {
+	for _, m := range list {
+		model, devices := m.Accelerator()
+		out = append(out, market.Machine{Memory: uint64(m.Memory) >> 20, Cores: uint32(m.CPUs), Devices: uint32(devices),
+			Model: model})
+	}
+	return out
+}
+
+// ParseAccelerators reads what the owner of a machine says of its accelerators: a model and how many, such as h100:8,
+// or nothing.
+func ParseAccelerators(text string) (model string, n uint32, err error) {
+	if text == "" {
+		return "", 0, nil
+	}
+	m := job.Machine{Accelerators: text}
+	model, devices := m.Accelerator()
+	if model == "" || devices < 1 {
+		return "", 0, fmt.Errorf("--accelerators %s: write the model and how many there are, such as h100:8", text)
+	}
+	return model, uint32(devices), nil
+}
+
+// passes is how many audits in a row a worker has passed at least whose reputation is so good: of n audits it is
+// n/(n+1).
+func passes(reputation float64) uint32 { return uint32(math.Ceil(reputation/(1-reputation) - 1e-9)) }
+
+// AsIf is an order with something in place of what is known only when its blobs are stored, which no price depends on.
+func AsIf(o market.Order) market.Order {
+	o.Consumer, o.Terms.SpecCID, o.Terms.Genesis = "quote", "quote", run.Checkpoint{Root: o.Terms.Spec, CID: "quote"}
+	return o
+}

@@ -1,0 +1,264 @@
+package prepare
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client/job"
+)
+
+// settings says how each key of a job file is set to something else than it is without it, beside what that needs. A
+// key of which nothing is said here, or that has no effect, fails.
+var settings = map[string][]string{
+	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
+	"sample_packing": {"sample_packing=false"},
+	"labels":         {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
+	"secrets": {"secrets=[HF_TOKEN]"},
+
+	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},
+	"model.architecture": {"model.architecture=gpt2", "model.config={n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}"},
+	"model.config":       {"model.config.hidden_size=32"}, "model.tokenizer": {"model.tokenizer=./none.json"},
+	"model.tokenizer.train.type":        {"model.tokenizer={train: {type: bpe, vocab_size: 257}}"},
+	"model.tokenizer.train.vocab_size":  {"model.tokenizer={train: {type: bpe, vocab_size: 258}}"},
+	"model.adapter.lora.r":              {"model.adapter={lora: {r: 2}}"},
+	"model.adapter.lora.alpha":          {"model.adapter={lora: {alpha: 2}}"},
+	"model.adapter.lora.dropout":        {"model.adapter={lora: {dropout: 0.1}}"},
+	"model.adapter.lora.target_modules": {"model.adapter={lora: {target_modules: [q_proj]}}"},
+
+	"datasets.path":   {"datasets=[{path: other.txt, format: text}]"},
+	"datasets.format": {"datasets=[{path: data.txt, format: jsonl}]"},
+	"datasets.field":  {"datasets=[{path: data.jsonl, format: jsonl, field: other}]"},
+	"datasets.weight": {"datasets=[{path: data.txt, format: text, weight: 2}]"},
+
+	"training.max_steps": {"training.max_steps=16"}, "training.num_epochs": {"training.num_epochs=1"},
+	"training.global_batch_size":           {"training.global_batch_size=16"},
+	"training.micro_batch_size":            {"training.micro_batch_size=1"},
+	"training.gradient_accumulation_steps": {"training.gradient_accumulation_steps=2"},
+	"training.learning_rate":               {"training.learning_rate=0.002"},
+	"training.lr_scheduler":                {"training.lr_scheduler=constant"},
+	"training.warmup_steps":                {"training.warmup_steps=2"},
+	"training.min_lr_ratio":                {"training.min_lr_ratio=0.3"},
+	"training.max_grad_norm":               {"training.max_grad_norm=2"},
+	"training.numerics":                    {"training.numerics=tolerant"},
+	"training.gradient_checkpointing":      {"training.gradient_checkpointing=true"},
+	"training.optimizer.weight_decay":      {"training.optimizer.weight_decay=0.3"},
+	"training.optimizer.betas":             {"training.optimizer.betas=[0.8, 0.9]"},
+	"training.optimizer.eps":               {"training.optimizer.eps=1e-6"},
+
+	"strategy.method": {"strategy.method=fedavg"}, "strategy.sync_steps": {"strategy.sync_steps=2"},
+	"strategy.proximal_mu":   {"strategy.method=fedprox", "strategy.proximal_mu=0.5"},
+	"strategy.moment_rounds": {"strategy.moment_rounds=2"}, "strategy.round_timeout": {"strategy.round_timeout=5m"},
+	"strategy.outer_optimizer.name":     {"strategy.outer_optimizer={name: sgd, lr: 0.7}"},
+	"strategy.outer_optimizer.lr":       {"strategy.outer_optimizer.lr=0.3"},
+	"strategy.outer_optimizer.momentum": {"strategy.outer_optimizer.momentum=0.3"},
+	"strategy.outer_optimizer.betas": {"strategy.outer_optimizer={name: adam, lr: 0.1, betas: [0.5, 0.6], eps: " +
+		"1e-3}"},
+	"strategy.outer_optimizer.eps": {"strategy.outer_optimizer={name: adam, lr: 0.1, betas: [0.9, 0.99], eps: " +
+		"1e-2}"},
+	"strategy.compression.quantize":       {"strategy.compression.quantize=fp4"},
+	"strategy.compression.topk_ratio":     {"strategy.compression={topk_ratio: 0.1, quantize: int8}"},
+	"strategy.compression.transform":      {"strategy.compression={transform: dct, topk_ratio: 0.1, quantize: int8}"},
+	"strategy.compression.error_feedback": {"strategy.compression={quantize: fp4, error_feedback: true}"},
+	"strategy.compression.feedback_rounds": {"strategy.compression={quantize: fp4, error_feedback: true, " +
+		"feedback_rounds: 4}"},
+	"strategy.replicas.sample":         {"strategy.replicas={sample: 4}"},
+	"strategy.replicas.fragments":      {"strategy.replicas={fragments: 2}"},
+	"strategy.replicas.overlap":        {"strategy.replicas={overlap: 0.5}"},
+	"strategy.replicas.rounds":         {"strategy.replicas={sample: 4, rounds: 4}"},
+	"strategy.replicas.topology":       {"strategy.replicas={topology: ring}"},
+	"strategy.aggregation.rule":        {"strategy.aggregation.rule=median"},
+	"strategy.aggregation.trim":        {"strategy.aggregation={rule: trimmed_mean, trim: 0.3}"},
+	"strategy.aggregation.slices":      {"strategy.aggregation.slices=2"},
+	"strategy.workers":                 {"strategy.workers=2"},
+	"strategy.workers.min":             {"strategy.workers={target: 4, min: 2}"},
+	"strategy.workers.target":          {"strategy.workers={target: 2}"},
+	"strategy.workers.max":             {"strategy.workers={target: 4, max: 8}"},
+	"strategy.workers.paces":           {"strategy.workers={target: 4, paces: [1, 0.5, 0.5, 0.5]}"},
+	"strategy.verification.mode":       {"strategy.verification.mode=none"},
+	"strategy.verification.verifiers":  {"strategy.verification.verifiers=3"},
+	"strategy.verification.fraction":   {"strategy.verification.fraction=0.3"},
+	"strategy.verification.segments":   {"strategy.verification.segments=drawn"},
+	"strategy.verification.redundancy": {"strategy.verification.redundancy=2"},
+	"strategy.verification.screen":     {"strategy.verification.screen=off"},
+	"strategy.verification.tolerance.distance": {"training.numerics=tolerant",
+		"strategy.verification.tolerance.distance=0.3"},
+	"strategy.verification.tolerance.cosine": {"training.numerics=tolerant",
+		"strategy.verification.tolerance.cosine=0.5"},
+
+	"resources.any_of.accelerators": {`resources.any_of=[{accelerators: "any:1"}]`},
+	"resources.any_of.cpus":         {"resources.any_of=[{cpus: 4+}]"},
+	"resources.any_of.memory":       {"resources.any_of=[{memory: 8GB}]"},
+	"resources.disk":                {"resources.disk=20GB"}, "resources.bandwidth": {"resources.bandwidth=10Mbps"},
+	"resources.classes": {"resources.classes=[cpu]"}, "resources.tier": {"resources.tier=silver"},
+	"resources.attested":                        {"resources.attested=true"},
+	"resources.placement.regions":               {"resources.placement.regions=[eu]"},
+	"resources.placement.min_reputation":        {"resources.placement.min_reputation=0.5"},
+	"resources.placement.exclude":               {"resources.placement.exclude=[us]"},
+	"resources.placement.jurisdictions":         {"resources.placement.jurisdictions=[DE]"},
+	"resources.placement.exclude_jurisdictions": {"resources.placement.exclude_jurisdictions=[FR]"},
+	"resources.placement.failure_domains":       {"resources.placement.failure_domains=2"},
+	"resources.placement.near":                  {"resources.placement.near=eu"},
+
+	"budget.max_cost": {"budget.max_cost=24"}, "budget.max_price": {"budget.max_price=900"},
+	"budget.max_price_per_hour": {"budget.max_price_per_hour=0.4"}, "budget.deadline": {"budget.deadline=24h"},
+	"budget.on_exceed": {"budget.on_exceed=cancel"}, "budget.contributor_part": {"budget.contributor_part=0.3"},
+
+	"checkpoint.every_steps": {"checkpoint.every_steps=8"}, "checkpoint.keep_last": {"checkpoint.keep_last=2"},
+	"checkpoint.keep_best.metric": {"checkpoint.keep_best={metric: eval/loss}"},
+	"checkpoint.keep_best.mode":   {"checkpoint.keep_best={mode: min}"}, "checkpoint.resume": {"checkpoint.resume=never"},
+	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
+	"tracking.jsonl": {"tracking.jsonl=x"}, "tracking.tensorboard": {"tracking.tensorboard=tb"},
+	"tracking.mlflow.uri":              {"tracking.mlflow.uri=http://localhost"},
+	"tracking.mlflow.experiment":       {"tracking.mlflow.experiment=x"},
+	"tracking.system_metrics_interval": {"tracking.system_metrics_interval=5s"},
+	"output.dir":                       {"output.dir=other"}, "output.formats": {"output.formats=[safetensors, gguf]"},
+	"output.push": {"output.push=ipfs"}, "output.license": {"output.license=mit"},
+	"notify.webhook": {"notify.webhook=http://localhost"}, "notify.on": {"notify.on=[failed]"},
+	"privacy.clip_norm": {"privacy={clip_norm: 1}"}, "privacy.noise_multiplier": {"privacy={noise_multiplier: 1}"},
+	"privacy.target_epsilon":     {"privacy={target_epsilon: 1}"},
+	"privacy.delta":              {"privacy={delta: 0.1}"},
+	"privacy.secure_aggregation": {"privacy={secure_aggregation: true}"},
+}
+
+// left are the keys that change what a run leaves behind, and nothing else, with the field that the code reads them
+// from.
+var left = map[string]string{
+	"labels": ".Labels", "checkpoint.every_steps": "keeps.EverySteps", "checkpoint.keep_last": "keeps.KeepLast",
+	"eval.every_steps": "Eval.EverySteps", "eval.prompts": "Eval.Prompts",
+	"tracking.tensorboard": "Tracking.Tensorboard", "output.dir": "Output.Dir", "output.formats": "Output.Formats",
+	"output.license": "Output.License",
+}
+
+// Every key of the JSON Schema of job files changes the work, the order or what the run leaves behind, or is refused.
+func TestNoKeyWithoutEffect(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"data.txt": strings.Repeat("the quick brown fox. ", 200),
+		"other.txt":  strings.Repeat("jumps over the dog. ", 200),
+		"data.jsonl": strings.Repeat("{\"text\":\"the fox\",\"other\":\"a dog\"}\n", 200)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "job.yaml")
+	if err := os.WriteFile(path, []byte(`apiVersion: starling/v1
+kind: TrainingJob
+name: effects
+model: {architecture: llama, config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, num_key_value_heads: 1, intermediate_size: 16, max_position_embeddings: 16}, tokenizer: byte-level}
+datasets: [{path: data.txt, format: text}]
+val_set_size: 0.1
+sequence_len: 16
+training: {max_steps: 8, global_batch_size: 8, learning_rate: 1.0e-3}
+strategy: {sync_steps: 4}
+budget: {max_cost: 25}
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// of is what a job with these settings comes to; "" if it is refused.
+	of := func(set ...string) string {
+		j, err := job.Load(path, set...)
+		if err != nil {
+			return ""
+		}
+		b, err := New(j)
+		if err != nil {
+			return ""
+		}
+		o, err := b.Order()
+		if err != nil {
+			return ""
+		}
+		o = b.Conditioned(o, 1)
+		return string(canon.MustMarshal([]any{b.Spec.Digest(), b.Genesis.Root(), o}))
+	}
+	plain := of()
+	if plain == "" {
+		t.Fatal("the job is refused")
+	}
+	code := sources(t)
+	for _, key := range leaves(t) {
+		set, known := settings[key]
+		if !known {
+			t.Errorf("%s: nobody has said how to set it", key)
+			continue
+		}
+		got := of(set...)
+		if got == "" { // refused
+			continue
+		}
+		if field := left[key]; field != "" {
+			if !strings.Contains(code, field) {
+				t.Errorf("%s: no code reads %s", key, field)
+			}
+			continue
+		}
+		if got == plain || len(set) > 1 && got == of(set[0]) {
+			t.Errorf("%s: %v has no effect", key, set)
+		}
+	}
+}
+
+// sources is the code of node, of the packages below it and of the command line, without tests.
+func sources(t *testing.T) (code string) {
+	t.Helper()
+	for _, pattern := range []string{"../*.go", "../*/*.go", "../../cmd/starling/*.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range paths {
+			text, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(p, "_test.go") {
+				code += string(text)
+			}
+		}
+	}
+	return code
+}
+
+// leaves lists the keys of the JSON Schema of job files that hold values. A key of which there is one value only can
+// have no other.
+func leaves(t *testing.T) (keys []string) {
+	t.Helper()
+	var walk func(path string, s map[string]any)
+	walk = func(path string, s map[string]any) {
+		of := func(key string) map[string]any { m, _ := s[key].(map[string]any); return m }
+		list := func(key string) []any { l, _ := s[key].([]any); return l }
+		switch {
+		case len(list("anyOf"))+len(list("oneOf")) > 0:
+			for _, x := range slices.Concat(list("anyOf"), list("oneOf")) {
+				walk(path, x.(map[string]any))
+			}
+		case s["type"] == "null" || len(list("enum")) == 1 &&
+			!slices.Contains([]string{"checkpoint.keep_best.metric", "checkpoint.keep_best.mode", "output.push"}, path):
+		case of("properties") != nil:
+			for name, x := range of("properties") {
+				walk(strings.TrimPrefix(path+"."+name, "."), x.(map[string]any))
+			}
+		case of("items")["properties"] != nil:
+			walk(path, of("items"))
+		case len(list("enum")) == 0 && len(of("items")) > 0 && onlyOne(of("items")):
+		default:
+			keys = append(keys, path)
+		}
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(job.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	walk("", schema)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func onlyOne(s map[string]any) bool {
+	l, _ := s["enum"].([]any)
+	return len(l) == 1
+}

@@ -1,0 +1,145 @@
+package prepare
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/node/serve"
+)
+
+// texts are the files of an exported model besides its weights, by name, and what they say about conversations.
+type texts struct {
+	files    map[string][]byte
+	template string // in Jinja; "": none
+	base     string // of the adapter, as the job names it; "": it names none
+}
+
+// object is a file of JSON of others: what is not asked for stays as it is.
+type object map[string]json.RawMessage
+
+// set gives a key a value, unless it has one.
+func (o object) set(key string, value json.RawMessage) {
+	if old, ok := o[key]; (!ok || string(old) == "null") && len(value) > 0 && string(value) != "null" {
+		o[key] = value
+	}
+}
+
+func (o object) bytes() []byte {
+	raw, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		panic(err) // its values were parsed
+	}
+	return append(raw, '\n')
+}
+
+// readObject reads a file of JSON in a folder; none if it is not there.
+func readObject(dir, name string) (object, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) || dir == "" {
+		return object{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := object{}
+	return o, json.Unmarshal(raw, &o)
+}
+
+// Leaves are the texts that go with a model: the tokens that end, begin and fill up its texts, how it is to be asked,
+// and how it wants conversations. They are those of the base model of the job, if it has one, and else what the
+// training used.
+func (b *Blueprint) Leaves() (t texts, err error) {
+	dir := ""
+	if b.Job.Model.BaseModel != "" {
+		dir = b.Job.BaseModelPath()
+	}
+	if t, err = b.conversations(dir); err != nil {
+		return t, err
+	}
+	t.base = b.Job.Model.BaseModel
+	read := map[string]object{}
+	for _, name := range []string{FileConfig, fileTokenizerConfig, fileGenerationConfig, fileSpecialTokens} {
+		if read[name], err = readObject(dir, name); err != nil {
+			return t, err
+		}
+	}
+	config, generation, tokens := object{}, read[fileGenerationConfig], read[fileTokenizerConfig]
+	if err := json.Unmarshal(b.Model.JSON(), &config); err != nil {
+		return t, err
+	}
+	for _, key := range []string{"bos_token_id", "eos_token_id", "pad_token_id"} {
+		if id := read[FileConfig][key]; len(id) > 0 && string(id) != "null" {
+			config[key] = id // a list stays whole
+		}
+	}
+	for name, value := range map[string]string{"tokenizer_class": `"PreTrainedTokenizerFast"`,
+		"clean_up_tokenization_spaces": "false"} {
+		tokens.set(name, json.RawMessage(value))
+	}
+	tokens.set("model_max_length", number(b.Model.Context()))
+	for _, key := range []string{"bos_token", "eos_token", "pad_token", "unk_token"} {
+		tokens.set(key, read[fileSpecialTokens][key])
+	}
+	if end, ok := b.Tokenizer.EndOfText(); ok && dir == "" { // what divided the documents
+		text, _ := json.Marshal(tokenizer.EndOfText)
+		config.set("eos_token_id", number(int(end)))
+		tokens.set("eos_token", text)
+		tokens.set("pad_token", text)
+		generation.set("pad_token_id", number(int(end)))
+	}
+	for _, key := range []string{"bos_token_id", "eos_token_id", "pad_token_id"} {
+		generation.set(key, config[key])
+	}
+	if len(read[fileGenerationConfig]) == 0 || dir == "" {
+		generation.set("do_sample", json.RawMessage("true"))
+	}
+	if t.template != "" {
+		text, err := json.Marshal(t.template)
+		if err != nil {
+			return t, err
+		}
+		tokens.set("chat_template", text)
+	}
+	t.files[FileConfig], t.files[fileTokenizerConfig], t.files[fileGenerationConfig] = config.bytes(), tokens.bytes(),
+		generation.bytes()
+	return t, nil
+}
+
+// conversations are the files that say how a model wants conversations.
+func (b *Blueprint) conversations(dir string) (t texts, err error) {
+	t.files = map[string][]byte{}
+	if dir != "" {
+		if t.files, err = serve.ChatFiles(dir); err != nil {
+			return t, err
+		}
+	}
+	if len(t.files) == 0 {
+		t.files = map[string][]byte{}
+		if b.Job.Chats() || b.Job.Labels[serve.LabelTemplate] == serve.Plain {
+			t.files[fileTemplate] = []byte(serve.PlainTemplate)
+		}
+	}
+	t.template = string(t.files[fileTemplate])
+	return t, nil
+}
+
+func number(n int) json.RawMessage {
+	raw, _ := json.Marshal(n) // it always is one
+	return raw
+}
+
+// Before are the texts as older versions left them, for runs that are verified later.
+func (b *Blueprint) Before() (texts, error) {
+	tokens, err := json.MarshalIndent(map[string]any{
+		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": b.Model.Context(),
+		"clean_up_tokenization_spaces": false,
+	}, "", "  ")
+	return texts{files: map[string][]byte{
+		FileConfig: b.Model.JSON(), fileTokenizerConfig: append(tokens, '\n'),
+		fileGenerationConfig: []byte("{\n  \"do_sample\": true\n}\n"),
+	}}, err
+}

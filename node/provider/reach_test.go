@@ -1,0 +1,68 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// TestStrangersAreGivenNothingOfARun has a member of a run, somebody who is registered and a stranger ask a worker for
+// a blob of the run, the first before the last.
+func TestStrangersAreGivenNothingOfARun(t *testing.T) {
+	d := &peerDirectory{asked: time.Now().Add(time.Hour)}
+	works := func(account string) bool { return account == "member" }
+	var hosts []*peer.Host
+	store := blob.NewMemory()
+	for n := range 4 {
+		c := peer.Config{Key: peer.KeyFromSeed([32]byte{byte(n + 1)}), Store: blob.NewMemory()}
+		if n == 0 {
+			c.Store, c.Serve = store, toRegistered
+			c.Standing = func(id peer.ID) peer.Standing { return d.standing(id, works) }
+		}
+		h, err := peer.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		hosts = append(hosts, h)
+	}
+	d.list = []registry.Participant{{ID: "watcher", PeerID: hosts[1].ID().String()},
+		{ID: "member", PeerID: hosts[2].ID().String()}}
+	id, err := store.Put(t.Context(), []byte("an update"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]peer.Standing{1: peer.Participant, 2: peer.Member, 3: peer.Stranger} {
+		if got := d.standing(hosts[n].ID(), works); got != want {
+			t.Errorf("peer %d has standing %d, want %d", n, got, want)
+		}
+		_, err := hosts[n].Fetch(t.Context(), id, hosts[0].Addrs())
+		if given := err == nil; given != (want != peer.Stranger) || err != nil && !errors.Is(err, peer.ErrNotFound) {
+			t.Errorf("peer %d: %v", n, err)
+		}
+	}
+}
+
+// TestPatienceWithABusyHolder asks a holder that is busy at first: it is asked again until it is not.
+func TestPatienceWithABusyHolder(t *testing.T) {
+	store, asked := blob.NewMemory(), 0
+	id, err := store.Put(t.Context(), []byte("an update"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(context.Context) ([]byte, error) {
+		if asked++; asked < 3 {
+			return nil, &peer.FetchError{CID: id, Tried: []peer.Attempt{{Peer: "worker", Err: peer.ErrBusy}}}
+		}
+		return store.Get(t.Context(), id)
+	}
+	if b, err := member.Insist(t.Context(), time.Minute, f); err != nil || string(b) != "an update" {
+		t.Errorf("%q, %v after %d times", b, err, asked)
+	}
+}

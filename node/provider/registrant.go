@@ -1,0 +1,132 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/gauge"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/registrant"
+	"github.com/starling-network/starling/role/reporter"
+)
+
+// registration is what a service owes the registry beside its runs. Its step function is told of blocks and of what
+// came of its actions by one goroutine; what takes long runs beside it.
+type registration struct {
+	*service
+	step  *registrant.Registrant
+	about *reporter.Reporter // the members of its runs
+	ended chan settled
+	last  client.Block
+	pace  time.Duration // between the last two blocks
+}
+
+// settled is what came of an action.
+type settled struct {
+	action  role.Action
+	results []canon.Digest
+	err     error
+}
+
+func newRegistration(s *service) *registration {
+	return &registration{
+		service: s, step: registrant.New(s.chain.Address(), s.Measure && (!s.Verifies || s.barred)),
+		about: reporter.New(s.chain.Address(), reporter.Least),
+		ended: make(chan settled),
+	}
+}
+
+// run follows the chain until the context ends. It answers for others also while the service drains.
+func (r *registration) run(ctx context.Context) {
+	blocks, err := r.chain.Blocks(ctx)
+	if err != nil {
+		r.log.Warn("cannot follow the registry", "err", err)
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-r.ended:
+			r.step.Ended(e.action, e.results, e.err)
+		case b, ok := <-blocks:
+			if !ok {
+				return
+			}
+			r.block(ctx, b)
+		}
+	}
+}
+
+func (r *registration) block(ctx context.Context, b client.Block) {
+	if r.last.Height > 0 && b.Height > r.last.Height {
+		r.pace = b.Time.Sub(r.last.Time) / time.Duration(b.Height-r.last.Height)
+	}
+	r.last = b
+	v, err := r.chain.Registration(ctx, b.Height)
+	if err != nil {
+		r.log.Warn("cannot read the registry", "height", b.Height, "err", err)
+		return
+	}
+	r.mu.Lock()
+	v.Busy = len(r.runs) > 0 || r.drains || r.pace == 0
+	runs := r.states()
+	r.mu.Unlock()
+	if r.about.Due(b.Height, v.Params.EpochBlocks, runs) {
+		r.report(ctx, runs)
+	}
+	longest := min(gaugeTime, time.Duration(v.Params.MeasureBlocks)*r.pace/8)
+	for _, a := range r.step.Block(v) {
+		r.working.Go(func() {
+			results, err := r.act(ctx, a, longest)
+			if err != nil && !errors.Is(err, registry.ErrBeat) && ctx.Err() == nil {
+				r.log.Warn("cannot do what the registry asks for", "action", a.Key(), "err", err)
+			}
+			select {
+			case r.ended <- settled{a, results, err}:
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// act runs a program, or says something on the chain. A measurement that it asks for takes a time.
+func (r *registration) act(ctx context.Context, a role.Action, longest time.Duration) ([]canon.Digest, error) {
+	switch a := a.(type) {
+	case registrant.Gauge:
+		return gauged(ctx, a, r.Threads)
+	case registrant.Ask:
+		r.Say("lets the registry measure this machine")
+		return nil, r.chain.Declare(ctx, a, gaugeSteps(r.Threads, longest))
+	}
+	return nil, r.chain.Declare(ctx, a, 0)
+}
+
+// gauged runs segments.
+func gauged(ctx context.Context, g registrant.Gauge, threads int) (results []canon.Digest, err error) {
+	for i := range g.Count {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		results = append(results, gauge.Segment(g.Seed, g.First+i, g.Steps, threads))
+	}
+	return results, nil
+}
+
+// gaugeTime is how long a measurement is to take: long beside a block, of which it may lose two, and short for who
+// waits.
+const gaugeTime = 8 * time.Second
+
+// gaugeSteps is how many steps a segment is to have so that all of them take a time on this machine.
+func gaugeSteps(threads int, all time.Duration) uint32 {
+	const trial = 16                             // steps
+	gauge.Segment(canon.Digest{}, 0, 1, threads) // what is done once
+	begin := time.Now()
+	gauge.Segment(canon.Digest{}, 0, trial, threads)
+	step := max(time.Since(begin)/trial, time.Microsecond)
+	return uint32(min(max(1, all/(registry.Segments*step)), registry.MaxSteps))
+}

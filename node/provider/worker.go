@@ -1,0 +1,476 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/node/uplink"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Options say how a worker or verifier takes part in a network.
+type Options struct {
+	Home     string // folder of its key and blobs; made if it is not there
+	RPC      string // HTTP interface of a validator
+	Verifies bool   // it is a verifier, not a worker
+	Price    uint64 // uzen per 10^15 floating-point operations
+	Stake    uint64 // uzen, when it registers
+	Kind     string // of its device: cpu, gpu or apple
+	Hardware registry.Hardware
+	Tier     string         // of uptime that it commits to: none, bronze, silver or gold
+	Pool     string         // account that may offer its work beside others'
+	Measure  bool           // the registry may measure the machine when it has nothing else to do
+	Threads  int            // of one unit
+	Listen   []string       // multiaddrs; none: any port of the loopback
+	Relays   bool           // it relays between other participants; it must be reachable itself
+	Hidden   bool           // others cannot dial it: it is reached through relays
+	Disk     disk.Share     // of the blobs; zero: DefaultDisk
+	Keep     int            // checkpoints of the lineage that stay; 0: DefaultKeep
+	Replicas int            // holders of what must outlive a member; 0: replica.Factor
+	Metrics  string         // host:port where Prometheus finds metrics; "": nowhere
+	Version  string         // of the binary
+	Act      adversary.Act  // how it breaks the rules, to see what comes of it; nil: it keeps them
+	Circle   string         // folder in which it and its accomplices tell each other what they made up; "": it has none
+	Torch    *torch.Options // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
+	Say      func(string)
+}
+
+// Run takes part in a network: it registers, offers its work, and does its duties in every run that it is matched to or
+// that it joins. When the context ends it drains: it withdraws its offer, leaves its runs as soon as the units under
+// way are committed, and returns when nothing of what it did may be questioned any more.
+func Run(ctx context.Context, o Options) error {
+	s, err := openService(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := member.CheckTorch(ctx, o.Torch, o.Say); err != nil {
+		return err
+	}
+	ctx, s.leave = context.WithCancel(ctx)
+	defer s.leave()
+	switch stop, err := control.Serve(s.Home, s); {
+	case errors.Is(err, control.ErrLongPath):
+		s.Say("other commands cannot ask this process: " + err.Error())
+	case err != nil:
+		return err
+	default:
+		s.closers = append(s.closers, stop)
+	}
+	if err := s.enlist(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return s.serve(ctx)
+}
+
+// fileWorkerLog, in the folder of a worker or verifier, says what happened to it.
+const FileWorkerLog = "worker.log"
+
+// service is a worker or verifier with all its runs.
+type service struct {
+	Options
+	log   *slog.Logger
+	watch *instrument.Instruments
+	leave context.CancelFunc // begins to drain
+	since time.Time
+	key   home.Home
+	chain *client.Client
+	host  *peer.Host
+	store *blob.Bounded
+	room  *member.Budget
+	ram   *member.Budget // for runs
+	past  *member.Retention
+
+	barred bool // the account was convicted: it makes no offer
+
+	drain chan struct{} // closed when it drains
+
+	mu      sync.Mutex
+	runs    map[string]*member.Process // that it works in
+	refused map[string]string          // runs that it left at once, and why
+
+	unwatched map[string]bool // runs that it cannot watch
+	spare     *spareRun       // of the goroutine that follows the blocks: the run that it watches; nil: none
+
+	drains  bool
+	working sync.WaitGroup
+
+	closers []func() error // in the order of opening
+}
+
+func openService(ctx context.Context, o Options) (*service, error) {
+	h, made, err := home.Open(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	if o.Disk == (disk.Share{}) {
+		o.Disk = member.DefaultDisk
+	}
+	if o.Keep == 0 {
+		o.Keep = member.DefaultKeep
+	}
+	if made {
+		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home +
+			" --phrase; it is not encrypted, unless --encrypt says so there")
+	}
+	s := &service{Options: o, key: h, drain: make(chan struct{}), runs: map[string]*member.Process{},
+		refused: map[string]string{}, unwatched: map[string]bool{}, since: time.Now()}
+	s.watch = instrument.New(o.Version, s.role().String())
+	if err := s.open(ctx, h); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens what the service needs; also what was opened before an error is to be closed.
+func (s *service) open(ctx context.Context, h home.Home) error {
+	unlock, err := home.Lock(s.Home)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, unlock)
+	log, file, err := keystore.OpenLog(filepath.Join(s.Home, FileWorkerLog))
+	if err != nil {
+		return err
+	}
+	s.log, s.closers = log, append(s.closers, file.Close)
+	s.chain, err = uplink.Connect(ctx, s.Say, func() (*client.Client, error) { return client.Connect(s.RPC, h.Account()) })
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { s.chain.Close(); return nil })
+	if s.store, err = member.OpenStore(ctx, filepath.Join(s.Home, rundir.DirBlobs), s.Disk); err != nil {
+		return err
+	}
+	s.room, s.ram = member.NewDiskBudget(s.store.Usage().Quota), member.NewMemoryBudget(s.Hardware.Memory)
+	if s.past, err = member.OpenRetention(s.Home, s.store, time.Now()); err != nil {
+		return err
+	}
+	config := s.reach(s.chain, s.works)
+	config.Key, config.Store = h.Peer(), s.store
+	if s.host, err = peer.New(config); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.host.Close)
+	return s.expose(ctx)
+}
+
+// works reports whether an account is a member of a run that this one works in.
+func (s *service) works(account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.runs {
+		if state := p.State.Load(); state != nil &&
+			slices.ContainsFunc(state.Members, func(m run.Member) bool { return m.ID == account }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *service) role() run.Role {
+	if s.Verifies {
+		return run.Verifier
+	}
+	return run.Worker
+}
+
+// close closes what is open, the latest first. What fails then is of no use any more.
+func (s *service) close() {
+	for _, c := range slices.Backward(s.closers) {
+		_ = c()
+	}
+}
+
+// enlist registers, once the account has its stake, or says where it is now, and offers its work.
+func (s *service) enlist(ctx context.Context) error {
+	if err := s.chain.Ready(ctx); err != nil {
+		return err
+	}
+	tier, ok := registry.ParseTier(cmp.Or(s.Tier, registry.NoTier.String()))
+	if !ok {
+		return fmt.Errorf("worker: there is no tier %q: use none, bronze, silver or gold", s.Tier)
+	}
+	kind := slices.Index(deviceKinds, cmp.Or(s.Kind, deviceKinds[registry.CPU]))
+	if kind < 0 {
+		return fmt.Errorf("worker: there is no device of kind %q: use cpu, gpu or apple", s.Kind)
+	}
+	s.Hardware.Kind, s.Hardware.Disk = registry.Kind(kind), uint64(s.store.Usage().Quota)>>20
+	p, err := s.chain.Participant(ctx, s.chain.Address())
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		if err := s.awaitCoins(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case p.Jailed:
+		s.barred = true
+		s.Say(fmt.Sprintf("the account was convicted and is given no work; the registry measures the machine, and from "+
+			"block %d on"+
+			" \"starling account stake unjail\" ends that", p.Convicted+s.jail(ctx)))
+		return s.chain.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
+	}
+	offer := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
+	if s.Pool != "" {
+		offer.Price, offer.Slots = 0, 0 // the pool offers for it
+	}
+	return s.chain.Enlist(ctx, registry.Participant{
+		Roles: []run.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
+		Device: member.Device(), Stake: s.Stake,
+		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
+	}, offer)
+}
+
+// jail is for how many blocks a conviction bars an account; 0 if that cannot be asked.
+func (s *service) jail(ctx context.Context) int64 {
+	p, _ := s.chain.RegistryParams(ctx)
+	return p.JailBlocks
+}
+
+// awaitCoins returns when the account has the coins of its stake.
+func (s *service) awaitCoins(ctx context.Context) error {
+	blocks, err := s.chain.Blocks(ctx)
+	if err != nil {
+		return err
+	}
+	for said := false; ; said = true {
+		have, err := s.chain.Balance(ctx, s.chain.Address())
+		if err != nil || have >= s.Stake {
+			return err
+		}
+		if !said {
+			reserve, err := s.chain.Reserve(ctx)
+			if err != nil {
+				return err
+			}
+			s.Say(fmt.Sprintf("waits for coins: the account has %s ZEN, and needs %s to stake and %s for fees."+
+				" Somebody who has coins sends them with:\nstarling account send %s %s --home FOLDER-OF-THEIR-KEY --network %s",
+				job.Amount(have), job.Amount(s.Stake), job.Amount(reserve), s.chain.Address(), job.Amount(s.Stake+reserve), s.RPC))
+		}
+		b, ok := <-blocks
+		if !ok {
+			return errors.Join(ctx.Err(), member.ErrClosed)
+		}
+		s.watch.Block(b.Height, b.Time)
+	}
+}
+
+// deviceKinds are the names of registry.Kind.
+var deviceKinds = []string{registry.CPU: "cpu", registry.GPU: "gpu", registry.Apple: "apple"}
+
+// serve joins runs as they come.
+func (s *service) serve(ctx context.Context) error {
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer s.working.Wait()
+	defer end()
+	blocks, err := s.chain.Blocks(work)
+	if err != nil {
+		return err
+	}
+	s.working.Go(func() { s.publishAddrs(work, advertised(s.host.Addrs())) })
+	s.working.Go(func() { newRegistration(s).run(work) })
+	s.working.Go(func() { s.provideBlobs(work) })
+	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per 10^15 operations", s.chain.Address(), job.Amount(s.Price)))
+	if len(s.Listen) == 0 && !s.Hidden {
+		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
+	}
+	leaving, draining := ctx.Done(), false
+	pulse := uplink.NewPulse(s.RPC, s.Say)
+	defer pulse.Stop()
+	for {
+		select {
+		case <-pulse.Silence():
+			pulse.Silent()
+		case <-leaving:
+			leaving, draining = nil, true
+			s.mu.Lock()
+			s.drains = true
+			s.mu.Unlock()
+			close(s.drain)
+			s.unwatch()
+			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
+			if err := s.chain.Offer(work, s.role(), s.Price, 0); err != nil {
+				return err
+			}
+		case b, ok := <-blocks:
+			if !ok {
+				return member.ErrClosed
+			}
+			pulse.Block(b.Height)
+			s.watch.Block(b.Height, b.Time)
+			if err := s.past.Expire(time.Now()); err != nil {
+				s.log.Warn("cannot let go of runs that are over", "err", err)
+			}
+			if draining {
+				break
+			}
+			if err := s.join(work); err != nil {
+				s.log.Warn("cannot follow the chain", "err", err)
+			}
+		}
+		if draining && s.idle() {
+			s.Say("drained")
+			return nil
+		}
+	}
+}
+
+func (s *service) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) == 0
+}
+
+// join begins to work in the runs that the account is a member of, or owes something in.
+func (s *service) join(ctx context.Context) error {
+	jobs, err := s.chain.Runs(ctx, true)
+	if err != nil {
+		return err
+	}
+	if err := s.offerAgain(ctx, jobs); err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		s.mu.Lock()
+		known := s.runs[job] != nil
+		s.mu.Unlock()
+		if known {
+			continue
+		}
+		state, err := s.chain.Run(ctx, job)
+		if err != nil {
+			return err
+		}
+		if id := s.chain.Address(); !state.Gone(id) || state.Liable(id) {
+			s.begin(ctx, job, s.drain)
+		}
+	}
+	if s.Verifies {
+		s.look(ctx, jobs)
+	}
+	return nil
+}
+
+// begin does the duties of a run until none is left. It leaves when drain is closed.
+func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) {
+	p := &member.Process{
+		ID: s.chain.Address(), Threads: s.Threads, Chain: client.Member{Client: s.chain, Job: job}, Host: s.host,
+		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
+		Circle: s.Circle,
+		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
+	}
+	p.Snapshots = member.NewSnapshotStore(s.Home, job, p.Log)
+	step, header := s.play(p.ID, p.Chain.Job)
+	p.Step, p.Journal = step, member.OpenJournal(s.Home, header, p.Log)
+	s.mu.Lock()
+	s.runs[job] = p
+	s.mu.Unlock()
+	unasked := s.spare != nil && s.spare.job == job
+	s.Say(map[bool]string{false: "works on ", true: "watches "}[unasked] + job)
+	s.working.Go(func() {
+		err := p.Run(ctx)
+		if ctx.Err() == nil {
+			s.release(job, p)
+		}
+		s.mu.Lock()
+		delete(s.runs, job)
+		s.mu.Unlock()
+		short := (*member.ShortageError)(nil)
+		switch {
+		case unasked:
+			s.watched(job, err)
+		case errors.As(err, &short):
+			code, flag := short.Of.Code()
+			s.Say(fmt.Sprintf("%s: left %s: %v; give more with %s", code, job, err, flag))
+			s.withdraw(ctx, job, err)
+		case errors.Is(err, engine.ErrTerms):
+			s.Say(fmt.Sprintf("TERMS_WRONG: left %s: %v; its consumer has to order it again", job, err))
+			s.withdraw(ctx, job, err)
+		case errors.Is(err, engine.ErrUndecidable):
+			s.Say(fmt.Sprintf("UNDECIDABLE: left %s: %v; who takes part in it could lose stake for nothing", job, err))
+			s.withdraw(ctx, job, err)
+		case member.UnacceptableError(err):
+			s.Say(fmt.Sprintf("JOB_TOO_LARGE: left %s: %v; no member takes as much from a stranger", job, err))
+			s.withdraw(ctx, job, err)
+		case errors.Is(err, member.ErrUnopened):
+			s.Say(fmt.Sprintf("JOB_UNREACHABLE: left %s: %v; nothing is lost; if it happens with every job, see starling "+
+				"doctor --listen", job, err))
+		case err != nil:
+			s.Say(fmt.Sprintf("left %s: %v", job, err))
+		case ctx.Err() != nil:
+			s.Say("stopped before it was done with " + job)
+		default:
+			s.Say("done with " + job)
+		}
+	})
+}
+
+// play is what the account does in a run, and the header of its journal.
+func (s *service) play(id, job string) (func(role.Event) []role.Action, journal.Header) {
+	return member.RoleOf(s.key, s.role(), true, id, job, s.Version)
+}
+
+// release frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.
+func (s *service) release(job string, p *member.Process) {
+	s.room.Release(job)
+	s.ram.Release(job)
+	p.Snapshots.Drop()
+	if err := s.past.Keep(job, p.Replicator.Load().Checkpoints(), time.Now()); err != nil {
+		s.log.Warn("cannot write down what is kept of the run", "job", job, "err", err)
+	}
+}
+
+// withdraw withdraws the offer until a run is over that it cannot work in: it would be taken in again.
+func (s *service) withdraw(ctx context.Context, job string, why error) {
+	s.Say("no work is offered until that run is over")
+	s.mu.Lock()
+	s.refused[job] = why.Error()
+	s.mu.Unlock()
+	if err := s.chain.Offer(ctx, s.role(), s.Price, 0); err != nil {
+		s.log.Warn("cannot withdraw the offer", "err", err)
+	}
+}
+
+// offerAgain offers work again when the runs that were refused are over.
+func (s *service) offerAgain(ctx context.Context, open []string) error {
+	s.mu.Lock()
+	before := len(s.refused)
+	maps.DeleteFunc(s.refused, func(job, _ string) bool { return !slices.Contains(open, job) })
+	now := len(s.refused)
+	s.mu.Unlock()
+	if before == 0 || now > 0 {
+		return nil
+	}
+	return s.chain.Offer(ctx, s.role(), s.Price, 1)
+}

@@ -1,0 +1,152 @@
+package recommend
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+)
+
+// LossPenalty is what a strategy costs in loss, as somebody measured it.
+type LossPenalty struct {
+	// how much higher it is than that of data-parallel training on as many tokens: 0.02 is 2 %
+	Loss   float64 `json:"loss"`
+	Source string  `json:"source"` // on what, and by whom
+}
+
+// measured is a strategy whose loss was compared with data-parallel training on as many tokens.
+type measured struct {
+	strategy      string // what recipes call it
+	parameters    float64
+	steps, rounds int // of a round; and of the run, at least
+	loss          float64
+	workers       int
+	source        string
+	row           string // of strategies.jsonl, which has the loss; "": the loss is given here
+}
+
+// Sources of prices.
+const (
+	streaming  = "Douillard et al. 2025 (arXiv 2501.18512), C4"
+	forgather  = "the Forgather sweep, FineWeb-Edu"
+	calibrated = "docs/strategies.md, tiny Shakespeare"
+)
+
+// published is for how many rounds at least the runs of papers went on that do not say it.
+const published = 100
+
+// smallest is the smallest model that somebody measured: it stands for those that are smaller.
+const smallest = 0.2e6
+
+// reference is the row of strategies.jsonl that the others are compared with.
+const reference = "data parallel"
+
+// strategies are the runs of the tables of docs/strategies.md, a line each, as bench strategies --keep writes them.
+//
+//go:embed strategies.jsonl
+var strategies string
+
+// lossOf is the mean of the losses of a row of strategies.jsonl over its seeds, and how many those are.
+func lossOf(row string) (loss float64, seeds int) {
+	for line := range strings.Lines(strategies) {
+		var run struct {
+			Name string  `json:"name"`
+			Loss float64 `json:"loss"`
+		}
+		if json.Unmarshal([]byte(line), &run) == nil && run.Name == row {
+			loss, seeds = loss+run.Loss, seeds+1
+		}
+	}
+	return loss / float64(max(1, seeds)), seeds
+}
+
+// table is what this repository measured, with a model of 0.2 M parameters and four workers, on 4,000 steps.
+func table(strategy, row string, steps, rounds int) measured {
+	return measured{strategy: strategy, parameters: smallest, steps: steps, rounds: rounds, workers: 4,
+		source: calibrated, row: row}
+}
+
+// short is the same on 400 steps, with one seed.
+func short(strategy string, steps, rounds int, loss float64) measured {
+	return measured{strategy: strategy, parameters: smallest, steps: steps, rounds: rounds, loss: loss, workers: 4,
+		source: calibrated}
+}
+
+// paper is what others measured.
+func paper(strategy string, parameters float64, steps, rounds int, loss float64, workers int, source string) measured {
+	return measured{strategy: strategy, parameters: parameters, steps: steps, rounds: rounds, loss: loss,
+		workers: workers, source: source}
+}
+
+// prices are what is known. Moments of the inner optimizer last from round to round in those of papers, and as long as
+// in advice in those of docs/strategies.md. What was measured in 4 bits is no harder in 32.
+var prices = sync.OnceValue(func() []measured {
+	all := []measured{
+		paper("fp4", 35e6, 30, published, 0.026, 4, streaming), paper("fp4", 35e6, 100, published, 0.037, 4, streaming),
+		paper("fp4", 100e6, 30, published, 0.019, 4, streaming), paper("fp4", 100e6, 100, published, 0.031, 4, streaming),
+		paper("fp4", 300e6, 30, published, 0.014, 4, streaming), paper("fp4", 300e6, 100, published, 0.025, 4, streaming),
+		paper("fp4", 1e9, 30, published, 0.004, 4, streaming), paper("fp4", 1e9, 100, published, 0.016, 4, streaming),
+		paper("float32", 35e6, 30, published, 0.009, 2, streaming),
+		paper("float32", 100e6, 30, published, 0.006, 2, streaming),
+		paper("float32", 300e6, 30, published, 0.004, 2, streaming), paper("float32", 1e9, 30, published, 0, 2, streaming),
+		paper("float32", 34.4e6, 500, 16, 0.062, 2, forgather),
+		table("fp4", "diloco fp4", 20, 200), table("float32", "diloco fp4", 20, 200),
+		table("int8", "diloco int8, outer rate 0.6", 20, 200), table("int8", "diloco int8, rounds of 10", 10, 400),
+		table("int8", "diloco int8, rounds of 50", 50, 80), table("int8", "diloco int8, rounds of 100", 100, 40),
+		table("paced", "async_diloco, paces 1, 0.77, 0.38 and 0.17", 20, 354),
+		table("late int8", "diloco int8, overlap 1, outer rate 0.4", 20, 200),
+		table("late fragments", "streaming_diloco fp4, 2 fragments, overlap 1", 20, 200),
+		table("fragments", "streaming_diloco fp4, 2 fragments", 20, 200), table("random", "sparta_diloco, 1 of 32", 20, 200),
+		table("zero", "diloco int8, moments of zero, rate 2e-3", 20, 200),
+		table("third", "diloco, signs of 1365 of 4096, outer rate 0.5", 20, 200),
+		table("top96", "sparseloco 96 of 4096, int2, rounds of 10", 10, 400),
+		table("top66", "sparseloco 66 of 4096, signs, rounds of 10", 10, 400),
+		table("waves", "demo, 32 of 4096, bf16, rate 1e-3", 1, 4000),
+		table("signs of waves", "demo, 32 of 4096, signs, rate 1e-3", 1, 4000),
+		short("fp4", 20, 20, 0.076), short("float32", 20, 20, 0.076), short("int8", 20, 20, 0.077),
+		short("third", 20, 20, 0.110),
+		short("top96", 20, 20, 0.079), short("top66", 10, 40, 0.048),
+	}
+	base, _ := lossOf(reference)
+	for i := range all {
+		if m := &all[i]; m.row != "" {
+			loss, _ := lossOf(m.row)
+			m.loss = math.Round(1000*(loss/base-1)) / 1000
+		}
+	}
+	return all
+})
+
+// priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and
+// no more of them, of a model no larger, since a larger one loses less. Of several the nearest in size counts, then in
+// the length of rounds, then in their number. Nil: nobody measured that.
+func priceOf(strategy string, parameters, steps, rounds int) *LossPenalty {
+	var best *measured
+	closer := func(a, b *measured) bool {
+		switch {
+		case a.parameters != b.parameters:
+			return a.parameters > b.parameters
+		case a.steps != b.steps:
+			return a.steps < b.steps
+		}
+		return a.rounds > b.rounds
+	}
+	for i := range prices() {
+		m := &prices()[i]
+		harder := m.steps >= steps && m.rounds <= rounds && m.parameters <= max(float64(parameters), smallest)
+		if m.strategy == strategy && harder && (best == nil || closer(m, best)) {
+			best = m
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return &LossPenalty{Loss: best.loss, Source: best.String()}
+}
+
+func (m measured) String() string {
+	return fmt.Sprintf("%g M parameters, %d workers, rounds of %d steps: %s", m.parameters/1e6, m.workers, m.steps,
+		m.source)
+}

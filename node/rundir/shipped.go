@@ -1,0 +1,56 @@
+package rundir
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+)
+
+func (o *OutDir) LoadJob(jobFile string) (*job.Job, error) {
+	if jobFile != "" {
+		return job.Load(jobFile, o.Run.Overrides...)
+	}
+	source, err := os.ReadFile(o.File(FileJob))
+	if err != nil {
+		return nil, err
+	}
+	return job.Parse(source, o.Run.JobFile, o.Run.Overrides...)
+}
+
+// ShippedBase is the model that the job started from, if it did not start from scratch. Whether it is the right one
+// shows in the identifier of the job that is made from it.
+func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) (*folder.Model, error) {
+	if j.Model.BaseModel == "" {
+		return nil, nil
+	}
+	config, err := folder.ReadConfig(os.DirFS(o.Path))
+	if err != nil {
+		return nil, err
+	}
+	cid := o.Run.Blobs.Genesis
+	if o.Run.Blobs.Frozen != "" { // under an adapter
+		cid = o.Run.Blobs.Frozen
+	}
+	id, err := blob.Parse(cid)
+	if err != nil {
+		return nil, err
+	}
+	_, tensors, err := checkpoint.Load(ctx, store.Get, checkpoint.InTurn, id)
+	if err != nil {
+		return nil, err
+	}
+	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
+	for name, t := range tensors {
+		if n, ok := strings.CutPrefix(name, train.Param); ok {
+			base.Tensors[n] = t
+		}
+	}
+	return base, nil
+}

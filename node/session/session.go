@@ -1,0 +1,155 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// ErrNotRegistered is returned when an account that never took part is to change its stake.
+var ErrNotRegistered = errors.New("session: the account takes no part in the network")
+
+// TransactHome lets the account of a folder do something on a network.
+func TransactHome(ctx context.Context, dir, network string, do func(context.Context, *client.Client) error) error {
+	h, err := home.Read(dir)
+	if err != nil {
+		return err
+	}
+	return TransactAs(ctx, h.Account(), network, do)
+}
+
+// TransactAs lets an account do something on a network.
+func TransactAs(ctx context.Context, signer client.Signer, network string,
+	do func(context.Context, *client.Client) error) error {
+	c, err := client.Connect(network, signer)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	return do(ctx, c)
+}
+
+// Account is what a network says of an account. Amounts are in uzen.
+type Account struct {
+	Address      string `json:"address"`
+	Exists       bool   `json:"exists"` // from its first coins on
+	Balance      uint64 `json:"balance_uzen"`
+	Transactions uint64 `json:"transactions"` // that it has made
+	Stake        uint64 `json:"stake_uzen"`
+	Slashed      uint64 `json:"slashed_uzen"`
+	Leaving      uint64 `json:"leaving_uzen"` // of the stake
+	// height from which it is paid out, if the account has no part in a run
+	LeavesAt int64 `json:"leaves_at,omitempty"`
+	Jailed   bool  `json:"jailed"`
+}
+
+// ReadAccount asks a network about an account.
+func ReadAccount(ctx context.Context, network, address string) (*Account, error) {
+	c, head, err := DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	at, a := c.At(head.Height), &Account{Address: address}
+	switch a.Transactions, err = at.Transactions(ctx, address); {
+	case errors.Is(err, client.ErrNotFound):
+		return a, nil
+	case err != nil:
+		return nil, err
+	}
+	a.Exists = true
+	if a.Balance, err = at.Balance(ctx, address); err != nil {
+		return nil, err
+	}
+	var p registry.Participant
+	switch p, err = at.Participant(ctx, address); {
+	case errors.Is(err, client.ErrNotFound):
+		return a, nil
+	case err != nil:
+		return nil, err
+	}
+	a.Stake, a.Slashed, a.Jailed, a.Leaving, a.LeavesAt = p.Stake, p.Slashed, p.Jailed, p.Leaving, p.LeavesAt
+	return a, nil
+}
+
+// AccountHistory are the latest movements of an account, the newest first.
+func AccountHistory(ctx context.Context, network, address string, limit int) ([]client.Movement, error) {
+	c, _, err := DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.History(ctx, address, limit)
+}
+
+// registered is the account as one that takes part, or ErrNotRegistered.
+func registered(ctx context.Context, c *client.Client) (registry.Participant, error) {
+	p, err := c.Participant(ctx, c.Address())
+	if errors.Is(err, client.ErrNotFound) {
+		err = ErrNotRegistered
+	}
+	return p, err
+}
+
+// AddStake adds to the stake of an account that takes part.
+func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
+	p, err := registered(ctx, c)
+	if err != nil {
+		return err
+	}
+	p.Stake = amount
+	return c.Register(ctx, p)
+}
+
+// UnjailStake lets an account that was convicted be matched again.
+func UnjailStake(ctx context.Context, c *client.Client) error {
+	if _, err := registered(ctx, c); err != nil {
+		return err
+	}
+	return c.Unjail(ctx)
+}
+
+// Unstake lets an amount of the stake of an account leave it; all of it if the amount is 0.
+func Unstake(ctx context.Context, c *client.Client, amount uint64) error {
+	p, err := registered(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.Unstake(ctx, cmp.Or(amount, p.Stake))
+}
+
+// DialLocal connects to the validator of a folder, for questions only. The caller closes the client.
+func DialLocal(ctx context.Context, dir string) (*client.Client, client.Head, error) {
+	f, err := keystore.ReadValidator(dir)
+	if err != nil {
+		return nil, client.Head{}, err
+	}
+	stopped := new(client.Stopped)
+	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
+		return nil, client.Head{}, stopped
+	}
+	return DialReadOnly(ctx, "http://"+f.RPC)
+}
+
+// DialReadOnly connects to a validator, for questions only, and asks it where it stands. The caller closes the client.
+func DialReadOnly(ctx context.Context, network string) (*client.Client, client.Head, error) {
+	c, err := client.Connect(network, client.KeyFromSeed([32]byte{})) // it signs nothing
+	if err != nil {
+		return nil, client.Head{}, err
+	}
+	h, err := c.Head(ctx)
+	if err != nil {
+		c.Close()
+		return nil, h, err
+	}
+	return c, h, nil
+}

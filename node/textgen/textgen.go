@@ -1,0 +1,123 @@
+package textgen
+
+import (
+	"context"
+	"slices"
+
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/generate/text"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/node/pretrained"
+)
+
+// Options say how text is continued.
+type Options struct {
+	Prompt    string
+	Tokens    int // at most
+	Sampling  generate.Sampling
+	IgnoreEnd bool // go on after the token that ends a text
+}
+
+// Generated is what became of a text.
+type Generated struct {
+	PromptTokens int    `json:"prompt_tokens"`
+	Tokens       int    `json:"tokens"`
+	Finish       string `json:"finish_reason"` // FinishEnd or FinishLength
+}
+
+// Why a text ends.
+const (
+	FinishEnd    = "stop"   // the model ended it
+	FinishLength = "length" // it has as many tokens as were asked for
+)
+
+// ErrModel wraps every reason why a folder is not a model that can be run.
+var ErrModel = pretrained.ErrModel
+
+// Generator continues text with a model.
+type Generator struct {
+	tok    *tokenizer.Tokenizer
+	Reader *generate.Reader
+	vocab  int     // ids that may be drawn: those of the tokenizer
+	ends   []int32 // the tokens that end a text
+
+	ignored []string // keys of config.json
+}
+
+// Ignored lists the keys of config.json that mean nothing to the model.
+func (g *Generator) Ignored() []string { return g.ignored }
+
+// OpenModel loads a model folder in Hugging Face form: config.json, tokenizer.json and the tensors. The error wraps
+// ErrModel and names the file.
+func OpenModel(dir string) (*Generator, error) {
+	m, err := pretrained.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	g := NewGenerator(m.Config, m.Tokenizer, m.Ends)
+	g.ignored = m.Ignored
+	return g, g.Reader.SetWeights(m.Tensors)
+}
+
+// NewGenerator returns a generator without weights.
+func NewGenerator(c model.Config, tok *tokenizer.Tokenizer, ends []int32) *Generator {
+	return &Generator{tok: tok, Reader: generate.NewReader(c, kernel.Cores), vocab: tok.VocabSize(), ends: ends}
+}
+
+// Generate continues the prompt and calls emit with every piece of text. The same model and options give the same text
+// on every machine. A text that outgrows the context goes on from its latest half. The error wraps
+// generate.ErrSampling, generate.ErrContext for a prompt that is longer than the context, or is that of emit or ctx.
+func (g *Generator) Generate(ctx context.Context, opt Options, emit func(text string) error) (*Generated, error) {
+	if err := opt.Sampling.Check(); err != nil {
+		return nil, err
+	}
+	ids := g.tokens(opt.Prompt)
+	out := &Generated{PromptTokens: len(ids), Finish: FinishLength}
+	g.Reader.Reset()
+	w := text.NewWriter(g.tok)
+	for next := ids; out.Tokens < opt.Tokens; next = ids[len(ids)-1:] {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if out.Tokens > 0 && g.Reader.Len() == g.Reader.Context() {
+			g.Reader.Reset()
+			next = ids[len(ids)-max(1, g.Reader.Context()/2):]
+		}
+		logits, err := g.Reader.Read(next)
+		if err != nil {
+			return nil, err
+		}
+		id := opt.Sampling.Pick(logits[:g.vocab], uint64(out.Tokens))
+		if slices.Contains(g.ends, id) && !opt.IgnoreEnd {
+			out.Finish = FinishEnd
+			break
+		}
+		ids = append(ids, id)
+		out.Tokens++
+		piece, _ := w.Add(id)
+		if piece == "" {
+			continue
+		}
+		if err := emit(piece); err != nil {
+			return nil, err
+		}
+	}
+	if rest := w.Close(); rest != "" {
+		return out, emit(rest)
+	}
+	return out, nil
+}
+
+// tokens are those of a prompt; an empty one is the token that ends the text before.
+func (g *Generator) tokens(prompt string) []int32 {
+	ids := []int32{}
+	for _, id := range g.tok.EncodeText(prompt) {
+		ids = append(ids, int32(id))
+	}
+	if len(ids) == 0 {
+		ids = append(ids, append(slices.Clone(g.ends), 0)[0])
+	}
+	return ids
+}

@@ -1,0 +1,46 @@
+package uplink
+
+import (
+	"fmt"
+	"time"
+)
+
+// silent is how long no block comes before the owner of a process is told.
+const silent = 30 * time.Second
+
+// Pulse tells the owner of a process that no blocks come, once, and when they come again.
+type Pulse struct {
+	say       func(string)
+	validator string
+	silence   *time.Timer
+	told      bool
+}
+
+// NewPulse begins to listen for the blocks of a validator.
+func NewPulse(validator string, say func(string)) *Pulse {
+	return &Pulse{say: say, validator: validator, silence: time.NewTimer(silent)}
+}
+
+// Silence is ready when no block has come for a while: then Silent is to be called.
+func (p *Pulse) Silence() <-chan time.Time { return p.silence.C }
+
+// Silent tells that no block comes, if that is not known yet.
+func (p *Pulse) Silent() {
+	if !p.told {
+		p.say(fmt.Sprintf("no block came for %s: the validator at %s is gone, or the network makes none;"+
+			" the process keeps trying", silent, p.validator))
+	}
+	p.told = true
+}
+
+// Block takes note of a block.
+func (p *Pulse) Block(height int64) {
+	p.silence.Reset(silent)
+	if p.told {
+		p.say(fmt.Sprintf("blocks come again, at height %d", height))
+	}
+	p.told = false
+}
+
+// Stop ends it.
+func (p *Pulse) Stop() { p.silence.Stop() }

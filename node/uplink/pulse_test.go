@@ -1,0 +1,29 @@
+package uplink
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestPulse: whoever owns a process is told once that no blocks come, and once that they come again.
+func TestPulse(t *testing.T) {
+	var said []string
+	p := NewPulse("http://validator", func(text string) { said = append(said, text) })
+	defer p.Stop()
+	for range 2 {
+		p.Block(6)
+		p.Block(7)
+		p.Silent()
+		p.Silent()
+		p.Block(9)
+		p.Block(10)
+	}
+	want := []string{
+		"no block came for 30s: the validator at http://validator is gone, or the network makes none; the process keeps " +
+			"trying",
+		"blocks come again, at height 9",
+	}
+	if !slices.Equal(said, append(want, want...)) {
+		t.Errorf("%q", said)
+	}
+}

@@ -1,0 +1,96 @@
+package validator
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/keystore"
+)
+
+// A validator whose disk has too little room says so, also to who asks for its status, and waits without a chain.
+func TestValidatorWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	free, ok := disk.Free(dir)
+	if !ok {
+		t.Skip("free space is not known here")
+	}
+	if err := keystore.WriteJSON(filepath.Join(dir, keystore.FileValidator),
+		keystore.ValidatorFile{ChainID: "c", RPC: "127.0.0.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said := make(chan string, 10)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Options{Home: dir, Reserve: 2 * free, Say: func(s string) { said <- s }})
+	}()
+	if line := <-said; !strings.HasPrefix(line, "DISK_FULL: ") {
+		t.Errorf("it said %q", line)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	o := Options{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
+	if err := keystore.WriteJSON(filepath.Join(dir, keystore.FileStopped),
+		client.Stopped{Code: "DISK_FULL", Why: "why"}); err != nil {
+		t.Fatal(err)
+	}
+	stopped := (*client.Stopped)(nil)
+	if _, err := inspect.AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" ||
+		stopped.Why != "why" {
+		t.Errorf("its status: %v", err)
+	}
+	if err := o.awaitRoom(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrRoomAgain) {
+		t.Errorf("with room: %v", err)
+	}
+	if _, err := inspect.AskValidator(t.Context(), dir); errors.As(err, &stopped) {
+		t.Errorf("its status with room: %v", err)
+	}
+}
+
+// Who reads that a validator is stopped, and asks it at once, is told why: also if its disk takes no file that says so.
+func TestStoppedValidatorAnswers(t *testing.T) {
+	dir := t.TempDir()
+	free, ok := disk.Free(dir)
+	if !ok {
+		t.Skip("free space is not known here")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which hands out a port
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, keystore.FileStopped), 0o755),
+		keystore.WriteJSON(filepath.Join(dir, keystore.FileValidator),
+			keystore.ValidatorFile{ChainID: "c", RPC: address})); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var once sync.Once
+	o := Options{Home: dir, Reserve: 2 * free, Say: func(string) {
+		once.Do(func() {
+			stopped := (*client.Stopped)(nil)
+			if _, err := inspect.AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" {
+				t.Errorf("its status: %v", err)
+			}
+		})
+		cancel()
+	}}
+	if err := o.awaitRoom(ctx, address); err != nil {
+		t.Error(err)
+	}
+}

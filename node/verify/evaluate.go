@@ -1,0 +1,63 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/pretrained"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// ErrNoEval is returned for a run whose job holds nothing out.
+var ErrNoEval = errors.New("the job holds no text out to evaluate on")
+
+// EvaluateRun measures the last checkpoint of a run on what its job held out, as training does, to the bit. The text is
+// that which the run shipped, so that no file but those of the folder is read.
+func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Evaluation, error) {
+	o := &rundir.OutDir{Path: dir}
+	if err := o.ReadRun(); err != nil {
+		return nil, err
+	}
+	j, err := o.LoadJob("")
+	if err != nil {
+		return nil, err
+	}
+	store, err := openBlobs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := shipped(o, ctx, j, store)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := rundir.ParseLineage(o.File(rundir.FileLineage), o.Run.ID)
+	if err != nil {
+		return nil, err
+	}
+	last := b.Genesis
+	if len(lines) > 0 {
+		if last, err = engine.LoadCheckpoint(ctx, lines[len(lines)-1].AsCheckpoint(), store.Get); err != nil {
+			return nil, err
+		}
+	}
+	exec, err := program.Compile(b.Eval, threads)
+	if err != nil {
+		return nil, err
+	}
+	loss, err := consumer.Evaluate(b, exec, last)
+	if err != nil {
+		return nil, err
+	}
+	if loss == nil {
+		return nil, ErrNoEval
+	}
+	length := int(b.Spec.Length)
+	batches := len(b.Corpus.ValBatches(b.EvalBatch, length, prepare.EvalSequences/b.EvalBatch))
+	return &pretrained.Evaluation{Loss: *loss, Perplexity: math.Exp(*loss), Tokens: batches * b.EvalBatch * length,
+		Window: length}, nil
+}

@@ -1,0 +1,407 @@
+// Package verify trains a finished run again, offline, and compares every bit, or evaluates a checkpoint of it.
+// It trusts nothing in the folder but the job file and the blobs, whose digests it checks.
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Options selects what Verify re-executes.
+type Options struct {
+	Round    int                    // one round from 1, or 0 for all
+	JobFile  string                 // in place of the one that the run was started with
+	Shipped  bool                   // take the data from the folder's blobs, not from the files that the job names
+	Progress func(done, rounds int) // may be nil
+}
+
+// Result is what Verify confirmed.
+type Result struct {
+	Job       string       `json:"job"`
+	Rounds    []uint32     `json:"rounds"` // re-executed, bit for bit
+	Units     int          `json:"units"`
+	Signers   []string     `json:"signers"` // of the last round
+	StateRoot canon.Digest `json:"state_root"`
+	Complete  bool         `json:"complete"` // the lineage reaches the last round of the job
+	// exact-f32: updates are equal; tolerant: each is within the tolerance of the exact one
+	Numerics string  `json:"numerics"`
+	Distance float64 `json:"distance"` // largest of an update to the exact one, relative to its length
+}
+
+// MismatchError says that an output folder does not hold what its job, data and lineage determine.
+type MismatchError struct {
+	Round uint32 // first that differs; 0: not about a round
+	What  string
+}
+
+func (e *MismatchError) Error() string {
+	if e.Round > 0 {
+		return fmt.Sprintf("round %d differs: %s", e.Round, e.What)
+	}
+	return e.What
+}
+
+func mismatch(round uint32, format string, args ...any) error {
+	return &MismatchError{Round: round, What: fmt.Sprintf(format, args...)}
+}
+
+// Run re-executes a run offline, from the job file, the data and the lineage, and confirms every attested state root.
+// It trusts nothing in the folder: blobs are hashed, signatures are checked, and updates are computed again. Those of a
+// tolerant run are held against the exact ones, and combined as they are.
+func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
+	o := &rundir.OutDir{Path: dir}
+	if err := o.ReadRun(); err != nil {
+		return nil, err
+	}
+	j, err := o.LoadJob(opt.JobFile)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openBlobs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	check := prepare.New
+	if opt.Shipped {
+		check = func(j *job.Job) (*prepare.Blueprint, error) { return shipped(o, ctx, j, store) }
+	}
+	b, err := check(j)
+	if err != nil {
+		return nil, err
+	}
+	if !b.Is(o.Run.ID) {
+		return nil, mismatch(0, "%s", differences(o, ctx, b, store))
+	}
+	lines, err := rundir.ParseLineage(o.File(rundir.FileLineage), o.Run.ID)
+	if err != nil {
+		return nil, mismatch(uint32(len(lines)+1), "%v", err)
+	}
+	if len(lines) == 0 {
+		return nil, mismatch(0, "%s has no complete line: no checkpoint was attested yet", rundir.FileLineage)
+	}
+	if len(lines) > int(b.Spec.Rounds) {
+		return nil, mismatch(b.Spec.Rounds+1, "the job has %d rounds, the lineage %d", b.Spec.Rounds, len(lines))
+	}
+	return newVerification(o, b, lines, store, opt).run(ctx)
+}
+
+// shipped makes a job ready from the data that its run shipped.
+func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk) (*prepare.Blueprint, error) {
+	get := func(cid string) ([]byte, error) {
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return nil, err
+		}
+		return store.Get(ctx, id)
+	}
+	text, err := os.ReadFile(o.File(prepare.FileTokenizer))
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := get(o.Run.Blobs.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := data.DecodeManifest(raw)
+	if err != nil {
+		return nil, err
+	}
+	corpus, err := engine.Assemble(m, func(i int) ([]byte, error) {
+		if i >= len(o.Run.Blobs.Shards) {
+			return nil, fmt.Errorf("%s names %d shards, the manifest %d", rundir.FileRun, len(o.Run.Blobs.Shards), len(m.Shards))
+		}
+		return get(o.Run.Blobs.Shards[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	base, err := o.ShippedBase(ctx, j, store)
+	if err != nil {
+		return nil, err
+	}
+	return prepare.Assemble(j, base, tok, corpus)
+}
+
+// differences says in what a job is not the one of the folder.
+func differences(o *rundir.OutDir, ctx context.Context, b *prepare.Blueprint, store *blob.Disk) string {
+	what := "the job file or the program"
+	if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
+		if text, err := store.Get(ctx, id); err == nil {
+			if was, err := train.DecodeSpec(text); err == nil && was.Data != b.Spec.Data {
+				what = "the data"
+			}
+		}
+	}
+	return fmt.Sprintf("%s is not what the run was made from: it gives %s, the folder holds %s", what, b.JobID(), o.Run.ID)
+}
+
+// openBlobs opens the blob store of a folder and hashes everything in it.
+func openBlobs(ctx context.Context, o *rundir.OutDir) (*blob.Disk, error) {
+	store, err := blob.OpenDisk(o.File(rundir.DirBlobs))
+	if err != nil {
+		return nil, err
+	}
+	ids, err := store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if _, err := store.Get(ctx, id); err != nil {
+			return nil, mismatch(0, "blob %s: %v", id, err)
+		}
+	}
+	need := append([]string{o.Run.Blobs.Spec, o.Run.Blobs.Program, o.Run.Blobs.Manifest}, o.Run.Blobs.Shards...)
+	for _, c := range need {
+		id, err := blob.Parse(c)
+		if err != nil {
+			return nil, mismatch(0, "%s names the blob %q: %v", rundir.FileRun, c, err)
+		}
+		if ok, err := store.Has(ctx, id); err != nil || !ok {
+			return nil, mismatch(0, "blob %s is missing from %s", c, filepath.Join(o.Path, rundir.DirBlobs))
+		}
+	}
+	return store, hasCheckpoints(o, ctx, store)
+}
+
+// hasCheckpoints looks for the blobs of the checkpoints that the job shipped.
+func hasCheckpoints(o *rundir.OutDir, ctx context.Context, store *blob.Disk) error {
+	for _, c := range []string{o.Run.Blobs.Genesis, o.Run.Blobs.Frozen} {
+		if c == "" {
+			continue
+		}
+		id, err := blob.Parse(c)
+		if err != nil {
+			return mismatch(0, "%s names the checkpoint %q: %v", rundir.FileRun, c, err)
+		}
+		list, err := checkpoint.Blobs(ctx, store.Get, id)
+		if err != nil {
+			return mismatch(0, "checkpoint %s in %s: %v", c, filepath.Join(o.Path, rundir.DirBlobs), err)
+		}
+		for _, b := range list {
+			if ok, err := store.Has(ctx, b); err != nil || !ok {
+				return mismatch(0, "blob %s of the checkpoint %s is missing from %s", b, c, filepath.Join(o.Path, rundir.DirBlobs))
+			}
+		}
+	}
+	return nil
+}
+
+type verification struct {
+	out   *rundir.OutDir
+	b     *prepare.Blueprint
+	lines []rundir.Line
+	store *blob.Disk
+	opt   Options
+	tasks chan *train.Task   // one per thread
+	on    [][]*tensor.Tensor // what each unit hands on to the next round; nil: nothing
+	sent  []sent             // updates that are in no checkpoint yet
+
+	seen     sync.Mutex
+	distance float64 // largest so far
+}
+
+// sent is an update: its CID, and what it unpacks to.
+type sent struct {
+	cid   string
+	delta []*tensor.Tensor
+}
+
+func newVerification(o *rundir.OutDir, b *prepare.Blueprint, lines []rundir.Line, store *blob.Disk,
+	opt Options) *verification {
+	return &verification{out: o, b: b, lines: lines, store: store, opt: opt}
+}
+
+func (v *verification) run(ctx context.Context) (*Result, error) {
+	threads := min(kernel.Cores, int(v.b.Spec.Units))
+	v.tasks = make(chan *train.Task, threads)
+	for range threads {
+		exec, err := program.Compile(v.b.Step, 1)
+		if err != nil {
+			return nil, err
+		}
+		v.tasks <- &train.Task{Spec: v.b.Spec, Step: v.b.Step, Exec: exec, Corpus: v.b.Corpus, Frozen: v.b.Frozen}
+	}
+	first, last := uint32(1), uint32(len(v.lines))
+	if v.opt.Round > 0 {
+		if v.opt.Round > len(v.lines) {
+			return nil, mismatch(uint32(v.opt.Round), "the lineage has %d rounds", len(v.lines))
+		}
+		first, last = uint32(v.opt.Round), uint32(v.opt.Round)
+	}
+	base, err := v.start(ctx, first-1)
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{Job: v.out.Run.ID, Complete: len(v.lines) == int(v.b.Spec.Rounds), Numerics: v.b.Job.Training.Numerics}
+	from := base.Round
+	for base.Round < last {
+		if base, err = v.round(ctx, base); err != nil {
+			return nil, err
+		}
+		if base.Round >= first {
+			out.Rounds = append(out.Rounds, base.Round)
+		}
+		out.Units += int(v.b.Spec.Units)
+		if v.opt.Progress != nil {
+			v.opt.Progress(int(base.Round-from), int(last-from))
+		}
+	}
+	out.StateRoot, out.Distance = base.Root(), v.distance
+	for _, s := range v.lines[last-1].Signers {
+		out.Signers = append(out.Signers, s.ID)
+	}
+	if v.opt.Round == 0 && out.Complete {
+		err = v.model(base)
+	}
+	return out, err
+}
+
+// start returns the checkpoint after a number of rounds: the newest stored one that the lineage confirms, or genesis.
+func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpoint, error) {
+	for r := rounds; r > 0; r-- {
+		if v.b.Spec.Carries(r - 1) {
+			continue // what is handed on to it is not stored
+		}
+		if c, err := engine.LoadCheckpoint(ctx, v.lines[r-1].AsCheckpoint(), v.store.Get); err == nil {
+			return c, nil
+		}
+	}
+	return v.b.Genesis, nil
+}
+
+// round re-executes one round and compares every update and the state root with the lineage.
+func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*train.Checkpoint, error) {
+	line := v.lines[base.Round]
+	tolerant := prepare.Tolerance(v.b.Job).DistancePPM > 0
+	made := make([]sent, v.b.Spec.Units)
+	from, on := v.on, make([][]*tensor.Tensor, v.b.Spec.Units)
+	if from == nil || !v.b.Spec.Carries(base.Round-1) {
+		from = make([][]*tensor.Tensor, v.b.Spec.Units)
+	}
+	g, working := errgroup.WithContext(ctx)
+	for unit := range v.b.Spec.Units {
+		g.Go(func() error {
+			task := <-v.tasks
+			defer func() { v.tasks <- task }()
+			r, err := task.Run(base, unit, from[unit], func(uint32, float32) error { return working.Err() })
+			if err != nil {
+				return err
+			}
+			u, left, err := outer.Commit(v.b.Spec, base.Names, base.Round, unit, r, from[unit])
+			if err != nil {
+				return err
+			}
+			on[unit] = left
+			served, _, err := engine.Pack(v.b.Spec, v.b.Step, v.b.Slices, u)
+			if err != nil {
+				return err
+			}
+			s := &made[unit]
+			s.cid = blob.Of(served).String()
+			if s.delta, err = outer.Unpack(v.b.Spec, base, base.Round, unit, u.Root(), u.Encode()); err == nil && tolerant {
+				s.delta, err = v.tolerated(working, base, unit, s.delta)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	v.on, v.sent = on, append(v.sent, made...)
+	updates, deltas := v.applied(base.Round)
+	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
+		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i%len(made))
+	}
+	next, err := outer.Advance(v.b.Spec, base, deltas)
+	if err != nil {
+		return nil, err
+	}
+	if root := next.Root(); root != line.StateRoot {
+		return nil, mismatch(line.Round, "the state root is %s, attested was %s", root.Short(), line.StateRoot.Short())
+	}
+	memory := blob.NewMemory()
+	name, err := engine.SaveCheckpoint(ctx, memory, v.out.Run.ID, next)
+	if err != nil {
+		return nil, err
+	}
+	if name.CID != line.Checkpoint {
+		return nil, mismatch(line.Round, "the checkpoint's CID is %s, attested was %s", name.CID, line.Checkpoint)
+	}
+	return next, nil
+}
+
+// applied takes the updates that the checkpoint after a round is made of.
+func (v *verification) applied(round uint32) (cids []string, deltas [][]*tensor.Tensor) {
+	n := len(v.b.Spec.Applied(round)) * int(v.b.Spec.Units)
+	for _, s := range v.sent[:n] {
+		cids, deltas = append(cids, s.cid), append(deltas, s.delta)
+	}
+	v.sent = v.sent[n:]
+	return cids, deltas
+}
+
+func firstDifference(a, b []string) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// model confirms that the exported model is the last checkpoint.
+func (v *verification) model(last *train.Checkpoint) error {
+	leaves, err := v.b.Leaves()
+	if err != nil {
+		return err
+	}
+	older, err := v.b.Before()
+	if err != nil {
+		return err
+	}
+	want, err := prepare.ExportModel(v.b, last, leaves)
+	if err != nil {
+		return err
+	}
+	earlier, err := prepare.ExportModel(v.b, last, older)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		got, err := os.ReadFile(v.out.File(name))
+		if err != nil {
+			return mismatch(0, "%v", err)
+		}
+		before, ok := earlier[name]
+		if string(got) != string(want[name]) && !(ok && string(got) == string(before)) {
+			return mismatch(0, "%s is not the model of the last checkpoint", name)
+		}
+	}
+	return nil
+}

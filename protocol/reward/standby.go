@@ -1,0 +1,47 @@
+package reward
+
+import (
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Verifiers of the network at large are drawn for audits (run.Env.Draw). Those that answer have a share of what fees
+// bring, by their stake, so that enough of them wait for a draw. It comes from the community pool, which has it of the
+// fees of the same epoch; no coins are made for it. An account that pays itself for work has back, with all rewards,
+// less than the fees.
+
+// StandbyOfFeesPPM is the part of the fees of the work of an epoch that its verifiers share for standing by, in parts
+// per million.
+const StandbyOfFeesPPM = 90_000
+
+// standby is the part of somebody in what verifiers share for standing by.
+func (l *epoch) standby(f Effort) (part uint64, reason string) {
+	if f.Presence == nil || !f.Eligible(run.Verifier, l.Registry) && !f.Jailed {
+		return 0, ""
+	}
+	answered, missed := f.Presence.Shows(l.Registry, l.Height)
+	rule, tiered := l.Registry.TierRule(f.Tier)
+	switch {
+	case f.Jailed:
+		return 0, Barred
+	case missed:
+		return 0, DrawMissed
+	case !answered:
+		return 0, ""
+	case !f.Offers:
+		return 0, NoOffer
+	case tiered && f.Uptime != nil && l.whole(f) && f.Uptime.PPM(l.Registry, l.Height) < rule.UptimePPM:
+		return 0, Downtime
+	}
+	return f.Firm(), StoodBy
+}
+
+// pot is what verifiers share for standing by: a part of the fees of the epoch, as far as the community pool still has
+// it.
+func (l *epoch) pot() uint64 {
+	var fees uint64
+	for _, f := range l.Efforts {
+		fees = saturate(fees, f.Fees)
+	}
+	return min(market.Share(fees, StandbyOfFeesPPM), l.Pool)
+}

@@ -1,0 +1,122 @@
+package reward
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// tolerantJob is an order of tolerant work.
+func tolerantJob(id string, units, rounds, verifiers, auditPPM uint32) market.Order {
+	o := job(id, units, rounds, verifiers, auditPPM)
+	o.Budget = 1_000_000_000
+	o.Terms.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	return o
+}
+
+// A deposit is taken from the stake when it is forfeited, bounded by it, and all of it goes to the community pool. It
+// bars nobody, and one that is returned moves nothing; who reported falsely is slashed as convicted.
+func TestDepositOfTolerantWork(t *testing.T) {
+	o := tolerantJob("deposit", 2, 2, 2, 500_000)
+	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001},
+		{ID: "v", Role: run.Verifier, Price: 1}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := audit.Deposit(3003, 500_000)
+	for _, stake := range []uint64{1_000_000, 100} {
+		book := Book{Consumer: "c", Penalty: DefaultPenalty(), Stake: func(string) uint64 { return stake }}
+		got := Settle(s, []run.Event{{Kind: run.DepositForfeited, Who: "w", Why: run.WhyOutside}}, book)
+		amount := min(stake, want)
+		if !slices.Equal(got.Transfers, []Transfer{{Stake("w"), CommunityPool, amount}}) {
+			t.Errorf("%+v, want %d", got.Transfers, amount)
+		}
+		if r := got.Receipts[0]; r.Kind != Slash || r.Reason != DepositForfeited || r.Jails() || r.Amount != amount ||
+			r.Fix == "" {
+			t.Errorf("%+v", r)
+		}
+		got = Settle(s, []run.Event{{Kind: run.DepositReturned, Who: "w", Why: run.WhyFalseReport}}, book)
+		if r := got.Receipts[0]; len(got.Transfers) > 0 || r.Kind != Deposit || r.Reason != DepositReturned ||
+			Explain(r) == "" {
+			t.Errorf("%+v", got)
+		}
+		got = Settle(s, []run.Event{{Kind: run.AuditBroken, Who: "v", Other: "w", Why: run.WhyFalseReport}}, book)
+		if r := got.Receipts[0]; !r.Jails() || r.Reason != FalseReport || r.Amount == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if v := o.Value(run.Worker, 1001); v != want {
+		t.Errorf("a seat needs a stake for %d, a unit has a deposit of %d", v, want)
+	}
+}
+
+// The formula of `starling network economics` says the same of a deposit as the rules: who leaves all of m units undone
+// gains
+// nothing over what it saves, and one faked unit is worth nothing.
+func TestDepositLeavesNoTemptation(t *testing.T) {
+	for _, price := range []uint64{1000, 59_123, 1 << 40} {
+		for _, rate := range []uint32{audit.TolerantPPM, 800_000, million} {
+			deposit := audit.Deposit(price, rate)
+			if gain := Backed(price, deposit, rate); gain > 0 {
+				t.Errorf("price %d, rate %d: a faked unit gains %d", price, rate, gain)
+			}
+			if gain := Backed(price, deposit/2, rate); gain <= 0 {
+				t.Errorf("price %d, rate %d: with half of the deposit a faked unit gains %d", price, rate, gain)
+			}
+			for m := uint32(1); m <= 64; m *= 2 {
+				all := uint64(m) * price
+				odds, err := Wager{Stake: deposit, Reward: all, Cost: all, AuditPPM: audit.Forfeits(rate), Steps: m,
+					CheatPPM: million}.Odds()
+				if err != nil || odds.Gain > 0 {
+					t.Errorf("price %d, rate %d, %d units: %+v, %v", price, rate, m, odds, err)
+				}
+			}
+		}
+	}
+}
+
+// What a tolerant faker gains when the rules are played, over what its faked units would have paid if nobody looked:
+// below zero on average, whether it fakes all or some units, at once or after honest rounds, hides what is drawn, and
+// with a quarter of the verifiers its own.
+func TestNoStrategyOfATolerantFakerGainsWhenPlayed(t *testing.T) {
+	strategies := map[string]party{
+		"all at once":           {fakes: func(uint32) bool { return true }},
+		"after honest rounds":   {fakes: func(uint32) bool { return true }, from: 2},
+		"every other unit":      {fakes: func(u uint32) bool { return u%2 == 0 }, from: 1},
+		"one of all, and hides": {fakes: func(u uint32) bool { return u == 0 }, withhold: true},
+	}
+	const plays = 200
+	for name, p := range strategies {
+		gain, faked := int64(0), 0
+		for i := range plays {
+			parties := []party{worker("w0", p), worker("w1", party{}), worker("w2", party{})}
+			for k := range 8 {
+				v := party{}
+				if k < 2 {
+					v.shields = "w0"
+				}
+				parties = append(parties, verifier(fmt.Sprint("v", k), v))
+			}
+			w := enact(t, tolerantJob(fmt.Sprint(name, i), 6, 4, 8, 500_000), parties)
+			for _, r := range w.receipts {
+				fake := r.Kind == Work && r.Round >= p.from && p.fakes(r.Unit) && r.Who == "w0"
+				switch {
+				case fake && r.Amount > 0:
+					gain += int64(r.Amount + r.Fee)
+					faked++
+				case r.Who == "w0" && r.Kind == Slash:
+					gain -= int64(r.Amount)
+				}
+			}
+		}
+		t.Logf("%s: %d faked units are paid in %d runs, a faker gains %d uzen in each, a unit is paid 3003", name, faked,
+			plays, gain/plays)
+		if gain >= 0 {
+			t.Errorf("%s: a faker gains %d uzen in %d runs", name, gain, plays)
+		}
+	}
+}

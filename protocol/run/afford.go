@@ -1,0 +1,48 @@
+package run
+
+import "slices"
+
+// What a run may cost counts each of its units once, with one audit. More audits than that are made only as far as the
+// budget covers them beside all that is owed already: otherwise whoever has units audited again and again, or asks a
+// high price for it, would take what others will be paid from. An audit that a conviction causes is paid by the
+// convicted first (package reward), and is made under the same bound.
+
+// affords reports whether the budget covers one more audit of a unit at a price beside those of this transition.
+func (d *draft) affords(unit uint32, price uint64) bool { return d.covers(unit, price, false) }
+
+// spares reports whether the budget covers one more audit of a unit also beside all rounds to come. What anybody may
+// cause as often as it likes is held against that.
+func (d *draft) spares(unit uint32) bool { return d.covers(unit, d.asked(), true) }
+
+// covers asks the budget. The whole run is counted once in a transition.
+func (d *draft) covers(unit uint32, price uint64, spared bool) bool {
+	if d.env.Covers == nil {
+		return true
+	}
+	if d.more == nil {
+		s := d.State
+		for _, e := range d.events { // what this transition ends is not paid yet
+			if e.Lap != nil {
+				s.Void = append(slices.Clip(s.Void), *e.Lap)
+			}
+		}
+		d.more = d.env.Covers(s)
+		for _, e := range d.events {
+			m, _ := d.Member(e.Who)
+			if (e.Kind == AuditPassed || e.Kind == AuditOutside) && !d.more(e.Unit, m.Price, false) {
+				d.more = func(uint32, uint64, bool) bool { return false }
+			}
+		}
+	}
+	return d.more(unit, price, spared)
+}
+
+// asked is the highest price of those who have a seat as a verifier: an audit is counted at it.
+func (d *draft) asked() (price uint64) {
+	for _, m := range d.Members {
+		if m.Active && m.Role == Verifier {
+			price = max(price, m.Price)
+		}
+	}
+	return price
+}

@@ -1,0 +1,100 @@
+package run
+
+import (
+	"errors"
+	"testing"
+)
+
+func (g *stage) decline(id string) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return s.Decline(g.env(), id) })
+}
+
+// A job that most members cannot open must not be tried until each of them has missed what it may miss.
+func TestJobThatMostCannotOpenEndsWithoutMisses(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	g.tick(1)
+	for _, id := range []string{"w0", "w1", "v0"} {
+		g.decline(id)
+	}
+	g.phase(Train) // w2 may be about to commit
+	for g.s.Phase == Train {
+		g.tick(1)
+	}
+	g.phase(Halted)
+	if g.s.Why != WhyUnopened {
+		t.Errorf("halted over %s", g.s.Why)
+	}
+	for _, m := range g.s.Members {
+		if m.Missed > 0 {
+			t.Errorf("%s missed %d deadlines", m.ID, m.Missed)
+		}
+	}
+}
+
+// Where no worker is left there is nobody to wait for.
+func TestJobThatNoWorkerCanOpenEndsAtOnce(t *testing.T) {
+	g := begin(t, terms(), crew(2, 1))
+	for _, id := range []string{"w0", "v0", "w1"} {
+		g.decline(id)
+	}
+	g.phase(Halted)
+	if g.s.Why != WhyUnopened {
+		t.Errorf("halted over %s", g.s.Why)
+	}
+}
+
+// Who says that it cannot open an honest job goes, and ends nothing: whatever its stake, one worker that commits in
+// time is enough.
+func TestWhoCannotOpenAnHonestJobEndsNothing(t *testing.T) {
+	members := crew(3, 2)
+	for i := range members {
+		members[i].Stake = 1
+		if members[i].ID != "w2" && members[i].ID != "v1" {
+			members[i].Stake = 1000
+		}
+	}
+	g := begin(t, terms(), members)
+	g.tick(1)
+	for _, id := range []string{"w0", "w1", "v0"} {
+		g.decline(id)
+	}
+	g.commitAll()
+	for range 4 {
+		g.tick(1)
+	}
+	if g.s.Phase == Halted || g.s.MayDecline("w2") || g.s.MayDecline("w0") {
+		t.Fatalf("phase %s %s", g.s.Phase, g.s.Why)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Decline(g.env(), "w2") }); !errors.Is(err, ErrLast) {
+		t.Errorf("the last worker of a run in which somebody worked: %v", err)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Decline(g.env(), "v1") }); !errors.Is(err, ErrLast) {
+		t.Errorf("the last verifier of a run in which somebody worked: %v", err)
+	}
+	if g.s.MayJoin("w0", Worker) {
+		t.Error("who could not open the job is taken in again")
+	}
+}
+
+// Stake decides: many accounts without any end nothing, and neither does silence.
+func TestFewWhoCannotOpenAJobAreNotMost(t *testing.T) {
+	members := crew(3, 2)
+	for i := range members {
+		members[i].Stake = 1
+		if members[i].ID == "w2" {
+			members[i].Stake = 1000
+		}
+	}
+	g := begin(t, terms(), members)
+	g.tick(1)
+	for _, id := range []string{"w0", "w1", "v0", "v1"} {
+		g.decline(id)
+	}
+	m, _ := g.s.Member("w2")
+	for m.Missed == 0 {
+		g.tick(1)
+		m, _ = g.s.Member("w2")
+	}
+	g.phase(Train)
+}

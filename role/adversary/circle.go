@@ -1,0 +1,189 @@
+package adversary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/party"
+)
+
+// Circle is how accomplices tell each other, beside the network, what they have made up.
+type Circle interface {
+	Tell(lie canon.Digest) error
+	Told(lie canon.Digest) (bool, error)
+}
+
+// lie names a commitment among accomplices.
+func lie(c run.Commitment) canon.Digest {
+	return canon.Hash("starling/adversary/lie/1", []any{c.Segments, c.Update})
+}
+
+// Memory is a circle of one process.
+type Memory struct {
+	mu   sync.Mutex
+	told map[canon.Digest]bool
+}
+
+// Tell implements Circle.
+func (m *Memory) Tell(lie canon.Digest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told == nil {
+		m.told = map[canon.Digest]bool{}
+	}
+	m.told[lie] = true
+	return nil
+}
+
+// Told implements Circle.
+func (m *Memory) Told(lie canon.Digest) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.told[lie], nil
+}
+
+// Tells is a worker that tells its circle what it commits to, and is another beside that.
+type Tells struct{ Then Act }
+
+// Play implements Act.
+func (a Tells) Play(c Cast) Step {
+	step := a.Then.Play(c)
+	if c.Circle == nil {
+		return step
+	}
+	c.Party.Compute = teller{c.Party.Compute, c.Circle}
+	honest := c.Party.Chain
+	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
+		if commit, ok := m.(role.Commit); ok { // which may have a fault planted in it
+			if err := c.Circle.Tell(lie(commit.Commit)); err != nil {
+				return err
+			}
+		}
+		return honest.Send(ctx, m)
+	}}
+	return step
+}
+
+type teller struct {
+	party.Compute
+	circle Circle
+}
+
+// Train implements party.Compute.
+func (t teller) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+	w, err := t.Compute.Train(ctx, base, unit)
+	if err != nil {
+		return nil, err
+	}
+	return w, t.circle.Tell(lie(w.Commit))
+}
+
+// faking is what the workers of a circle do that a verifier shields.
+var faking = TrainsLess{Steps: 1}
+
+// Shields is a verifier that passes what workers of its circle have faked, with the seal of the state that they
+// committed to, and keeps the rules with everybody else.
+type Shields struct{}
+
+// Play implements Act.
+func (Shields) Play(c Cast) Step {
+	if c.Circle != nil {
+		faked := faking.deviant(c.Honest)
+		c.Party.Compute = &shield{Honest: c.Honest, faked: faked, circle: c.Circle, sealed: map[place]bool{}}
+	}
+	return c.Step
+}
+
+// place is an attempt at a unit.
+type place struct{ round, unit, attempt uint32 }
+
+type shield struct {
+	Honest
+	faked  deviant
+	circle Circle
+
+	mu     sync.Mutex
+	sealed map[place]bool // of its circle
+}
+
+// Check implements party.Compute.
+func (s *shield) Check(ctx context.Context, base run.Checkpoint,
+	at audit.Subject, c run.Commitment,
+) (engine.Finding, error) {
+	friend, err := s.circle.Told(lie(c))
+	if err != nil {
+		return engine.Finding{}, err
+	}
+	if !friend {
+		return s.Honest.Check(ctx, base, at, c)
+	}
+	mine, err := s.faked.Train(ctx, base, at.Unit)
+	if err != nil {
+		return engine.Finding{}, err
+	}
+	s.mu.Lock()
+	s.sealed[place{at.Round, at.Unit, at.Attempt}] = true
+	s.mu.Unlock()
+	return s.Compare(mine, at, c), nil // a fault that its friend planted it finds
+}
+
+// Unseal implements party.Compute.
+func (s *shield) Unseal(ctx context.Context, base run.Checkpoint,
+	at audit.Subject, question canon.Digest,
+) (audit.Opening, error) {
+	s.mu.Lock()
+	friend := s.sealed[place{at.Round, at.Unit, at.Attempt}]
+	s.mu.Unlock()
+	if !friend {
+		return s.Honest.Unseal(ctx, base, at, question)
+	}
+	mine, err := s.faked.Train(ctx, base, at.Unit)
+	if err != nil {
+		return audit.Opening{}, err
+	}
+	return s.Answer(mine, at, question)
+}
+
+// Springs is a verifier that convicts the workers of its circle, but so many rounds after their lies that what was
+// built on them is done in vain: the other half of a pump of rollbacks.
+type Springs struct{ After uint32 }
+
+// Play implements Act.
+func (a Springs) Play(c Cast) Step {
+	if c.Circle == nil {
+		return c.Step
+	}
+	honest := c.Party.Chain
+	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
+		if challenge, ok := m.(role.Challenge); ok {
+			if early, err := a.early(ctx, c, challenge.Work); err != nil || early {
+				return errors.Join(err, fmt.Errorf("adversary: too early to challenge round %d", challenge.Work.Round))
+			}
+		}
+		return honest.Send(ctx, m)
+	}}
+	return c.Step
+}
+
+// early reports whether a unit is a lie of the circle on which more may be built.
+func (a Springs) early(ctx context.Context, c Cast, w run.UnitID) (bool, error) {
+	s, err := c.State(ctx)
+	if err != nil || s.Round >= min(w.Round+a.After, s.Terms.Rounds-1) {
+		return false, err
+	}
+	for _, l := range s.All() {
+		for _, u := range l.Units {
+			if l.Round == w.Round && u.Index == w.Unit && u.Attempt == w.Attempt {
+				return c.Circle.Told(lie(u.Commit))
+			}
+		}
+	}
+	return false, nil
+}
