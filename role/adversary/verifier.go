@@ -74,8 +74,8 @@ type sealCopier struct {
 	copied canon.Digest // the latest
 }
 
-// Check implements party.Compute. Where nobody has given a seal yet it makes one up, as an audit without an answer would
-// cost it the seat.
+// Check implements party.Compute. Where nobody has given a seal yet it makes one up, as an audit without an answer
+// would cost it the seat.
 func (p *sealCopier) Check(ctx context.Context, _ run.Checkpoint, at audit.Subject,
 	_ run.Commitment) (engine.Finding, error) {
 	s, err := p.cast.State(ctx)
