@@ -38,7 +38,7 @@ def step(task, state, batch):
 func TestTrainInPyTorch(t *testing.T) {
 	t.Parallel()
 	python := "/usr/bin/python3"
-	if exec.Command(python, "-c", "import torch").Run() != nil {
+	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {
 		t.Skip("SKIPPED: /usr/bin/python3 cannot import torch (apt install python3-torch): nothing is known of training " +
 			"in PyTorch")
 	}
