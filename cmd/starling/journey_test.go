@@ -190,7 +190,7 @@ func leftWhole(t *testing.T, out string) {
 func inPyTorch(t *testing.T, dir string, tok *tokenizer.Tokenizer, prompt string, n int) string {
 	t.Helper()
 	const python = "/usr/bin/python3"
-	if exec.Command(python, "-c", "import torch").Run() != nil {
+	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {
 		t.Skip("there is no PyTorch: apt-get install python3-torch")
 	}
 	args := []string{"../../node/compat/families.py", "--continue", dir, fmt.Sprint(n)}

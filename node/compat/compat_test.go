@@ -115,7 +115,7 @@ func TestConfigsSurvive(t *testing.T) {
 // TestPyTorchGivesTheLogits computes the stored logits anew, where PyTorch is installed.
 func TestPyTorchGivesTheLogits(t *testing.T) {
 	const python = "/usr/bin/python3"
-	if err := exec.Command(python, "-c", "import torch").Run(); err != nil {
+	if err := exec.Command(python, "-I", "-c", "import torch").Run(); err != nil {
 		t.Skip("there is no PyTorch: apt-get install python3-torch")
 	}
 	args := []string{"families.py", "--check"}

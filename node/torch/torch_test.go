@@ -28,7 +28,7 @@ import (
 // python is a Python with torch, "" if there is none.
 var python = sync.OnceValue(func() string {
 	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(p, "-c", "import torch").Run() == nil {
+		if exec.Command(p, "-I", "-c", "import torch").Run() == nil {
 			return p
 		}
 	}
@@ -332,7 +332,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	t.Setenv("PYTHONPATH", "")
-	if exec.Command(DefaultPython, "-c", "import torch").Run() != nil {
+	if exec.Command(DefaultPython, "-I", "-c", "import torch").Run() != nil {
 		if _, err := Check(t.Context(), o); err == nil || err.(*Error).Code != codeTorch {
 			t.Errorf("without torch: %v", err)
 		}
