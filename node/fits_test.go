@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/prepare"
@@ -46,7 +47,7 @@ func TestStartThatFails(t *testing.T) {
 
 // The budget of a template pays for its job here, and its keys make one.
 func TestTemplatesCanBeTrained(t *testing.T) {
-	for _, x := range job.Templates() {
+	for _, x := range templates.All() {
 		dir := t.TempDir()
 		text := strings.Repeat("The bird sings in the morning, and the cat listens to it; nobody else is there.\n", 3000)
 		if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o755),

@@ -94,8 +94,6 @@ func (c *checker) unsupported() {
 			"model.adapter.lora.dropout",
 			"dropout in adapters", "set dropout: 0"},
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
-		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs",
-			"give training.max_steps instead"},
 		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
 		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "recomputing activations",
 			"remove the key: --dry-run says what memory the job takes without it"},
@@ -163,7 +161,15 @@ func (c *checker) length() {
 		c.Given("training") {
 		c.report("training", CodeMissingKey, "training.max_steps is missing",
 			"it is the length of the run in inner steps, and has no default",
-			"add max_steps: 1000 under training")
+			"add max_steps: 1000 under training, or num_epochs: 3 for three passes over the data")
+	}
+	if t.MaxSteps > 0 && t.NumEpochs > 0 && !c.bad("training.max_steps", "training.num_epochs") {
+		c.report("training.num_epochs", CodeBadValue, "training.num_epochs and training.max_steps are both given",
+			"each of them is the length of the run", "remove one of the two")
+	}
+	if t.WarmupRatio > 0 && c.Given("training.warmup_steps") && !c.bad("training.warmup_ratio", "training.warmup_steps") {
+		c.report("training.warmup_ratio", CodeBadValue, "training.warmup_ratio and training.warmup_steps are both given",
+			"each of them is the length of the warm-up", "remove one of the two")
 	}
 	if t.MaxSteps > 0 && t.WarmupSteps >= t.MaxSteps && !c.bad("training.max_steps", "training.warmup_steps") {
 		c.report("training.warmup_steps", CodeBadValue, fmt.Sprintf("training.warmup_steps is %d and training.max_steps "+

@@ -2,6 +2,7 @@ package job
 
 import (
 	"maps"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,9 @@ func (j *Job) derive() {
 	}
 	if t.GlobalBatchSize == 0 {
 		t.GlobalBatchSize = 8 * s.Workers.Target
+	}
+	if t.WarmupRatio > 0 && !j.Given("training.warmup_steps") {
+		t.WarmupSteps = int(math.Ceil(t.WarmupRatio * float64(t.MaxSteps)))
 	}
 	s.derive(j.Given)
 	every := divisorBelow(j.marked(), recipes[s.Method].length())

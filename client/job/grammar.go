@@ -135,7 +135,7 @@ func (d *decoder) checkWord(path string, n *yaml.Node, f field, word string) {
 			fix = fmt.Sprintf("did you mean %s?", guess)
 		}
 		d.report(d.at(n), path, CodeBadValue, fmt.Sprintf("%s: %q is not one of its values", path, clip(word)),
-			"the values are "+strings.Join(append(slices.Clone(f.one), f.later...), ", "), fix)
+			"the values are "+choices, fix)
 	}
 }
 

@@ -7,10 +7,13 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/canon"
@@ -94,8 +97,26 @@ func (j *Job) mark(path string) mark {
 	}
 }
 
-// Rounds is the number of rounds of the run.
-func (j *Job) Rounds() int { return j.Training.MaxSteps / j.Strategy.SyncSteps }
+// Rounds is the number of rounds of the run; 0 as long as the length of the run is given in epochs.
+func (j *Job) Rounds() int { return j.Training.MaxSteps / max(1, j.Strategy.SyncSteps) }
+
+// InSteps is a job whose length is given in epochs, with its length in inner steps: as many as the epochs have, rounded
+// up to whole rounds. Its overrides say so, and whoever reads the file with them gets this job.
+func (j *Job) InSteps(stepsPerEpoch float64) (*Job, error) {
+	steps := max(1, int(math.Ceil(j.Training.NumEpochs*stepsPerEpoch)))
+	s := j.Strategy
+	round := s.SyncSteps
+	switch {
+	case round > 0:
+	case s.OuterOptimizer.Gradients():
+		round = 1
+	default:
+		round = min(steps, recipes[s.Method].length())
+	}
+	steps = (steps + round - 1) / round * round
+	overrides := append(slices.Clone(j.Overrides), "training.num_epochs=null", fmt.Sprintf("training.max_steps=%d", steps))
+	return Parse(j.Source, j.Path, overrides...)
+}
 
 // WorkerBatch is the number of sequences of one inner step of one worker.
 func (j *Job) WorkerBatch() int { return j.Training.GlobalBatchSize / j.Strategy.Workers.Target }

@@ -1,87 +1,213 @@
 package job
 
-// plain is what keys of job files are whose names, in spec.go, say enough to who reads Go; editors show it.
+// plain is what each key of a job file is, for who writes one; editors show it.
 var plain = map[string]string{
-	"Spec.APIVersion":                "the version of the format",
-	"Spec.Kind":                      "what the file describes",
-	"Spec.Model":                     "what is trained",
-	"Spec.Datasets":                  "the text that it is trained on",
-	"Spec.Training":                  "the inner loop; steps are inner steps, and batch sizes count sequences",
-	"Spec.Strategy":                  "how the work of many workers becomes one checkpoint",
-	"Spec.Resources":                 "what a worker must have",
-	"Spec.Budget":                    "what the job may cost, in ZEN",
-	"Spec.Checkpoint":                "which checkpoints are kept; steps are multiples of sync_steps",
-	"Spec.Eval":                      "when and how the checkpoint is measured; steps are multiples of sync_steps",
-	"Spec.Tracking":                  "where metrics go besides the output folder",
-	"Spec.Output":                    "what the run leaves behind, and where",
-	"Spec.Notify":                    "whom to tell of what happens to the job",
-	"Spec.Privacy":                   "for federated jobs",
-	"Model.Tokenizer":                "how text becomes tokens: a name, a tokenizer.json, or trained on the data",
-	"Model.Adapter":                  "a small addition to the base model that is trained in its place",
-	"Adapter.LoRA":                   "a low-rank adapter (Hu et al., 2021)",
-	"LoRA.R":                         "rank of the adapter",
-	"LoRA.Alpha":                     "the adapter counts alpha/r times",
-	"LoRA.Dropout":                   "fraction of the inputs of the adapter that is dropped",
-	"Dataset.Format":                 "of the files",
-	"Dataset.Split":                  "what the text is for",
-	"Dataset.Weight":                 "how much the text counts beside that of the other datasets",
-	"Training.MaxSteps":              "length of the run",
-	"Training.NumEpochs":             "length of the run in passes over the data",
-	"Training.MicroBatchSize":        "sequences that a worker computes at a time",
-	"Training.GradientAccumulation":  "micro-batches of one step of a worker",
-	"Training.LearningRate":          "the largest learning rate, reached after the warm-up",
-	"Training.LRScheduler":           "how the learning rate falls after the warm-up",
-	"Training.WarmupSteps":           "steps in which the learning rate rises from 0",
-	"Training.MinLRRatio":            "the learning rate at the end, as a part of learning_rate",
-	"Training.Optimizer":             "the inner optimizer",
-	"Training.Precision":             "of weights and activations",
-	"Optimizer.Name":                 "which optimizer",
-	"Optimizer.WeightDecay":          "decoupled, of matrices",
-	"Optimizer.Betas":                "decay of the two moments",
-	"Optimizer.Eps":                  "added to the root of the second moment",
-	"Strategy.OuterOptimizer":        "moves the checkpoint by the aggregated update",
-	"Strategy.Compression":           "how an update is made small before it is sent",
-	"Strategy.Replicas":              "units that go on from where they came to, and not from the checkpoint alone",
-	"Strategy.Aggregation":           "how the workers' updates become one",
-	"Strategy.Workers":               "how many machines train: a number, or {min, target, max}",
-	"Strategy.OnWorkerLoss":          "what happens when a worker is lost",
-	"Strategy.Verification":          "how much work is done a second time by somebody else",
-	"Aggregation.Rule":               "which rule",
-	"Workers.Min":                    "fewest with which the run begins",
-	"Workers.Target":                 "units of a round",
-	"Workers.Max":                    "most that the run takes in",
-	"Resources.AnyOf":                "acceptable kinds of machines; none: any machine",
-	"Resources.Disk":                 "free disk, at least",
-	"Resources.Bandwidth":            "upload, at least",
-	"Resources.Placement":            "where workers may be",
-	"Machine.CPUs":                   "cores, at least",
-	"Machine.Memory":                 "memory, at least",
-	"Placement.Regions":              "where workers must be; none: anywhere",
-	"Placement.ExcludeJurisdictions": "ISO 3166 codes of countries where no worker may be",
-	"Budget.MaxCost":                 "all that the job may cost; it is locked when the job is ordered",
-	"Budget.OnExceed":                "what happens when the budget is spent",
-	"Checkpoint.EverySteps":          "how often a checkpoint is written to the output folder",
-	"Checkpoint.KeepLast":            "how many of them stay: the latest",
-	"Checkpoint.KeepBest":            "which one stays besides",
-	"Checkpoint.Resume":              "whether an unfinished run in the output folder goes on",
-	"KeepBest.Metric":                "by which the best is found",
-	"KeepBest.Mode":                  "whether the smallest or the largest is the best",
-	"Eval.EverySteps":                "how often the held-out text is evaluated",
-	"Eval.Tasks":                     "what is measured",
-	"Eval.Prompts":                   "texts that the checkpoint continues at every evaluation",
-	"Tracking.JSONL":                 "file of metrics, relative to the current folder",
-	"Tracking.MLflow":                "a tracking server",
-	"Tracking.SystemMetricsInterval": "how often the load of the machine is measured",
-	"MLflow.URI":                     "address of the server",
-	"MLflow.Experiment":              "name of the experiment",
-	"Output.Formats":                 "of the model files",
-	"Output.Push":                    "where the model is published",
-	"Output.License":                 "of the model, an SPDX identifier, for its card",
-	"Notify.Webhook":                 "address that is asked by POST",
-	"Notify.On":                      "what is told",
-	"Privacy.ClipNorm":               "largest length of an update",
-	"Privacy.NoiseMultiplier":        "noise, as a multiple of clip_norm",
-	"Privacy.TargetEpsilon":          "privacy budget: epsilon",
-	"Privacy.Delta":                  "privacy budget: delta",
-	"Privacy.SecureAggregation":      "nobody sees a single update",
+	"Spec.APIVersion":  "the version of the format",
+	"Spec.Kind":        "the kind of job that the file describes",
+	"Spec.Name":        "the name of the job; default: the name of the file without its extension",
+	"Spec.Labels":      "notes of the author, as key: value; no result depends on them",
+	"Spec.Seed":        "the seed of every random choice of the training",
+	"Spec.Model":       "what is trained",
+	"Spec.Datasets":    "the files of text that the model is trained on",
+	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",
+	"Spec.SequenceLen": "the number of tokens of one training example",
+	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
+		"without it, documents would be padded",
+	"Spec.Training": "the inner loop; steps are inner steps, and batch sizes count " +
+		"sequences",
+	"Spec.Executor": "what computes the steps: the built-in kernels, or PyTorch at workers " +
+		"that have set it up",
+	"Spec.Strategy":   "how the work of many workers becomes one checkpoint",
+	"Spec.Resources":  "what a worker must have",
+	"Spec.Budget":     "what the job may cost, in ZEN",
+	"Spec.Checkpoint": "which checkpoints are kept; steps are multiples of sync_steps",
+	"Spec.Eval": "when and how the checkpoint is measured; steps are multiples of " +
+		"sync_steps",
+	"Spec.Tracking": "where metrics go besides the output folder",
+	"Spec.Output":   "what the run leaves behind, and where",
+	"Spec.Notify":   "who is told of events of the job; not built",
+	"Spec.Secrets":  "names of environment variables that hold secrets",
+	"Spec.Privacy":  "settings of differential privacy",
+	"Model.BaseModel": "the folder of a model to start from; without it, training starts " +
+		"from random weights",
+	"Model.Architecture": "the architecture of a model that starts from random weights; " +
+		"with base_model, the one that it must have",
+	"Model.Config": "the size of the model, in the keys of a Hugging Face config.json",
+	"Model.Tokenizer": "how text becomes tokens: byte-level, the path of a tokenizer.json, " +
+		"or {train: ...} to train one on the data",
+	"Model.Adapter": "a small addition to the base model that is trained in its place",
+	"Adapter.LoRA":  "a low-rank adapter (Hu et al., 2021)",
+	"LoRA.R":        "the rank of the adapter",
+	"LoRA.Alpha":    "the scale of the adapter: its output is multiplied by alpha/r",
+	"LoRA.Dropout": "the fraction of the inputs of the adapter that is dropped; 0 is the " +
+		"only value that is built",
+	"LoRA.TargetModules": "the layers that get an adapter, by the last part of their names; " +
+		"default: every linear layer except the output",
+	"Dataset.Path": "the files: a path or a glob that starts from the folder of the job " +
+		"file; ** stands for any number of folders",
+	"Dataset.Format": "the format of the files",
+	"Dataset.Field": "the field of a jsonl object, or the column of a parquet file, that " +
+		"holds the text",
+	"Dataset.Split":     "what the files are used for",
+	"Dataset.Weight":    "how often the text is used relative to that of the other datasets",
+	"Training.MaxSteps": "the length of the run in inner steps; give this or num_epochs",
+	"Training.NumEpochs": "the length of the run in passes over the data, rounded up to " +
+		"whole rounds; give this or max_steps",
+	"Training.GlobalBatchSize":      "the number of sequences of one step, over all workers",
+	"Training.MicroBatchSize":       "the number of sequences that a worker computes at a time",
+	"Training.GradientAccumulation": "the number of micro-batches in one step of a worker",
+	"Training.LearningRate":         "the largest learning rate, which is reached after the warm-up",
+	"Training.LRScheduler":          "how the learning rate falls after the warm-up",
+	"Training.WarmupSteps": "the number of steps in which the learning rate rises from 0; " +
+		"give this or warmup_ratio",
+	"Training.WarmupRatio": "the warm-up as a fraction of the run; give this or " +
+		"warmup_steps",
+	"Training.MinLRRatio":  "the learning rate at the end, as a fraction of learning_rate",
+	"Training.Optimizer":   "the inner optimizer",
+	"Training.MaxGradNorm": "the norm that gradients are clipped to; 0: no clipping",
+	"Training.Precision":   "the number format of weights and activations",
+	"Training.Numerics": "what two executions of the same work must have in common: every " +
+		"bit, or results within a tolerance",
+	"Training.GradientCheckpointing": "whether activations are computed twice to save " +
+		"memory; not built",
+	"Optimizer.Name":        "the name of the inner optimizer",
+	"Optimizer.WeightDecay": "the decoupled weight decay of matrices",
+	"Optimizer.Betas":       "the decay rates of the first and the second moment",
+	"Optimizer.Eps":         "the number that is added to the root of the second moment",
+	"Strategy.Method":       "the name of the strategy; it sets the defaults of the keys below",
+	"Strategy.SyncSteps": "the number of inner steps between two synchronizations: the " +
+		"length of a round",
+	"Strategy.ProximalMu": "the strength with which a worker is pulled back to the " +
+		"checkpoint (FedProx)",
+	"Strategy.MomentRounds": "the number of rounds through which the moments of the inner " +
+		"optimizer are kept; 1: they begin with zero in every round; default: 8, or as many rounds as other " +
+		"state is kept",
+	"Strategy.OuterOptimizer": "moves the checkpoint by the aggregated update",
+	"Strategy.Compression":    "how an update is made small before it is sent",
+	"Strategy.Replicas": "settings of strategies whose workers continue from their own " +
+		"weights and exchange a part of them",
+	"Strategy.Aggregation": "how the workers' updates become one",
+	"Strategy.Workers":     "how many machines train: a number, or {min, target, max}",
+	"Strategy.RoundTimeout": "the time in which a worker must submit its work in the first " +
+		"rounds; later deadlines follow the observed times",
+	"Strategy.OnWorkerLoss": "what happens when a worker is lost",
+	"Strategy.Verification": "how much work is done a second time by somebody else",
+	"OuterOptimizer.Name": "the name of the outer optimizer; adamw and sign take a step " +
+		"with the combined gradients, pairs averages workers in pairs",
+	"OuterOptimizer.LR": "the outer learning rate; of adamw and sign, a factor of " +
+		"training.learning_rate",
+	"OuterOptimizer.Momentum": "the momentum of nesterov and pairs",
+	"OuterOptimizer.Betas":    "the decay rates of the two moments of adam and yogi",
+	"OuterOptimizer.Eps": "the number that adam and yogi add to the root of the second " +
+		"moment (tau in their paper)",
+	"Compression.TopKRatio": "the fraction of the elements of an update that is sent, the " +
+		"largest of every 4096; 0: all",
+	"Compression.Quantize": "the number format in which updates are sent",
+	"Compression.Transform": "the transform of an update before it is compressed; dct: the " +
+		"cosine transform of blocks of 64 x 64 elements",
+	"Compression.ErrorFeedback": "whether the part of an update that compression lost is " +
+		"added to the next update of the same unit",
+	"Compression.FeedbackRounds": "the number of rounds after which error feedback begins " +
+		"with zero again; default: 32, or moment_rounds",
+	"Replicas.Sample": "the number of parts that the elements of every parameter are " +
+		"divided into, of which a round exchanges one; a power of two; 0: all elements are exchanged",
+	"Replicas.Fragments": "the number of groups of layers, of which a round exchanges one " +
+		"in turn; 0: all layers are exchanged",
+	"Replicas.Rounds": "the number of rounds after which all workers begin from the same " +
+		"checkpoint again",
+	"Replicas.Overlap": "the share of its own update with which a worker continues while " +
+		"the update is exchanged; 0: rounds do not overlap",
+	"Replicas.Topology": "which workers may be paired",
+	"Aggregation.Rule":  "the rule that combines the updates, such as their mean",
+	"Aggregation.Trim":  "the fraction of the values that trimmed_mean drops at each end",
+	"Aggregation.Slices": "the number of slices of the update, each combined by members " +
+		"that are drawn for it; 1: every member combines everything; auto: 1 below 32 workers, and where " +
+		"the rule allows no slices",
+	"Workers.Min":    "the smallest number of workers with which the run begins",
+	"Workers.Target": "the number of units of a round, one for each worker",
+	"Workers.Max":    "the largest number of workers that the run admits",
+	"Workers.Paces": "the speeds of the machines relative to the fastest, one number for " +
+		"each worker and the largest 1: a machine of 0.5 gets units of half the steps; default: all units " +
+		"have sync_steps",
+	"Verification.Mode": "spot_check: a sample of the work is re-executed; none: nothing " +
+		"is, but any verifier may still challenge",
+	"Verification.Verifiers": "the number of verifiers of a run; each audit is drawn from " +
+		"all verifiers of the network",
+	"Verification.Fraction": "the probability that a unit of work is audited; all units of " +
+		"a new worker are",
+	"Verification.Segments": "the part of a unit that an audit re-executes: all, or the " +
+		"segments up to a drawn one",
+	"Verification.Redundancy": "the number of verifiers of one audited unit",
+	"Verification.Screen": "how members compare updates before they attest; default: " +
+		"updates, or losses if numerics is tolerant",
+	"Verification.Tolerance": "how far an update may be from the exact result, if numerics " +
+		"is tolerant",
+	"Tolerance.Distance": "the largest distance from the exact update, relative to its " +
+		"length",
+	"Tolerance.Cosine": "the smallest cosine with the exact update",
+	"Resources.AnyOf": "the kinds of machine of which a worker must have one; default: any " +
+		"machine",
+	"Resources.Disk":      "the free disk space that a worker must have",
+	"Resources.Bandwidth": "the upload bandwidth that a worker must have",
+	"Resources.Placement": "where workers may be",
+	"Resources.Classes":   "the classes of measured machines that are accepted; default: all",
+	"Resources.Tier":      "the lowest tier of uptime that a worker must have committed to",
+	"Resources.Attested": "whether a worker's hardware must have an attestation that " +
+		"governance accepts",
+	"Machine.Accelerators": "the accelerators of a machine, as model:number, such as any:1 " +
+		"or h100:8",
+	"Machine.CPUs":      "the number of cores that a machine must have",
+	"Machine.Memory":    "the memory that a machine must have",
+	"Placement.Regions": "the regions where workers may be; default: everywhere",
+	"Placement.MinReputation": "the lowest reputation of a worker, which is n/(n+1) after n " +
+		"passed audits since its last failure",
+	"Placement.Exclude": "the regions where no worker may be",
+	"Placement.Jurisdictions": "the countries where workers may be, as ISO 3166 codes; " +
+		"default: all",
+	"Placement.ExcludeJurisdictions": "the countries where no worker may be, as ISO 3166 " +
+		"codes",
+	"Placement.FailureDomains": "the number of different failure domains that the workers " +
+		"must have",
+	"Budget.MaxCost": "the most that the job may cost, in ZEN; it is locked when the job is " +
+		"ordered",
+	"Budget.MaxPrice": "the highest price in ZEN per PFLOP (10^15 floating-point " +
+		"operations) that an offer may ask; default: 1000",
+	"Budget.MaxPricePerHour": "the highest price in ZEN per hour that an offer may ask; 0: " +
+		"any price",
+	"Budget.Deadline": "the time after which the job is stopped; 0: none",
+	"Budget.OnExceed": "what happens when the budget is spent",
+	"Budget.ContributorPart": "the fraction of the model's shares that goes to those whose " +
+		"work is verified",
+	"Checkpoint.EverySteps": "the number of steps between two checkpoints in the output " +
+		"folder",
+	"Checkpoint.KeepLast": "the number of latest checkpoints that are kept",
+	"Checkpoint.KeepBest": "keeps the best checkpoint besides the latest; not built",
+	"Checkpoint.Resume":   "whether an unfinished run in the output folder is continued",
+	"KeepBest.Metric":     "the metric that decides which checkpoint is the best",
+	"KeepBest.Mode":       "whether the smallest or the largest value is the best",
+	"Eval.EverySteps":     "the number of steps between two evaluations on the held-out text",
+	"Eval.Tasks":          "the measurements that an evaluation makes",
+	"Eval.Prompts":        "texts that the checkpoint continues at every evaluation",
+	"Tracking.JSONL": "another file for the metrics; not built, they are in metrics.jsonl " +
+		"in the output folder",
+	"Tracking.Tensorboard": "the folder for TensorBoard event files, relative to the " +
+		"current folder",
+	"Tracking.MLflow": "an MLflow server that receives the metrics; not built",
+	"Tracking.SystemMetricsInterval": "the time between two measurements of the machine's " +
+		"load; not built",
+	"MLflow.URI":        "the address of the MLflow server",
+	"MLflow.Experiment": "the name of the experiment on the MLflow server",
+	"Output.Dir": "the folder of the run, relative to the current folder and not to the job " +
+		"file",
+	"Output.Formats":          "the formats of the model files",
+	"Output.Push":             "where the model is published; not built",
+	"Output.License":          "the license of the model for its card, as an SPDX identifier",
+	"Notify.Webhook":          "the address that receives a POST",
+	"Notify.On":               "the events that are reported",
+	"Privacy.ClipNorm":        "the norm that updates are clipped to",
+	"Privacy.NoiseMultiplier": "the noise, as a multiple of clip_norm",
+	"Privacy.TargetEpsilon":   "the privacy budget epsilon",
+	"Privacy.Delta":           "the privacy budget delta",
+	"Privacy.SecureAggregation": "whether updates are combined such that no single one is " +
+		"seen",
 }

@@ -81,8 +81,9 @@ type Training struct {
 	MicroBatchSize       Auto      `job:"micro_batch_size"`
 	GradientAccumulation Auto      `job:"gradient_accumulation_steps"`
 	LearningRate         float64   `job:"learning_rate" in:"(0,10]"`
-	LRScheduler          string    `job:"lr_scheduler" one:"cosine constant" later:"linear"`
+	LRScheduler          string    `job:"lr_scheduler" one:"cosine linear constant"`
 	WarmupSteps          int       `job:"warmup_steps" in:"[0,1000000000]"`
+	WarmupRatio          float64   `job:"warmup_ratio" in:"[0,1)"`
 	MinLRRatio           float64   `job:"min_lr_ratio" in:"[0,1]"`
 	Optimizer            Optimizer `job:"optimizer"`
 	MaxGradNorm          float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping

@@ -27,7 +27,7 @@ func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt simulate.O
 	}
 	a, err := recommend.Recommend(cmd.Context(), recommend.Options{
 		Network: opt, MostPrice: f.price,
-		Load: func(overrides ...string) (*job.Job, error) { return job.Load(path, slices.Concat(f.set, overrides)...) },
+		Load: func(overrides ...string) (*job.Job, error) { return loadJob(path, slices.Concat(f.set, overrides)) },
 	})
 	if err != nil {
 		return trainError(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/benchmark"
@@ -226,7 +227,7 @@ func linkNames() (names []string) {
 }
 
 func templateNames() (names []string) {
-	for _, t := range job.Templates() {
+	for _, t := range templates.All() {
 		names = append(names, t.Name)
 	}
 	return names

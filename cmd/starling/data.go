@@ -72,8 +72,12 @@ func isJobFile(path string) bool {
 	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
 }
 
+// loadJob reads a job file, with its length in steps.
 func loadJob(path string, set []string) (*job.Job, error) {
 	j, err := job.Load(path, set...)
+	if err == nil {
+		j, err = dataset.InSteps(j)
+	}
 	return j, terminal.WithExit(err, terminal.ExitUsage)
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/plan"
@@ -56,9 +55,9 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 			if err := wantNetwork(cmd, network); err != nil {
 				return err
 			}
-			j, err := job.Load(args[0], set...)
+			j, err := loadJob(args[0], set)
 			if err != nil {
-				return terminal.WithExit(err, terminal.ExitUsage)
+				return err
 			}
 			q, err := plan.QuoteJob(cmd.Context(), j, network)
 			if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/foreign"
+	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
@@ -26,13 +26,13 @@ const schemaName = "urn:starling:training-job:v1"
 func (c *cli) init() *cobra.Command {
 	var dir string
 	var about strings.Builder
-	for _, t := range job.Templates() {
+	for _, t := range templates.All() {
 		fmt.Fprintf(&about, "\n  %-10s %s", t.Name, t.About)
 	}
 	cmd := &cobra.Command{
 		Use:   "init [TEMPLATE] [--dir DIR]",
 		Short: "Write a job file to start from",
-		Long: `Write a job file from a template, with a comment at every key, and ` + schemaFile + ` in the same folder, with
+		Long: `Write a job file from a template, with comments, and ` + schemaFile + ` in the same folder, with
 which editors complete and check the keys. The command overwrites no file. Without TEMPLATE it lists the templates:
 ` + about.String() + `
 
@@ -81,7 +81,7 @@ type templateLine struct {
 }
 
 func (c *cli) listTemplates() error {
-	all := job.Templates()
+	all := templates.All()
 	if c.form.Machine() {
 		list := make([]templateLine, len(all))
 		for i, t := range all {
@@ -97,15 +97,15 @@ func (c *cli) listTemplates() error {
 	return w.Flush()
 }
 
-func template(cmd *cobra.Command, name string) (job.Template, error) {
+func template(cmd *cobra.Command, name string) (templates.Template, error) {
 	var names []string
-	for _, t := range job.Templates() {
+	for _, t := range templates.All() {
 		if t.Name == name {
 			return t, nil
 		}
 		names = append(names, t.Name)
 	}
-	return job.Template{}, usage(cmd, fmt.Errorf("there is no template %q; there are %s", name, strings.Join(names, ", ")))
+	return templates.Template{}, usage(cmd, fmt.Errorf("there is no template %q; there are %s", name, strings.Join(names, ", ")))
 }
 
 // create writes a file that does not exist, and the folder of it.
@@ -142,15 +142,15 @@ func (c *cli) jobImport() *cobra.Command {
 		Use:   "import FILE [--file JOB.yaml]",
 		Short: "Make a job file of another trainer's configuration",
 		Long: `Make a job file of a configuration of Axolotl or LLaMA-Factory (YAML), torchtitan (TOML), or Hugging Face's
-Trainer (its arguments as JSON or YAML). FILE may be - for standard input. What has no counterpart is listed, with the
-reason: nothing is dropped silently.
+Trainer (its arguments as JSON or YAML). FILE may be - for standard input. Every key that is not taken over is listed,
+with the reason. A configuration of another method of training, such as DPO, is refused.
 
 With -o json: {"from","file","left":[TEXT]}.`,
 		Example: `  starling job import axolotl.yaml --file job.yaml
   starling job import train_config.toml > job.yaml`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := readAll(args[0])
+			source, err := foreign.Read(args[0])
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + args[0], Why: err.Error(),
 					Fix: "give the configuration of another trainer"}, terminal.ExitNotFound)
@@ -161,8 +161,12 @@ With -o json: {"from","file","left":[TEXT]}.`,
 			}
 			made, err := foreign.Convert(source, filepath.Base(strings.Replace(name, "-", "imported", 1)))
 			if err != nil {
+				fix := "start from `starling job init`, and take the numbers over by hand"
+				if _, method := errors.AsType[*foreign.MethodError](err); method {
+					fix = "to train on the preferred answers alone, write conversations: `starling job init finetune`"
+				}
 				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot make a job of " + args[0],
-					Why: err.Error(), Fix: "start from `starling job init`, and take the numbers over by hand"}, terminal.ExitUsage)
+					Why: err.Error(), Fix: fix}, terminal.ExitUsage)
 			}
 			if out != "" {
 				if err := create(out, made.File); err != nil {
@@ -185,17 +189,4 @@ With -o json: {"from","file","left":[TEXT]}.`,
 	}
 	cmd.Flags().StringVar(&out, "file", "", `job file to write; "" is standard output`)
 	return cmd
-}
-
-// readAll reads a file, or standard input for "-", up to one byte more than any configuration may have.
-func readAll(path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, foreign.MaxBytes+1))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, foreign.MaxBytes+1))
 }

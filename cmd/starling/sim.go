@@ -178,7 +178,7 @@ func (c *cli) printDone(done []variant, dirs []string, f simFlags) error {
 func (f simFlags) jobs(path string, settings [][][2]string) (jobs []*job.Job, err error) {
 	var all job.ErrorList
 	for _, setting := range settings {
-		j, err := job.Load(path, slices.Concat(f.set, pairs(setting))...)
+		j, err := loadJob(path, slices.Concat(f.set, pairs(setting)))
 		var wrong *job.ErrorList
 		switch {
 		case errors.As(err, &wrong):

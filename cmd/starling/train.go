@@ -113,9 +113,9 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 			Fix: "give both, such as --network http://127.0.0.1:26601 --home net/consumer",
 		}, terminal.ExitUsage)
 	}
-	j, err := job.Load(path, f.set...)
+	j, err := loadJob(path, f.set)
 	if err != nil {
-		return terminal.WithExit(err, terminal.ExitUsage)
+		return err
 	}
 	if j.Executor == job.Torch && f.network == "" {
 		if err := c.confirmReduced(&f.torch, true); err != nil { // train has no file of flags

@@ -141,15 +141,16 @@ const GradientScale = 1024
 
 // Rate is the learning rate schedule over the inner steps of the whole job.
 type Rate struct {
-	Kind   string  `cbor:"1,keyasint"` // Cosine or Constant
+	Kind   string  `cbor:"1,keyasint"` // Cosine, Linear or Constant
 	Peak   float64 `cbor:"2,keyasint"`
 	Warmup uint32  `cbor:"3,keyasint"` // steps of linear increase to Peak
-	Floor  float64 `cbor:"4,keyasint"` // share of Peak that the cosine ends at
+	Floor  float64 `cbor:"4,keyasint"` // share of Peak that Cosine and Linear end at
 }
 
 // Kinds of schedules.
 const (
 	Cosine   = "cosine"
+	Linear   = "linear"
 	Constant = "constant"
 )
 
@@ -197,7 +198,7 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("%w: made for numerics version %d; this program computes version %d", ErrSpec, s.Numerics,
 			kernel.Version)
 	}
-	if k := s.Rate.Kind; k != Cosine && k != Constant {
+	if k := s.Rate.Kind; k != Cosine && k != Linear && k != Constant {
 		return fmt.Errorf("%w: schedule %q is not known", ErrSpec, k)
 	}
 	return errors.Join(
@@ -415,7 +416,10 @@ func (r Rate) At(step, total uint32) float32 {
 		return float32(r.Peak)
 	}
 	const pi = 3.14159265358979323846
-	progress := float64(step-r.Warmup) / float64(total-r.Warmup-1)
-	wave := float64(0.5 * (1 + kernel.Cos64(pi*min(progress, 1))))
-	return float32(r.Peak * (r.Floor + float64(wave*(1-r.Floor))))
+	progress := min(float64(step-r.Warmup)/float64(total-r.Warmup-1), 1)
+	left := float64(1 - progress) // of the way from Peak to the floor
+	if r.Kind == Cosine {
+		left = float64(0.5 * (1 + kernel.Cos64(pi*progress)))
+	}
+	return float32(r.Peak * (r.Floor + float64(left*(1-r.Floor))))
 }

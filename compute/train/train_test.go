@@ -408,6 +408,12 @@ func TestRate(t *testing.T) {
 			t.Errorf("step %d: %v, want %v", c.step, got, c.want)
 		}
 	}
+	r.Kind = train.Linear
+	for step, want := range map[uint32]float64{0: 0.5, 3: 2, 4: 2, 29: 1.55, 54: 1.1, 79: 0.65, 104: 0.2} {
+		if got := r.At(step, 105); math.Abs(float64(got)-want) > 1e-6 {
+			t.Errorf("linear, step %d: %v, want %v", step, got, want)
+		}
+	}
 	if c := (train.Rate{Kind: train.Constant, Peak: 3}); c.At(0, 10) != 3 || c.At(9, 10) != 3 {
 		t.Error("a constant rate is not constant")
 	}

@@ -102,6 +102,30 @@ func Sources(j *job.Job) ([]data.Source, error) {
 	return sources, nil
 }
 
+// InSteps is a job with its length in inner steps. One whose length is given in epochs has its data tokenized for that;
+// any other is returned as it is. The error is a *job.ErrorList.
+func InSteps(j *job.Job) (*job.Job, error) {
+	if j.Training.NumEpochs == 0 {
+		return j, nil
+	}
+	sources, err := Sources(j)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := Tokenizer(j, sources)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Corpus(j, sources, tok)
+	if err != nil {
+		return nil, err
+	}
+	return j.InSteps(float64(sequences(c, j)) / float64(j.Training.GlobalBatchSize))
+}
+
+// sequences is how many training examples one pass over the data has.
+func sequences(c *data.Corpus, j *job.Job) int { return max(0, c.Train.Len()-1) / j.SequenceLen }
+
 // Tokenizer is that of a job, trained on its sources if it asks for that. The error is a *job.ErrorList.
 func Tokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) {
 	switch t := j.Model.Tokenizer; t.Kind {

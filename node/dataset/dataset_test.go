@@ -44,6 +44,28 @@ func load(t *testing.T, dir string) *job.Job {
 
 const both = "[{path: a.jsonl, format: jsonl}, {path: b.txt}]"
 
+// A job of two epochs has as many steps as its data has batches, twice, in whole rounds.
+func TestInSteps(t *testing.T) {
+	dir := folder(t, both, "byte-level")
+	j, err := job.Load(filepath.Join(dir, "job.yaml"), "training.max_steps=null", "training.num_epochs=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := InSteps(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := made.Training; n.MaxSteps != 16 || n.NumEpochs != 0 || made.Rounds() != 4 { // 2 x 6.5 steps, rounds of 4
+		t.Errorf("%d steps in %d rounds, %v epochs", n.MaxSteps, made.Rounds(), n.NumEpochs)
+	}
+	if j = load(t, dir); j.Training.MaxSteps != 12 {
+		t.Fatal(j.Training)
+	}
+	if same, err := InSteps(j); same != j || err != nil {
+		t.Errorf("a job in steps is changed: %v", err)
+	}
+}
+
 func TestCount(t *testing.T) {
 	s, err := Count(context.Background(), load(t, folder(t, both, "byte-level")))
 	if err != nil {

@@ -144,7 +144,7 @@ func Count(ctx context.Context, j *job.Job) (*Stats, error) {
 	if s.TooShort = s.TrainTokens <= j.SequenceLen; s.TooShort {
 		return s, nil
 	}
-	s.Sequences = (s.TrainTokens - 1) / j.SequenceLen
+	s.Sequences = sequences(c, j)
 	s.EpochSteps = float64(s.Sequences) / float64(s.StepSequences)
 	s.Epochs = float64(s.Steps) / s.EpochSteps
 	return s, nil

@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/plan"
@@ -84,7 +85,7 @@ func newJobQueue(ctx context.Context, lib *runs.Library, dir string, o dashboard
 	return l, err
 }
 
-// read checks the file of a job as far as that takes no time.
+// read checks the file of a job as far as that takes no time, and counts the steps of one whose length is in epochs.
 func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 	// The folder of all runs counts as the output folder: no pattern finds data in what other jobs left.
 	set := append(slices.Clone(s.Overrides), "output.dir="+strconv.Quote(l.root))
@@ -94,6 +95,9 @@ func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 	}
 	if err == nil {
 		err = j.CheckFiles()
+	}
+	if err == nil {
+		j, err = dataset.InSteps(j)
 	}
 	if err != nil {
 		return nil, l.refusal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/rundir"
 )
@@ -43,7 +44,7 @@ func TestNoSpikeAfterAnOuterStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := 0
-	for _, x := range append(job.Templates(), job.Template{Name: "quickstart", File: quickstart}) {
+	for _, x := range append(templates.All(), templates.Template{Name: "quickstart", File: quickstart}) {
 		if !bytes.Contains(x.File, []byte("kind: TrainingJob")) {
 			continue
 		}

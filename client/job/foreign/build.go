@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -14,7 +15,7 @@ type builder struct {
 	left []string
 
 	micro, accumulate int // sequences of one step of a device, and how many steps make an update; 0: not said
-	epochs            float64
+	refused           *MethodError
 }
 
 // workers is how many a job gets: other trainers say nothing about machines of strangers.
@@ -59,26 +60,16 @@ func (b *builder) finish() {
 		b.leave("batch size", fmt.Sprintf("%d sequences a step of one device became %d, those of %d workers; correct "+
 			"global_batch_size if that is too many", one, one*workers, workers))
 	}
+	if b.micro == 0 && b.accumulate > 0 {
+		b.leave("gradient_accumulation_steps", fmt.Sprintf("%d: the configuration does not say of how many sequences; "+
+			"correct global_batch_size", b.accumulate))
+	}
 	if n := b.number("training.global_batch_size"); n%workers != 0 {
 		b.set("training.global_batch_size", n+workers-n%workers)
 		b.leave("batch size", fmt.Sprintf("%d sequences a step became %d, the same number for each of %d workers", n,
 			n+workers-n%workers, workers))
 	}
-	steps := b.number("training.max_steps")
-	if steps == 0 {
-		b.set("training.max_steps", 1000)
-		steps = 1000
-		why := "the configuration does not say how many steps; 1000 are set"
-		if b.epochs > 0 {
-			why = fmt.Sprintf("num_epochs is not supported, and max_steps is 1000; `starling data stats` says how many steps "+
-				"%g epochs of the data are", b.epochs)
-		}
-		b.leave("training.max_steps", why)
-	}
-	b.rounds(steps)
-	if w := b.number("training.warmup_steps"); w >= b.number("training.max_steps") {
-		b.set("training.warmup_steps", b.number("training.max_steps")/10)
-	}
+	b.length()
 	b.set("strategy.method", "diloco")
 	b.set("strategy.workers", workers)
 	if _, ok := b.job["model"]; !ok {
@@ -101,11 +92,39 @@ func (b *builder) finish() {
 	}
 }
 
+// length settles how long the run and its warm-up are. Of what other trainers take two numbers for, steps come before
+// epochs, and before ratios.
+func (b *builder) length() {
+	training, _ := b.job["training"].(map[string]any)
+	steps, warm := b.number("training.max_steps"), b.number("training.warmup_steps")
+	_, epochs := training["num_epochs"]
+	if steps == 0 && !epochs {
+		steps = 1000
+		b.set("training.max_steps", steps)
+		b.leave("training.max_steps", "the configuration does not say how many steps; 1000 are set")
+	}
+	if steps > 0 && epochs {
+		delete(training, "num_epochs")
+		b.leave("epochs", "the steps that are given as well count")
+	}
+	if _, ratio := training["warmup_ratio"]; ratio && warm > 0 {
+		delete(training, "warmup_ratio")
+		b.leave("warmup_ratio", "the steps of the warm-up that are given as well count")
+	}
+	b.rounds(steps)
+	if most := b.number("training.max_steps"); warm > 0 && most > 0 && warm >= most {
+		b.set("training.warmup_steps", most/10)
+		b.leave("training.warmup_steps", fmt.Sprintf("%d became %d, a tenth of the run", warm, most/10))
+	}
+}
+
 // rounds makes the run, its evaluations and its checkpoints end with rounds.
 func (b *builder) rounds(steps int) {
 	sync := b.number("strategy.sync_steps")
 	if sync == 0 {
-		sync = min(20, steps)
+		if sync = 20; steps > 0 {
+			sync = min(sync, steps)
+		}
 		b.set("strategy.sync_steps", sync)
 	}
 	for _, key := range []string{"training.max_steps", "eval.every_steps", "checkpoint.every_steps"} {
@@ -131,13 +150,18 @@ func (r rules) apply(b *builder, key string, value any) {
 		b.leave(key, "it has no counterpart")
 		return
 	}
-	if err := does(b, value); err != nil {
+	err := does(b, value)
+	if refused, ok := errors.AsType[*MethodError](err); ok {
+		b.refused = refused
+	} else if err != nil {
 		b.leave(key, err.Error())
 	}
 }
 
-// ignore takes note of a key that needs no counterpart.
-func ignore(*builder, any) error { return nil }
+// needless says why a key needs no counterpart.
+func needless(why string) rule {
+	return func(_ *builder, v any) error { return fmt.Errorf("%v: not needed: %s", v, why) }
+}
 
 // not refuses a key unless it is off.
 func not(why string) rule {
@@ -243,16 +267,19 @@ func beta(i int) rule {
 	}
 }
 
+// epochs takes the length of the run in passes over the data.
 func epochs(b *builder, v any) error {
 	x, err := float(v)
-	b.epochs = x
+	if err == nil && x > 0 {
+		b.set("training.num_epochs", x)
+	}
 	return err
 }
 
 // schedule takes the shape of the learning rate.
 func schedule(b *builder, v any) error {
 	switch s := fmt.Sprint(v); s {
-	case "cosine", "constant":
+	case "cosine", "linear", "constant":
 		b.set("training.lr_scheduler", s)
 		return nil
 	case "constant_with_warmup":
@@ -260,7 +287,7 @@ func schedule(b *builder, v any) error {
 		return nil
 	default:
 		b.set("training.lr_scheduler", "cosine")
-		return fmt.Errorf("%s: there is cosine and constant; cosine is set", s)
+		return fmt.Errorf("%s: there are cosine, linear and constant; cosine is set", s)
 	}
 }
 

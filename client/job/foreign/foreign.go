@@ -1,8 +1,7 @@
 // Package foreign turns the training configurations of other trainers into job files: YAML of Axolotl and of
 // LLaMA-Factory, TOML of torchtitan, and the arguments of Hugging Face's Trainer.
 //
-// What has no counterpart is listed, never dropped silently and never guessed. It reads and writes text; it looks at no
-// file that a configuration names.
+// Every key that is not taken over is listed, with the reason. It looks at no file that a configuration names.
 package foreign
 
 import (
@@ -10,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,14 @@ const MaxBytes = 1 << 20
 // ErrUnknown says that a file is none of the configurations that are known.
 var ErrUnknown = errors.New("foreign: not a configuration of Axolotl, LLaMA-Factory, torchtitan or Hugging Face's " +
 	"Trainer")
+
+// MethodError says that a configuration is of a method of training that jobs do not have. A job made of it would train
+// something else.
+type MethodError struct{ Method string }
+
+func (e *MethodError) Error() string {
+	return fmt.Sprintf("it trains by %s, and a job trains on text alone: pretraining and supervised fine-tuning", e.Method)
+}
 
 // Trainer names whose configuration a file is.
 type Trainer string
@@ -42,6 +51,19 @@ type Job struct {
 	From Trainer
 	File []byte   // YAML
 	Left []string // keys that were not taken over, each with the reason, in order of their names
+}
+
+// Read reads the file of a configuration, or standard input for "-", up to one byte more than any may have.
+func Read(path string) ([]byte, error) {
+	f := os.Stdin
+	if path != "-" {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
 }
 
 // Convert reads the configuration of another trainer. Name is that of the job.
@@ -62,6 +84,9 @@ func Convert(source []byte, name string) (*Job, error) {
 		if value := said[key]; value != nil {
 			rules.apply(b, key, value)
 		}
+	}
+	if b.refused != nil {
+		return nil, b.refused
 	}
 	b.finish()
 	file, err := b.write(from, name)
@@ -127,7 +152,7 @@ func (b *builder) write(from Trainer, name string) ([]byte, error) {
 	b.set("name", strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range []string{"apiVersion", "kind", "name", "seed", "model", "datasets", "val_set_size",
-		"sequence_len", "training", "strategy", "checkpoint", "eval", "output"} {
+		"sequence_len", "sample_packing", "training", "strategy", "checkpoint", "eval", "output"} {
 		value, ok := b.job[key]
 		if !ok {
 			continue

@@ -71,6 +71,60 @@ func TestConvertSaysWhichOptimizer(t *testing.T) {
 	}
 }
 
+// Epochs, ratios and lines are taken over as they are.
+func TestConvertTakesEpochs(t *testing.T) {
+	made, err := Convert([]byte("base_model: ./b\nmicro_batch_size: 2\nnum_epochs: 3\nwarmup_ratio: 0.1\n"+
+		"lr_scheduler: linear\ndatasets: [{path: a.jsonl}]\n"), "x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Parse(made.File, "x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := j.Training; n.NumEpochs != 3 || n.WarmupRatio != 0.1 || n.LRScheduler != "linear" || n.MaxSteps != 0 {
+		t.Errorf("%+v, left %q", n, made.Left)
+	}
+}
+
+// Every key of a configuration is taken over or said not to be.
+func TestConvertDropsNothing(t *testing.T) {
+	for trainer, all := range map[string]rules{"base_model: ./b\n": axolotl, "stage: sft\n": llamaFactory,
+		"num_train_epochs: 1\n": trainer} {
+		for key := range all {
+			if key == "base_model" || key == "stage" || key == "num_train_epochs" || strings.Contains(key, ".") {
+				continue
+			}
+			plain, err := Convert([]byte(trainer), "x.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := Convert([]byte(trainer+key+": 2\n"), "x.yaml")
+			if _, refused := errors.AsType[*MethodError](err); refused {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Equal(made.File, plain.File) && strings.Join(made.Left, "") == strings.Join(plain.Left, "") {
+				t.Errorf("%s: 2 leaves no trace", key)
+			}
+		}
+	}
+}
+
+// A job that trains on preferences is not made into one that trains on text.
+func TestConvertRefusesOtherMethods(t *testing.T) {
+	for _, source := range []string{"base_model: ./b\nrl: dpo\n", "stage: dpo\nfinetuning_type: lora\n",
+		"stage: rm\ncutoff_len: 64\n", "per_device_train_batch_size: 2\nbeta: 0.1\nloss_type: sigmoid\n",
+		"num_train_epochs: 1\nbeta: 0.1\n"} {
+		_, err := Convert([]byte(source), "x.yaml")
+		if _, refused := errors.AsType[*MethodError](err); !refused {
+			t.Errorf("%q: %v", source, err)
+		}
+	}
+}
+
 func TestConvertRefuses(t *testing.T) {
 	for name, source := range map[string]string{
 		"nothing": "", "a list": "[1, 2]", "a job of ours": "apiVersion: starling/v1\nkind: TrainingJob\n", "text": "hello",

@@ -19,7 +19,7 @@ var shared = rules{
 	"max_grad_norm":               real("training.max_grad_norm", 0, 1e9),
 	"max_steps":                   integer("training.max_steps"),
 	"warmup_steps":                integer("training.warmup_steps"),
-	"warmup_ratio":                not("give training.warmup_steps"),
+	"warmup_ratio":                real("training.warmup_ratio", 0, 0.999),
 	"eval_steps":                  integer("eval.every_steps"),
 	"save_steps":                  integer("checkpoint.every_steps"),
 	"save_total_limit":            integer("checkpoint.keep_last"),
@@ -27,8 +27,8 @@ var shared = rules{
 	"gradient_accumulation_steps": count(func(b *builder) *int { return &b.accumulate }),
 	"gradient_checkpointing":      not("memory is not traded for time; --dry-run says what the job takes"),
 	"logging_steps":               not("every step is logged"),
-	"logging_dir":                 ignore,
-	"overwrite_output_dir":        ignore,
+	"logging_dir":                 needless("the run folder holds the metrics"),
+	"overwrite_output_dir":        needless("no run is overwritten"),
 	"report_to":                   not("`starling job export-metrics` writes TensorBoard and CSV"),
 	"fp16":                        not("training is exact in float32"),
 	"bf16":                        not("training is exact in float32"),
@@ -45,23 +45,25 @@ func with(more rules) rules {
 
 var trainer = with(rules{
 	"per_device_train_batch_size": count(func(b *builder) *int { return &b.micro }),
-	"per_device_eval_batch_size":  ignore,
+	"per_device_eval_batch_size":  needless("the evaluation chooses its batch"),
 	"num_train_epochs":            epochs,
 	"lr_scheduler_type":           schedule,
 	"optim":                       optimizer,
 	"model_name_or_path":          baseModel,
-	"do_train":                    ignore,
-	"do_eval":                     ignore,
-	"eval_strategy":               ignore,
-	"evaluation_strategy":         ignore,
-	"save_strategy":               ignore,
-	"logging_strategy":            ignore,
+	"do_train":                    needless("a job always trains"),
+	"do_eval":                     needless("val_set_size says what is evaluated"),
+	"eval_strategy":               needless("give eval.every_steps"),
+	"evaluation_strategy":         needless("give eval.every_steps"),
+	"save_strategy":               needless("give checkpoint.every_steps"),
+	"logging_strategy":            needless("every step is logged"),
 	"max_seq_length":              integer("sequence_len"),
+	"beta":                        preferences, // of the trainers of TRL
+	"loss_type":                   preferences,
 })
 
 var llamaFactory = with(rules{
 	"stage":                       stage,
-	"do_train":                    ignore,
+	"do_train":                    needless("a job always trains"),
 	"model_name_or_path":          baseModel,
 	"finetuning_type":             lora,
 	"lora_target":                 targets,
@@ -69,59 +71,60 @@ var llamaFactory = with(rules{
 	"lora_alpha":                  real("model.adapter.lora.alpha", 1e-9, 1e9),
 	"lora_dropout":                not("adapters have no dropout"),
 	"dataset":                     named,
-	"dataset_dir":                 ignore,
+	"dataset_dir":                 needless("give the files under datasets"),
 	"template":                    not("the tokenizer's own chat template is used"),
 	"cutoff_len":                  integer("sequence_len"),
-	"packing":                     ignore, // always
+	"packing":                     packing,
 	"val_size":                    real("val_set_size", 0, 0.5),
 	"per_device_train_batch_size": count(func(b *builder) *int { return &b.micro }),
-	"per_device_eval_batch_size":  ignore,
+	"per_device_eval_batch_size":  needless("the evaluation chooses its batch"),
 	"num_train_epochs":            epochs,
 	"lr_scheduler_type":           schedule,
 	"optim":                       optimizer,
-	"plot_loss":                   ignore,
-	"overwrite_cache":             ignore,
-	"preprocessing_num_workers":   ignore,
-	"eval_strategy":               ignore,
+	"plot_loss":                   needless("report.html has the charts"),
+	"overwrite_cache":             needless("there is no cache of the data"),
+	"preprocessing_num_workers":   needless("the data is read in one pass"),
+	"eval_strategy":               needless("give eval.every_steps"),
 	"trust_remote_code":           not("no code of a model is run"),
 })
 
 var axolotl = with(rules{
 	"base_model":               baseModel,
-	"model_type":               ignore, // config.json says it
-	"tokenizer_type":           ignore,
+	"model_type":               needless("config.json of the base model says it"),
+	"tokenizer_type":           needless("tokenizer.json of the base model says it"),
 	"datasets":                 datasets,
-	"dataset_prepared_path":    ignore,
+	"rl":                       textOnly,
+	"dataset_prepared_path":    needless("there is no cache of the data"),
 	"val_set_size":             real("val_set_size", 0, 0.5),
 	"sequence_len":             integer("sequence_len"),
 	"sample_packing":           packing,
-	"eval_sample_packing":      ignore,
-	"pad_to_sequence_len":      ignore,
+	"eval_sample_packing":      needless("text is always packed"),
+	"pad_to_sequence_len":      needless("text is packed, not padded"),
 	"adapter":                  lora,
 	"lora_r":                   integer("model.adapter.lora.r"),
 	"lora_alpha":               real("model.adapter.lora.alpha", 1e-9, 1e9),
 	"lora_dropout":             not("adapters have no dropout"),
 	"lora_target_modules":      targets,
-	"lora_target_linear":       ignore, // the default
+	"lora_target_linear":       needless("every linear layer is the default"),
 	"micro_batch_size":         count(func(b *builder) *int { return &b.micro }),
 	"num_epochs":               epochs,
 	"optimizer":                optimizer,
 	"lr_scheduler":             schedule,
 	"load_in_8bit":             not("weights are float32"),
 	"load_in_4bit":             not("weights are float32"),
-	"train_on_inputs":          ignore,
+	"train_on_inputs":          needless("the loss is over the whole of a conversation"),
 	"group_by_length":          not("text is packed"),
 	"flash_attention":          not("attention is computed in one way, with the same bits everywhere"),
 	"saves_per_epoch":          not("give checkpoint.every_steps"),
 	"evals_per_epoch":          not("give eval.every_steps"),
-	"special_tokens.pad_token": ignore,
-	"strict":                   ignore,
+	"special_tokens.pad_token": needless("text is packed, not padded"),
+	"strict":                   needless("a job file is always strict"),
 	"wandb_project":            not("`starling job export-metrics` writes TensorBoard and CSV"),
 })
 
 var torchtitan = rules{
 	"job.dump_folder": text("output.dir"),
-	"job.description": ignore,
+	"job.description": needless("a job file has labels for that"),
 	"model.name":      architecture,
 	"model.flavor": not("it is a name that the trainer resolves: give its numbers under " +
 		"model.config"),
@@ -142,38 +145,51 @@ var torchtitan = rules{
 	"training.dataset":                       named,
 	"checkpoint.interval":                    integer("checkpoint.every_steps"),
 	"checkpoint.keep_latest_k":               integer("checkpoint.keep_last"),
-	"checkpoint.enable_checkpoint":           ignore,
-	"checkpoint.folder":                      ignore,
-	"checkpoint.async_mode":                  ignore,
-	"activation_checkpoint.mode":             ignore,
-	"metrics.log_freq":                       ignore,
-	"metrics.enable_tensorboard":             ignore,
+	"checkpoint.enable_checkpoint":           needless("checkpoints are always written"),
+	"checkpoint.folder":                      needless("checkpoints are in output.dir"),
+	"checkpoint.async_mode":                  needless("the strategy decides when checkpoints are written"),
+	"activation_checkpoint.mode":             needless("memory is not traded for time; --dry-run says what the job takes"),
+	"metrics.log_freq":                       needless("every step is logged"),
+	"metrics.enable_tensorboard":             needless("`starling job export-metrics` writes TensorBoard"),
 	"fault_tolerance.sync_steps":             integer("strategy.sync_steps"),
-	"fault_tolerance.enable":                 ignore,
+	"fault_tolerance.enable":                 needless("it is always on"),
 	"fault_tolerance.semi_sync_method":       semiSync,
-	"fault_tolerance.should_quantize":        ignore, // int8 is the default
-	"fault_tolerance.min_replica_size":       ignore,
-	"parallelism.data_parallel_shard_degree": ignore,
+	"fault_tolerance.should_quantize":        needless("the updates of diloco are int8 by default"),
+	"fault_tolerance.min_replica_size":       needless("strategy.workers says how many machines train"),
+	"parallelism.data_parallel_shard_degree": needless("every machine holds the whole model"),
 	"parallelism.tensor_parallel_degree":     single,
 	"parallelism.pipeline_parallel_degree":   single,
 	"parallelism.context_parallel_degree":    single,
 }
 
 func stage(_ *builder, v any) error {
-	if s := fmt.Sprint(v); s != "sft" && s != "pt" {
-		return fmt.Errorf("%s: there is training on text, sft and pt", s)
+	switch s := fmt.Sprint(v); s {
+	case "sft", "pt":
+		return nil
+	default:
+		return &MethodError{s}
 	}
-	return nil
 }
+
+// textOnly refuses a method of training that learns from more than text.
+func textOnly(_ *builder, v any) error {
+	if v == "" || v == false || v == "none" {
+		return nil
+	}
+	return &MethodError{fmt.Sprint(v)}
+}
+
+func preferences(*builder, any) error { return &MethodError{"preferences (DPO and its relatives)"} }
 
 func named(_ *builder, v any) error {
 	return fmt.Errorf("%v is a name that the trainer resolves: give the files under datasets", v)
 }
 
-func packing(_ *builder, v any) error {
-	if v == false {
-		return fmt.Errorf("text is always packed")
+func packing(b *builder, v any) error {
+	if v != true {
+		return fmt.Errorf("%v: text is always packed", v)
 	}
+	b.set("sample_packing", true)
 	return nil
 }
 
@@ -202,7 +218,10 @@ func single(_ *builder, v any) error {
 
 // datasets takes files on disk. What lies on a hub has to be fetched first.
 func datasets(b *builder, v any) error {
-	list, _ := v.([]any)
+	list, ok := v.([]any)
+	if !ok {
+		return fmt.Errorf("%v is not a list", v)
+	}
 	var files []any
 	var missing []string
 	for _, one := range list {

@@ -1,15 +1,19 @@
-package job
+package templates
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+)
 
 // Every template is a job file without a fault, and without a setting that has no effect where it is for.
 func TestTemplates(t *testing.T) {
-	all := Templates()
+	all := All()
 	if len(all) < 3 {
 		t.Fatalf("%d templates", len(all))
 	}
 	for _, one := range all {
-		j, err := Parse(one.File, one.Name+".yaml")
+		j, err := job.Parse(one.File, one.Name+".yaml")
 		if err != nil {
 			t.Errorf("%s: %v", one.Name, err)
 			continue

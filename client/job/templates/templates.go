@@ -1,4 +1,5 @@
-package job
+// Package templates holds job files to start from. It is no part of the format: client/job reads them as any other.
+package templates
 
 import (
 	"embed"
@@ -6,8 +7,8 @@ import (
 	"strings"
 )
 
-//go:embed templates/*.yaml
-var templates embed.FS
+//go:embed *.yaml
+var files embed.FS
 
 // Template is a job file to start from.
 type Template struct {
@@ -16,20 +17,20 @@ type Template struct {
 	File  []byte
 }
 
-// Templates are the job files to start from, in order of their names.
-func Templates() []Template {
-	paths, err := fs.Glob(templates, "templates/*.yaml")
+// All are the templates, in order of their names.
+func All() []Template {
+	paths, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		panic(err) // a mistake in the pattern
 	}
 	all := make([]Template, len(paths))
 	for i, p := range paths {
-		file, err := templates.ReadFile(p)
+		file, err := files.ReadFile(p)
 		if err != nil {
 			panic(err) // it is part of the binary
 		}
 		about, _, _ := strings.Cut(strings.TrimPrefix(string(file), "# "), "\n")
-		all[i] = Template{Name: strings.TrimSuffix(strings.TrimPrefix(p, "templates/"), ".yaml"), About: about, File: file}
+		all[i] = Template{Name: strings.TrimSuffix(p, ".yaml"), About: about, File: file}
 	}
 	return all
 }
