@@ -111,7 +111,7 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, accountAnswer(a))
+				return c.form.Print(os.Stdout, terminal.One(a, a.Address))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "account\t%s\n", a.Address)
@@ -167,7 +167,9 @@ With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, sentAnswer(t.account, args[0], memo, amount, sent))
+				return c.form.Print(os.Stdout, terminal.One(map[string]any{"from": t.account, "to": args[0],
+					"amount_uzen": amount, "fee_uzen": feeUzen(sent), "memo": memo, "height": sent.Height,
+					"hash": sent.Hash}, sent.Hash))
 			}
 			return printSent(args[0], memo, amount, sent)
 		},
@@ -237,7 +239,8 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, historyAnswer(address, list))
+				return c.form.Print(os.Stdout, terminal.List(map[string]any{"address": address, "transactions": list}, list,
+					func(m movement) string { return m.Hash }))
 			}
 			return printHistory(list, c.form)
 		},

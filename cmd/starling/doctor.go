@@ -55,7 +55,7 @@ With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 
 func (c *cli) printReport(r *doctor.Report) error {
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, doctorAnswer(r))
+		return c.form.Print(os.Stdout, terminal.List(r, r.Findings, func(f doctor.Finding) string { return f.Check }))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CHECK\tLEVEL\tFINDING")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,8 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 				return explainError(err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, explainAnswer(found))
+				return c.form.Print(os.Stdout, terminal.Items("receipts", found,
+					func(e rundir.Explanation) string { return strconv.FormatUint(e.Seq, 10) }))
 			}
 			for i, e := range found {
 				if i > 0 {

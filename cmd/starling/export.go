@@ -58,7 +58,8 @@ With -o json, which needs --file: {"format","file","metrics"}.`,
 			if err != nil || !c.form.Machine() {
 				return err
 			}
-			return c.form.Print(os.Stdout, exportAnswer(format, file, len(metrics)))
+			return c.form.Print(os.Stdout, terminal.One(map[string]any{"format": format, "file": file,
+				"metrics": len(metrics)}, file))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", exportFormats[0], strings.Join(exportFormats, ", "))

@@ -41,6 +41,9 @@ type proposal struct {
 	Votes    map[string]string `json:"votes,omitempty"`
 }
 
+// name is what commands about it take.
+func (p proposal) name() string { return strconv.FormatUint(p.ID, 10) }
+
 func proposalOf(p client.Proposal) proposal {
 	out := proposal{ID: p.ID, Title: p.Title, Summary: p.Summary, Status: p.Status, Failed: p.Failed,
 		Proposer: p.Proposer, Deposit: p.Deposit, Messages: p.Messages, Votes: p.Votes}
@@ -77,7 +80,7 @@ With -o json: {"proposals":[as of starling network gov show]}.`,
 				list[i] = proposalOf(p)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, proposalsAnswer(list))
+				return c.form.Print(os.Stdout, terminal.Items("proposals", list, proposal.name))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "PROPOSAL", "STATUS", "ENDS", "DEPOSIT", "TITLE", "+PROPOSER")
 			for i, p := range list {
@@ -126,7 +129,7 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 			}
 			p := proposalOf(found)
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, proposalAnswer(p))
+				return c.form.Print(os.Stdout, terminal.One(p, p.name()))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "proposal\t%d, %s\ntitle\t%s\nsummary\t%s\nby\t%s\ndeposit\t%s ZEN\n", p.ID, p.Status, p.Title,
@@ -254,7 +257,8 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 			case v.dry:
 				return c.tried(gas)
 			case c.form.Machine():
-				return c.form.Print(os.Stdout, proposedAnswer(id, made))
+				return c.form.Print(os.Stdout, terminal.One(map[string]any{"proposal": id, "height": made.Height,
+					"hash": made.Hash}, strconv.FormatUint(id, 10)))
 			}
 			_, err = fmt.Printf("proposal %d is made in block %d\n", id, made.Height)
 			return err
@@ -320,7 +324,7 @@ func (c *cli) done(r client.Result, err error, what string) error {
 		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, operatedAnswer(r))
+		return c.form.Print(os.Stdout, terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash))
 	}
 	_, err = fmt.Printf("%s, in block %d\n", what, r.Height)
 	return err

@@ -92,7 +92,7 @@ for or the key is new, the private key only with the phrase of an older folder.`
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, identityAnswer(id))
+				return c.form.Print(os.Stdout, terminal.One(id, id.Address))
 			}
 			fmt.Printf("account  %s\npeer     %s\nkey      %s\n", id.Address, id.PeerID, passphrase.Secrecy(id.Encrypted))
 			printPhrase(id.Phrase, id.Key, "starling worker identity --home DIR --restore")

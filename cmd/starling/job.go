@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
 func (c *cli) job() *cobra.Command {
@@ -86,7 +87,7 @@ func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string,
 		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, stepAnswer(job, verb))
+		return c.form.Print(os.Stdout, terminal.One(map[string]string{"job": job, "done": verb}, job))
 	}
 	fmt.Printf("%s: the network has taken the %s\n", job, verb)
 	return nil

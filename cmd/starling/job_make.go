@@ -100,10 +100,13 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 				if err != nil {
 					return err
 				}
-				flags := trainFlags{set: set, network: network}
-				return c.plan(cmd.Context(), j, args[0], network, flags.again(), torch.Options{})
+				flags := job.SetFlags(set)
+				if network != "" {
+					flags += " --network " + network
+				}
+				return c.plan(cmd.Context(), j, args[0], network, flags, torch.Options{})
 			}
-			a, spec, err := p.submission(cmd, args[0], set)
+			a, spec, err := submission(cmd, p, args[0], set)
 			if err != nil {
 				return err
 			}
@@ -125,7 +128,7 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 }
 
 // submission is a job file as a server takes it, with a client of the server.
-func (p place) submission(cmd *cobra.Command, path string, set []string) (*asking, api.Spec, error) {
+func submission(cmd *cobra.Command, p place, path string, set []string) (*asking, api.Spec, error) {
 	spec := api.Spec{Overrides: set}
 	f, err := os.Open(path)
 	if err == nil {
@@ -185,7 +188,7 @@ With -o json: the job as starling job get prints it.`,
 			if p.api == "" {
 				return usage(cmd, errors.New("--api is needed: the address of a starling web"))
 			}
-			a, spec, err := p.submission(cmd, args[0], set)
+			a, spec, err := submission(cmd, p, args[0], set)
 			if err != nil {
 				return err
 			}

@@ -66,12 +66,12 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 
 // cli holds the flags that every command has.
 type cli struct {
-	form       terminal.Form
-	quiet      bool
-	passphrase string // file
+	form  terminal.Form
+	quiet bool
 }
 
 func (c *cli) root() *cobra.Command {
+	var secret string // file of the passphrase
 	root := &cobra.Command{
 		Use:   "starling",
 		Short: "Train models on a network of workers that nobody has to believe",
@@ -92,12 +92,12 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
-		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return c.prepare(cmd) },
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return c.prepare(cmd, secret) },
 	}
 	f := root.PersistentFlags()
 	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	f.StringVar(&c.passphrase, "passphrase-file", os.Getenv(passphrase.Variable),
+	f.StringVar(&secret, "passphrase-file", os.Getenv(passphrase.Variable),
 		"file whose first line is the passphrase of encrypted keys (default: $"+passphrase.Variable+", or ask)")
 	f.Lookup("passphrase-file").DefValue = ""
 	root.AddCommand(
@@ -125,7 +125,7 @@ func formIn(args []string, or terminal.Form) terminal.Form {
 func forms(between string) string { return strings.Join(formNames(), between) }
 
 // prepare checks the global flags and chooses the kernels.
-func (c *cli) prepare(cmd *cobra.Command) error {
+func (c *cli) prepare(cmd *cobra.Command, secret string) error {
 	if !slices.Contains(terminal.Forms, c.form) {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.form), Fix: "use -o with one of " + forms(", "),
@@ -134,7 +134,7 @@ func (c *cli) prepare(cmd *cobra.Command) error {
 	if c.form == terminal.Name && cmd.Annotations[answerKind] == figures[answerKind] {
 		return terminal.Nameless("what " + cmd.CommandPath() + " finds") // before it takes minutes to find it
 	}
-	passphrase.From(c.passphrase)
+	passphrase.From(secret)
 	if err := kernel.Select(os.Getenv("STARLING_KERNELS")); err != nil {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "KERNELS_UNAVAILABLE", What: "STARLING_KERNELS names kernels that cannot run here", Why: err.Error(),

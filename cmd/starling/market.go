@@ -64,7 +64,7 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 				return trainError(err)
 			}
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, quoteAnswer(q))
+				err = c.form.Print(os.Stdout, terminal.One(q, q.Job))
 			} else {
 				err = printQuote(q)
 			}

@@ -59,7 +59,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, offerAnswer(mine))
+				return c.form.Print(os.Stdout, terminal.Items("offers", offersOf(mine), func(o offered) string { return o.ID }))
 			}
 			if len(mine) == 0 {
 				_, err = fmt.Println("nothing of it can be matched now")

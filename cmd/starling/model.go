@@ -117,7 +117,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 				for _, m := range e.Models() {
 					names = append(names, m.Name)
 				}
-				err = c.form.Print(os.Stdout, serveAnswer(base, names))
+				err = c.form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "models": names}, base))
 			} else {
 				_, err = fmt.Println("serving  " + base)
 			}

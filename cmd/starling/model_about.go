@@ -137,7 +137,7 @@ card too; this writes it anew.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, cardAnswer(path, check))
+				return c.form.Print(os.Stdout, terminal.One(map[string]any{"path": path, "verified": check}, path))
 			}
 			fmt.Println(path)
 			return nil
@@ -185,7 +185,7 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, modelAnswer(s, args[0]))
+				return c.form.Print(os.Stdout, terminal.One(s, args[0]))
 			}
 			fmt.Printf("%s  %s parameters, context %d, vocabulary %d\n", s.Architecture, terminal.Number(float64(s.Parameters)),
 				s.Context, s.Vocabulary)

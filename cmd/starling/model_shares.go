@@ -48,7 +48,7 @@ With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, sharesAnswer(o))
+				return c.form.Print(os.Stdout, terminal.List(o, o.Holders, func(h holder) string { return h.Account }))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, h := range o.Holders {
@@ -192,7 +192,7 @@ func (c *cli) revenue(cmd *cobra.Command, t *target, job string,
 		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, sharesAnswer(o))
+		return c.form.Print(os.Stdout, terminal.List(o, o.Holders, func(h holder) string { return h.Account }))
 	}
 	_, err = fmt.Println(said)
 	return err

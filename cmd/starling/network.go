@@ -78,7 +78,7 @@ json, standard output carries the content of network.json.`,
 				return networkError(err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, networkAnswer(n, args[0]))
+				return c.form.Print(os.Stdout, terminal.One(n, args[0]))
 			}
 			fmt.Printf("%s with %d validators, %d workers, %d verifiers and a consumer in %s\n\n", n.ChainID, len(n.Validators),
 				len(n.Workers), len(n.Verifiers), args[0])

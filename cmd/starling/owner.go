@@ -41,7 +41,7 @@ func (r *workerReport) address() string {
 }
 
 // report asks the process and the chain. One of them may not answer.
-func (t *target) report(cmd *cobra.Command) (*workerReport, error) {
+func report(cmd *cobra.Command, t *target) (*workerReport, error) {
 	if t.home == "" {
 		return nil, usage(cmd, errors.New("--home is needed"))
 	}
@@ -112,12 +112,12 @@ func (c *cli) workerStatus() *cobra.Command {
 		Example: `  starling worker status --home net/worker-0`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := t.report(cmd)
+			r, err := report(cmd, &t)
 			if err != nil {
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, workerAnswer(r))
+				return c.form.Print(os.Stdout, terminal.One(r, r.address()))
 			}
 			return printWorker(r, time.Now())
 		},
@@ -226,12 +226,12 @@ Payments, and what was not paid, are explained by starling job explain.
 		Example: `  starling worker explain --home net/worker-0`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := t.report(cmd)
+			r, err := report(cmd, &t)
 			switch {
 			case err != nil:
 				return err
 			case c.form.Machine():
-				return c.form.Print(os.Stdout, workerAnswer(r))
+				return c.form.Print(os.Stdout, terminal.One(r, r.address()))
 			case r.Account == nil:
 				return r.unasked
 			}
@@ -261,13 +261,13 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 			err := control.Drain(cmd.Context(), t.home)
 			draining, text := err == nil, "draining: the process stops once its current work is settled"
 			if errors.Is(err, control.ErrNotRunning) {
-				err, text = t.withdraw(cmd), "no process runs; the offer is withdrawn"
+				err, text = withdraw(cmd, &t), "no process runs; the offer is withdrawn"
 			}
 			if err != nil {
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, drainAnswer(t.home, draining))
+				return c.form.Print(os.Stdout, terminal.One(map[string]bool{"draining": draining, "withdrawn": !draining}, t.home))
 			}
 			fmt.Println(text)
 			return nil
@@ -277,7 +277,7 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 	return cmd
 }
 
-func (t *target) withdraw(cmd *cobra.Command) error {
+func withdraw(cmd *cobra.Command, t *target) error {
 	if err := t.settle(cmd); err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ With -o json: {"header":{"format","time","role","id","job","version","plants","w
 				return homeError(err)
 			}
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, replayAnswer(r, args[0]))
+				err = c.form.Print(os.Stdout, terminal.One(r, args[0]))
 			} else {
 				printReplay(r)
 			}

@@ -34,7 +34,7 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network, flags string,
 		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
 	if c.form.Machine() {
-		return errors.Join(c.form.Print(os.Stdout, planAnswer(p)), placed(p.Quote))
+		return errors.Join(c.form.Print(os.Stdout, terminal.One(p, p.ID)), placed(p.Quote))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }

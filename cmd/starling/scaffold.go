@@ -63,7 +63,7 @@ With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","abou
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, initAnswer(file, schema))
+				return c.form.Print(os.Stdout, terminal.One(map[string]string{"file": file, "schema": schema}, file))
 			}
 			fmt.Printf("%s\n%s\n\nnext: put your data where datasets in %s says, and\n      starling train %s --dry-run\n",
 				file, schema, file, file)
@@ -87,7 +87,7 @@ func (c *cli) listTemplates() error {
 		for i, t := range all {
 			list[i] = templateLine{t.Name, t.About}
 		}
-		return c.form.Print(os.Stdout, templatesAnswer(list))
+		return c.form.Print(os.Stdout, terminal.Items("templates", list, func(t templateLine) string { return t.Name }))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TEMPLATE\tABOUT")
@@ -174,7 +174,8 @@ With -o json: {"from","file","left":[TEXT]}.`,
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, importAnswer(made, out))
+				return c.form.Print(os.Stdout, terminal.One(map[string]any{"from": made.From, "file": string(made.File),
+					"left": made.Left}, out))
 			}
 			for _, l := range made.Left {
 				fmt.Fprintln(os.Stderr, "not taken over: "+l)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/recommend"
+	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -68,6 +72,29 @@ func TestSimFlags(t *testing.T) {
 	}
 }
 
+// What the simulator knows by name is what its flags take.
+func TestNamesAreTaken(t *testing.T) {
+	f := simFlags{verifiers: 1, validators: 1, threads: 1, block: time.Second, gflops: []float64{1}}
+	for _, a := range attacks() {
+		f.acts = append(f.acts, "worker-0="+a.Name)
+		if a.About == "" {
+			t.Errorf("%s is nothing", a.Name)
+		}
+	}
+	for _, p := range profiles() {
+		f.links = append(f.links, p.Name)
+	}
+	if _, err := f.options(); err != nil {
+		t.Error(err)
+	}
+	for _, m := range methods() {
+		if _, err := job.Load("../../examples/quickstart.yaml",
+			"strategy={workers: 4, sync_steps: 1, method: "+m.Name+"}"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A folder that holds a run is refused before anything is simulated.
 func TestSimulationFolders(t *testing.T) {
 	if dirs := (simFlags{}).folders(3); dirs != nil {
@@ -102,6 +129,25 @@ func TestAdviceGoesWithItsFlags(t *testing.T) {
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		if err := cmd.Execute(); terminal.ExitCode(err) != terminal.ExitUsage {
 			t.Errorf("%v: %v", more, err)
+		}
+	}
+}
+
+// A simulation goes by its folder, or by the root in which it ended; a candidate by the flags that choose it.
+func TestNamesOfAnswers(t *testing.T) {
+	played := variant{Simulation: &simulate.Simulation{}}
+	root := played.StateRoot.String()
+	candidates := []recommend.Candidate{{Set: []string{"a=1", "b={c: 2}"}}}
+	for want, a := range map[string]terminal.Answer{
+		root + "\n":                      simAnswer([]variant{played}, nil, false),
+		"out\n":                          simAnswer([]variant{played}, []string{"out"}, false),
+		"a\nb\n":                         simAnswer([]variant{played, played}, []string{"a", "b"}, true),
+		root + "\n" + root + "\n":        simAnswer([]variant{played, played}, nil, true),
+		"--set 'a=1' --set 'b={c: 2}'\n": adviceAnswer(&recommend.Ranking{Candidates: candidates}),
+	} {
+		var b bytes.Buffer
+		if err := terminal.Name.Print(&b, a); err != nil || b.String() != want {
+			t.Errorf("%q, want %q (%v)", b.String(), want, err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context
 		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, accountAnswer(a))
+		return c.form.Print(os.Stdout, terminal.One(a, a.Address))
 	}
 	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
 	if a.Leaving > 0 {

@@ -88,7 +88,7 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, statusAnswer(s))
+				return c.form.Print(os.Stdout, terminal.One(s, s.ChainID))
 			}
 			return printNetwork(s, c.form)
 		},
@@ -200,7 +200,7 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 					Fix: "start it with starling validator up --home " + args[0] + "; validator.log there says why it ended",
 				}, terminal.ExitUnreachable)
 			case c.form.Machine():
-				return c.form.Print(os.Stdout, validatorAnswer(s))
+				return c.form.Print(os.Stdout, terminal.One(s, s.Home))
 			}
 			return printValidator(s)
 		},
@@ -265,7 +265,7 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 				return err
 			}
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, booksAnswer(b))
+				err = c.form.Print(os.Stdout, terminal.List(b, b.Books, func(book client.Book) string { return book.Module }))
 			} else {
 				err = printBooks(b)
 			}

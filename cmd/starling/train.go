@@ -155,7 +155,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, trainAnswer(summary, dir))
+		return c.form.Print(os.Stdout, terminal.One(summary, dir))
 	}
 	prompt := "The"
 	if len(j.Eval.Prompts) > 0 {

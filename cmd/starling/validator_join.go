@@ -57,7 +57,7 @@ only when the keys are new.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, joinAnswer(j))
+				return c.form.Print(os.Stdout, terminal.One(j, j.Home))
 			}
 			fmt.Printf("a %s of %s in %s, with %d peers\n", map[bool]string{false: "validator", true: "full node"}[o.Full],
 				j.ChainID, j.Home, len(j.Peers))
@@ -149,7 +149,7 @@ func (c *cli) operate(cmd *cobra.Command, home, done string,
 		return homeError(err)
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, operatedAnswer(r))
+		return c.form.Print(os.Stdout, terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash))
 	}
 	fmt.Printf(done, r.Height)
 	return nil

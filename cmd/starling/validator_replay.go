@@ -49,7 +49,7 @@ With -o json: {"chain_id","from","to","transactions"} and, after a difference,
 				return networkError(err)
 			}
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, replayedAnswer(r, args[0]))
+				err = c.form.Print(os.Stdout, terminal.One(r, args[0]))
 			} else if r.Different == nil {
 				fmt.Printf("%s: blocks %d to %d with %d transactions lead to the states that were agreed on\n", r.ChainID, r.From,
 					r.To, r.Txs)

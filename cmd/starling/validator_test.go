@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +53,32 @@ func does(t *testing.T, answer any, args ...string) {
 	if err := json.Unmarshal([]byte(stdout), answer); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, stdout)
 	}
+	if untagged(stdout) {
+		t.Errorf("%v: a key is the name of a field:\n%s", args, stdout)
+	}
+}
+
+// untagged reports whether a key of an object, at any depth, is the name of a field in Go.
+func untagged(text string) bool {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return true
+	}
+	var within func(v any) bool
+	within = func(v any) bool {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, value := range v {
+				if key != "" && key[0] >= 'A' && key[0] <= 'Z' || within(value) {
+					return true
+				}
+			}
+		case []any:
+			return slices.ContainsFunc(v, within)
+		}
+		return false
+	}
+	return within(v)
 }
 
 // A validator joins a chain from a snapshot, is given coins, stakes them, and votes.

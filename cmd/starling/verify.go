@@ -44,7 +44,7 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 				return interrupted(cmd.Context(), verifyError(err), "starling job verify "+args[0])
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, verifyAnswer(v, args[0]))
+				return c.form.Print(os.Stdout, terminal.One(v, args[0]))
 			}
 			how := "bit for bit"
 			if v.Numerics == job.Tolerant {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
@@ -25,7 +26,7 @@ func (c *cli) version() *cobra.Command {
 			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, versionAnswer(v, version))
+				return c.form.Print(os.Stdout, terminal.One(v, version))
 			}
 			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"],
 				v["go"])

@@ -13,7 +13,9 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/confine"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/protocol/reward"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the schema in examples/")
@@ -101,6 +103,25 @@ func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
 	}
 	if err := c.confirmReduced(reduced, true); err != nil {
 		t.Errorf("on the command line: %v", err)
+	}
+}
+
+// Receipts of many jobs go by their jobs and numbers, and none are an empty list.
+func TestEarningsAnswer(t *testing.T) {
+	receipt := rundir.Explanation{ReceiptLine: rundir.ReceiptLine{Receipt: reward.Receipt{Job: "job-1", Seq: 12}}}
+	for _, c := range []struct {
+		form  terminal.Form
+		found []rundir.Explanation
+		want  string
+	}{
+		{terminal.Name, []rundir.Explanation{receipt}, "job-1 12\n"},
+		{terminal.Name, nil, ""},
+		{terminal.JSON, nil, `{"account":"a","lost_uzen":0,"receipts":[],"received_uzen":1}` + "\n"},
+	} {
+		var b bytes.Buffer
+		if err := c.form.Print(&b, earningsAnswer("a", 1, 0, c.found)); err != nil || b.String() != c.want {
+			t.Errorf("%q, want %q (%v)", b.String(), c.want, err)
+		}
 	}
 }
 
