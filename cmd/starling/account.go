@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,85 +11,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/session"
 )
 
-func (c *cli) account() *cobra.Command {
-	return group("account", "See and move coins and stakes", `See the coins of accounts on a network, and send some. An
-account is the key in a folder: starling worker identity makes one. It exists on the chain once it has coins.`, c.accountShow(), c.accountSend(), c.accountHistory(), c.stake())
-}
-
-// about is the address that a command is given, or that of its folder.
-func (t *target) about(cmd *cobra.Command, args []string) (string, error) {
-	if err := t.settle(cmd); err != nil {
-		return "", err
-	}
-	if len(args) == 1 {
-		return args[0], wantAddress(args[0])
-	}
-	if t.account == "" {
-		return "", usage(cmd, errors.New("an address or --home is needed"))
-	}
-	return t.account, nil
-}
-
-// act lets the account of the folder do something. whose says what folder is wanted.
-func (t *target) act(cmd *cobra.Command, whose string, do func(context.Context, *client.Client) error) error {
-	if t.home == "" {
-		return usage(cmd, errors.New("--home is needed: "+whose))
-	}
-	if err := t.settle(cmd); err != nil {
-		return err
-	}
-	err := session.TransactHome(cmd.Context(), t.home, t.network, do)
-	switch {
-	case errors.Is(err, session.ErrNotRegistered):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network",
-			Fix: "register it with starling worker up, which stakes what --stake says",
-		}, terminal.ExitNotFound)
-	case err != nil:
-		return err
-	}
-	return nil
-}
-
-func wantAddress(address string) error {
-	if err := client.CheckAddress(address); err != nil {
-		return terminal.WithExit(&terminal.Problem{
-			Code: "ADDRESS_INVALID", What: fmt.Sprintf("%q is not the address of an account", address), Why: err.Error(),
-			Fix: "give one that begins with starling1, as starling worker identity prints it",
-		}, terminal.ExitUsage)
-	}
-	return nil
-}
-
-// wantAmount reads an amount of ZEN above zero, in uzen.
-func wantAmount(cmd *cobra.Command, text string) (uint64, error) {
-	amount, err := job.ParseAmount(text)
-	if err == nil && amount == 0 {
-		err = errors.New("0 moves nothing")
-	}
-	if err != nil {
-		return 0, usage(cmd, fmt.Errorf("%q: %w", text, err))
-	}
-	return uint64(amount), nil
+func accountCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("account", "See and move coins and stakes",
+		`See the coins of accounts on a network, and send some. An
+account is the key in a folder: starling worker identity makes one. It exists on the chain once it has coins.`,
+		accountShowCommand(c), accountSendCommand(c), accountHistoryCommand(c), stakeCommand(c))
 }
 
 // mostOne takes an argument or none.
 func mostOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usage(cmd, fmt.Errorf("%d arguments given, wanted: %s or none", len(args), name))
+			return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted: %s or none", len(args), name))
 		}
 		return nil
 	}
 }
 
-func (c *cli) accountShow() *cobra.Command {
-	var t target
+func accountShowCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "show [ADDRESS]",
 		Short: "Show the coins and the stake of an account",
@@ -102,16 +47,16 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
   starling account show starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: mostOne("ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			address, err := t.about(cmd, args)
+			address, err := t.About(cmd, args)
 			if err != nil {
 				return err
 			}
-			a, err := session.ReadAccount(cmd.Context(), t.network, address)
+			a, err := session.ReadAccount(cmd.Context(), t.Network, address)
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(a, a.Address))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(a, a.Address))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "account\t%s\n", a.Address)
@@ -132,12 +77,12 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 			return w.Flush()
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) accountSend() *cobra.Command {
-	var t target
+func accountSendCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	var memo string
 	cmd := &cobra.Command{
 		Use:   "send ADDRESS ZEN --home DIR --network URL",
@@ -149,32 +94,32 @@ It costs nothing, unless validators ask for a price of gas.
 With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
 		Example: `  starling account send starling1qx... 25 --home net/consumer --network http://127.0.0.1:26601
   starling account send starling1qx... 0.5 --home net/worker-0 --memo "invoice 17"`,
-		Args: exactly("ADDRESS", "ZEN"),
+		Args: usage.Exactly("ADDRESS", "ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := wantAddress(args[0]); err != nil {
+			if err := target.WantAddress(args[0]); err != nil {
 				return err
 			}
-			amount, err := wantAmount(cmd, args[1])
+			amount, err := target.WantAmount(cmd, args[1])
 			if err != nil {
 				return err
 			}
 			var sent client.Result
-			err = t.act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
+			err = t.Act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
 				sent, err = cl.Send(ctx, args[0], amount, memo)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(map[string]any{"from": t.account, "to": args[0],
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(map[string]any{"from": t.Account, "to": args[0],
 					"amount_uzen": amount, "fee_uzen": feeUzen(sent), "memo": memo, "height": sent.Height,
 					"hash": sent.Hash}, sent.Hash))
 			}
 			return printSent(args[0], memo, amount, sent)
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	cmd.Flags().StringVar(&memo, "memo", "", "note that everybody can read, such as the number that an exchange asks for")
 	return cmd
 }
@@ -205,8 +150,8 @@ type movement struct {
 	Spent    uint64   `json:"spent_uzen"`
 }
 
-func (c *cli) accountHistory() *cobra.Command {
-	var t target
+func accountHistoryCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "history [ADDRESS]",
@@ -221,13 +166,13 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 		Args: mostOne("ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 || limit > client.MaxHistory {
-				return usage(cmd, fmt.Errorf("--limit is 1 to %d", client.MaxHistory))
+				return usage.Error(cmd, fmt.Errorf("--limit is 1 to %d", client.MaxHistory))
 			}
-			address, err := t.about(cmd, args)
+			address, err := t.About(cmd, args)
 			if err != nil {
 				return err
 			}
-			found, err := session.AccountHistory(cmd.Context(), t.network, address, limit)
+			found, err := session.AccountHistory(cmd.Context(), t.Network, address, limit)
 			if err != nil {
 				return err
 			}
@@ -238,14 +183,14 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 					list[i].Refused = m.Log
 				}
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(map[string]any{"address": address, "transactions": list}, list,
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(map[string]any{"address": address, "transactions": list}, list,
 					func(m movement) string { return m.Hash }))
 			}
-			return printHistory(list, c.form)
+			return printHistory(list, c.Form)
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("most transactions that are listed, up to %d", client.MaxHistory))
 	return cmd
 }

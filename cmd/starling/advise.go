@@ -6,34 +6,38 @@ import (
 	"os"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/recommend"
 	"github.com/starling-network/starling/node/simulate"
 )
 
 // advise ranks strategies for a job, and plays nothing.
-func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt simulate.Options) error {
+func advise(c *terminal.Console, cmd *cobra.Command, path string, f simFlags, opt simulate.Options) error {
 	if len(f.sweep)+len(f.acts)+len(f.crashes)+len(f.cuts) > 0 || f.modelled || f.dir != "" || f.events != "" {
-		return usage(cmd, errors.New("--advise plays nothing: it goes with --set, --link, --gflops, --verifiers, "+
+		return usage.Error(cmd, errors.New("--advise plays nothing: it goes with --set, --link, --gflops, --verifiers, "+
 			"--block-time and --price"))
 	}
 	if !(f.price >= 0) {
-		return usage(cmd, fmt.Errorf("--price %v: it is a share, such as 0.02", f.price))
+		return usage.Error(cmd, fmt.Errorf("--price %v: it is a share, such as 0.02", f.price))
 	}
 	a, err := recommend.Recommend(cmd.Context(), recommend.Options{
 		Network: opt, MostPrice: f.price,
-		Load: func(overrides ...string) (*job.Job, error) { return loadJob(path, slices.Concat(f.set, overrides)) },
+		Load: func(overrides ...string) (*job.Job, error) {
+			return jobfile.Load(path, slices.Concat(f.set, overrides))
+		},
 	})
 	if err != nil {
-		return trainError(err)
+		return cause.Train(err)
 	}
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, adviceAnswer(a))
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, adviceAnswer(a))
 	}
 	return printAdvice(a)
 }
@@ -65,8 +69,9 @@ func printAdvice(a *recommend.Ranking) error {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.SyncSteps,
 			terminal.Bytes(uint64(x.UpdateBytes)), terminal.Bytes(uint64(x.SentBytes)),
-			terminal.Bytes(uint64(x.ReceivedBytes)), span(x.RoundSeconds), 100*x.Utilisation, terminal.Number(x.TokensPerSec),
-			span(x.Seconds),
+			terminal.Bytes(uint64(x.ReceivedBytes)), terminal.Seconds(x.RoundSeconds), 100*x.Utilisation,
+			terminal.Number(x.TokensPerSec),
+			terminal.Seconds(x.Seconds),
 			terminal.Bytes(uint64(x.StateBytes)), terminal.Bytes(uint64(x.DiskBytes)), terminal.Zen(x.MostUzen), loss, x.Waits)
 	}
 	if err := w.Flush(); err != nil {
@@ -101,8 +106,4 @@ func printAdvice(a *recommend.Ranking) error {
 		fmt.Println("\n" + a.Line)
 	}
 	return nil
-}
-
-func span(seconds float64) string {
-	return terminal.Span(time.Duration(seconds * float64(time.Second)))
 }

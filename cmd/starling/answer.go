@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/starling-network/starling/client"
@@ -12,13 +10,6 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/market"
 )
-
-// figures marks, as its Annotations, a command whose answer has no name: numbers or text that no other command takes.
-var figures = map[string]string{answerKind: "figures"}
-
-const answerKind = "answer"
-
-func figuresAnswer(whole any) terminal.Answer { return terminal.One(whole, "") }
 
 // earningsAnswer is about receipts of many jobs: a name is a job and a number.
 func earningsAnswer(account string, received, lost uint64, found []rundir.Explanation) terminal.Answer {
@@ -49,29 +40,6 @@ func simName(v variant, dirs []string, i int) string {
 func adviceAnswer(a *recommend.Ranking) terminal.Answer {
 	return terminal.List(a, a.Candidates,
 		func(c recommend.Candidate) string { return "--set '" + strings.Join(c.Set, "' --set '") + "'" })
-}
-
-// logAnswer is about lines of a log, which nothing takes; whole is the object that has them.
-func logAnswer(whole any, lines []string) terminal.Answer {
-	items := make([]map[string]string, len(lines))
-	for i, line := range lines {
-		items[i] = map[string]string{"line": line}
-	}
-	return terminal.Lines(whole, items)
-}
-
-// documentAnswer is a document that is JSON already, such as a schema or a genesis.
-func documentAnswer(text []byte, name string) terminal.Answer {
-	return terminal.One(json.RawMessage(text), name)
-}
-
-// printDocument writes a document as it is, unless another form is asked for.
-func (c *cli) printDocument(text []byte, name string) error {
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, documentAnswer(text, name))
-	}
-	_, err := os.Stdout.Write(text)
-	return err
 }
 
 // offered is an offer as it is matched, for programs.
@@ -134,9 +102,4 @@ func ordersOf(orders []client.Placed) []ordered {
 			Most: o.Workers.Max, Verifiers: o.Verifiers, Since: o.At, Expires: o.Deadline, Why: o.Why}
 	}
 	return lines
-}
-
-// line prints one of the objects of a stream, on a line, whatever form for programs is asked for.
-func (c *cli) line(object any) error {
-	return terminal.JSON.Print(os.Stdout, terminal.One(object, ""))
 }

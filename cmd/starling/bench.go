@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) bench() *cobra.Command {
+func benchCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
@@ -39,15 +40,17 @@ processor and the system can run. The results are the same bits.`,
   starling bench compat
   starling bench audit --threads 1 -o json
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(),
-		c.benchOperations(), c.benchStrategies(), c.benchWeb(), c.benchAttack(), c.benchCompat(),
+		benchMatmulCommand(c), benchTrainCommand(c), benchGenerateCommand(c), benchAuditCommand(c), benchLossesCommand(c),
+		benchNetworkCommand(c), benchChainCommand(c),
+		benchOperationsCommand(c), benchStrategiesCommand(c), benchWebCommand(c), benchAttackCommand(c),
+		benchCompatCommand(c),
 	)
 	for _, measures := range cmd.Commands() {
-		measures.Annotations = figures
+		measures.Annotations = terminal.FiguresOnly
 	}
 	cmd.AddCommand(benchAll(c, cmd.Commands()))
 	return cmd
@@ -65,28 +68,11 @@ func few(cmd *cobra.Command, flag string, value *int, quick bool, fewer int) {
 	}
 }
 
-func threadsFlag(cmd *cobra.Command, threads *int) {
-	cmd.Flags().IntVar(threads, "threads", kernel.Cores, "number of threads")
-}
-
 func presetFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(presetNames(), ", "))
 }
 
-// benchError gives the errors of a measurement their exit codes.
-func benchError(cmd *cobra.Command, err error) error {
-	switch {
-	case errors.Is(err, benchmark.ErrOption):
-		return usage(cmd, err)
-	case errors.Is(err, benchmark.ErrFile):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "FILE_UNUSABLE", What: err.Error(), Fix: "see `" + cmd.CommandPath() + " --help` for the files it takes",
-		}, terminal.ExitNotFound)
-	}
-	return interrupted(cmd.Context(), err, cmd.CommandPath())
-}
-
-func (c *cli) benchMatmul() *cobra.Command {
+func benchMatmulCommand(c *terminal.Console) *cobra.Command {
 	var threads int
 	var transposed, quick bool
 	cmd := &cobra.Command{
@@ -100,7 +86,7 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 		Example: `  starling bench matmul
   starling bench matmul --threads 1 --transposed -o json
   STARLING_KERNELS=portable starling bench matmul --threads 2`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			products := benchmark.Products
 			if transposed {
@@ -111,10 +97,10 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 			}
 			r, err := benchmark.Matmul(cmd.Context(), products, threads)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRODUCT\tSHAPE\tGFLOP/S\tGFLOP/CPU S\t%d threads, %s\n", r.Threads, r.Kernels)
@@ -124,7 +110,7 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 			return w.Flush()
 		},
 	}
-	threadsFlag(cmd, &threads)
+	usage.ThreadsFlag(cmd, &threads)
 	cmd.Flags().BoolVar(&transposed, "transposed", false, "also the products of the backward pass")
 	quickFlag(cmd, &quick)
 	return cmd
@@ -143,7 +129,7 @@ func shape(p benchmark.Product) string {
 	return s
 }
 
-func (c *cli) benchTrain() *cobra.Command {
+func benchTrainCommand(c *terminal.Console) *cobra.Command {
 	var threads, steps int
 	var name string
 	var quick bool
@@ -157,19 +143,19 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 		Example: `  starling bench train
   starling bench train --preset llama-10m --threads 1 --steps 20
   starling bench train --preset gpt2-124m -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := benchmark.PresetNamed(name)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "steps", &steps, quick, 2)
 			r, err := benchmark.Train(cmd.Context(), p, threads, steps)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\tBUILD MS\tROOT "+
@@ -183,12 +169,12 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 	f := cmd.Flags()
 	presetFlag(cmd, &name)
 	f.IntVar(&steps, "steps", 8, "number of steps that count")
-	threadsFlag(cmd, &threads)
+	usage.ThreadsFlag(cmd, &threads)
 	quickFlag(cmd, &quick)
 	return cmd
 }
 
-func (c *cli) benchGenerate() *cobra.Command {
+func benchGenerateCommand(c *terminal.Console) *cobra.Command {
 	var o benchmark.GenerateOptions
 	var name string
 	var quick bool
@@ -205,19 +191,19 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
   starling bench generate --preset llama-10m --batch 4,16
   starling bench generate --preset llama-125m --threads 1 --tokens 64
   starling bench generate --preset llama-10m --gguf llama-10m.gguf -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Preset, err = benchmark.PresetNamed(name); err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "tokens", &o.Tokens, quick, 16)
 			few(cmd, "repeat", &o.Repeat, quick, 1)
 			r, err := benchmark.Generate(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tTHREADS\tTOKENS/S\tPROMPT TOKENS/S\tPEAK MIB\n%s\t%s\t%d\t%.1f\t%.1f\t%d\n",
@@ -230,7 +216,7 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 	}
 	f := cmd.Flags()
 	presetFlag(cmd, &name)
-	threadsFlag(cmd, &o.Threads)
+	usage.ThreadsFlag(cmd, &o.Threads)
 	f.IntSliceVar(&o.Batches, "batch", nil, "numbers of texts to continue at once, such as 4,16")
 	f.IntVar(&o.Prompt, "prompt-tokens", 32, "tokens of the prompt")
 	f.IntVar(&o.Tokens, "tokens", 128, "tokens to generate")
@@ -240,7 +226,7 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 	return cmd
 }
 
-func (c *cli) benchAudit() *cobra.Command {
+func benchAuditCommand(c *terminal.Console) *cobra.Command {
 	var threads, steps, repeat int
 	var name string
 	var quick bool
@@ -260,27 +246,27 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 		Example: `  starling bench audit
   starling bench audit --preset llama-10m --threads 1 --steps 8 -o json
   starling bench audit --job examples/quickstart.yaml --set training.max_steps=800 --set strategy.sync_steps=10`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := benchmark.PresetNamed(name)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "steps", &steps, quick, 4)
 			few(cmd, "repeat", &repeat, quick, 1)
 			r, err := benchmark.Audit(cmd.Context(), p, threads, steps, repeat)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
 			overhead, err := whole.measure(cmd.Context())
 			if err != nil {
-				return trainError(err)
+				return cause.Train(err)
 			}
 			if overhead != nil {
 				r.Bars = append(r.Bars, benchmark.Below("run with audits / without", overhead.Ratio(), overheadBar))
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(struct {
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(struct {
 					*benchmark.AuditReport
 					Overhead *node.Overhead `json:"overhead,omitempty"`
 				}{r, overhead}))
@@ -297,7 +283,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 	}
 	f := cmd.Flags()
 	presetFlag(cmd, &name)
-	threadsFlag(cmd, &threads)
+	usage.ThreadsFlag(cmd, &threads)
 	f.IntVar(&steps, "steps", 20, "inner steps of the unit")
 	f.IntVar(&repeat, "repeat", 2, "repetitions of each side")
 	quickFlag(cmd, &quick)
@@ -309,7 +295,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 	return cmd
 }
 
-func (c *cli) benchLosses() *cobra.Command {
+func benchLossesCommand(c *terminal.Console) *cobra.Command {
 	var o benchmark.LossesOptions
 	var quick bool
 	cmd := &cobra.Command{
@@ -323,18 +309,18 @@ With -o json: {"losses":[NUMBER]}.`,
 		Example: `  starling bench losses --model gpt2/ --batches batches.bin --steps 100
   starling bench losses --model gpt2/ --batches batches.bin --steps 20 --lr 1e-3 --wd 0 --clip 1
   starling bench losses --model gpt2/ --batches batches.bin --steps 5 --batch 4 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Model == "" || o.Batches == "" {
-				return usage(cmd, errors.New("--model and --batches are needed"))
+				return usage.Error(cmd, errors.New("--model and --batches are needed"))
 			}
 			few(cmd, "steps", &o.Steps, quick, 3)
 			r, err := benchmark.Losses(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "STEP\tLOSS")
@@ -353,6 +339,6 @@ With -o json: {"losses":[NUMBER]}.`,
 	f.Float64Var(&o.Rate, "lr", 3e-4, "learning rate")
 	f.Float64Var(&o.Decay, "wd", 0.1, "weight decay")
 	f.Float64Var(&o.Clip, "clip", 0, "bound of the gradient norm; 0: none")
-	threadsFlag(cmd, &o.Threads)
+	usage.ThreadsFlag(cmd, &o.Threads)
 	return cmd
 }

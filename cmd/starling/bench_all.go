@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
 // benchAll runs the benches of a list.
-func benchAll(c *cli, benches []*cobra.Command) *cobra.Command {
+func benchAll(c *terminal.Console, benches []*cobra.Command) *cobra.Command {
 	var quick bool
 	var only []string
 	cmd := &cobra.Command{
@@ -28,7 +30,7 @@ With -o json: {"benches":[{"name","seconds","report","bars":[{"name","value","ba
 starling bench NAME -o json prints.`,
 		Example: `  starling bench all --quick
   starling bench all --only matmul,train -o json`,
-		Args: exactly(), Annotations: figures,
+		Args: usage.Exactly(), Annotations: terminal.FiguresOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := chosenBenches(cmd, benches, only)
 			if err != nil {
@@ -37,16 +39,16 @@ starling bench NAME -o json prints.`,
 			var all []benchmark.Done
 			failed := 0
 			for _, bench := range chosen {
-				c.say("bench " + bench.Name())
+				c.Say("bench " + bench.Name())
 				done, err := benchmark.RunBench(cmd.Context(), bench.Name(), quick && bench.Flags().Lookup("quick") != nil)
 				if err != nil {
-					return benchError(cmd, err)
+					return cause.Measurement(cmd, err)
 				}
 				if all = append(all, done); done.Error != "" {
 					failed++
 				}
 			}
-			if err := printBenches(os.Stdout, c.form, all); err != nil || failed == 0 {
+			if err := printBenches(os.Stdout, c.Form, all); err != nil || failed == 0 {
 				return err
 			}
 			return terminal.WithExit(&terminal.Problem{
@@ -71,7 +73,7 @@ func chosenBenches(cmd *cobra.Command, benches []*cobra.Command, only []string) 
 	}
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return nil, usage(cmd, fmt.Errorf("there is no bench %q; there are %s", name, strings.Join(names, ", ")))
+			return nil, usage.Error(cmd, fmt.Errorf("there is no bench %q; there are %s", name, strings.Join(names, ", ")))
 		}
 	}
 	return chosen, nil
@@ -79,7 +81,7 @@ func chosenBenches(cmd *cobra.Command, benches []*cobra.Command, only []string) 
 
 func printBenches(to io.Writer, form terminal.Form, all []benchmark.Done) error {
 	if form.Machine() {
-		return form.Print(to, figuresAnswer(map[string]any{"benches": all}))
+		return form.Print(to, terminal.Figures(map[string]any{"benches": all}))
 	}
 	w := terminal.NewColumns(to, form, "BENCH", "SECONDS", "FIGURE", "VALUE", "BAR", "HOLDS")
 	for _, done := range all {

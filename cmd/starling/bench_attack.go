@@ -7,10 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) benchAttack() *cobra.Command {
+func benchAttackCommand(c *terminal.Console) *cobra.Command {
 	var quick bool
 	o := benchmark.ThoroughAttack
 	cmd := &cobra.Command{
@@ -30,7 +33,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 		Example: `  starling bench attack --quick
   starling bench attack --mixes 100 --seed 2000
   starling bench attack -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
 				given := o
@@ -42,10 +45,10 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 			}
 			r, err := benchmark.Attack(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			printBars(w, r.Bars)

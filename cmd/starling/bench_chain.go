@@ -7,10 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) benchChain() *cobra.Command {
+func benchChainCommand(c *terminal.Console) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "chain",
@@ -25,7 +28,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 "repeats","random":[{"seed","blocks","executed","refused","application_hash","repeats","fault"}]}.`,
 		Example: `  starling bench chain --quick
   starling bench chain -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := benchmark.ThoroughChain
 			if quick {
@@ -34,10 +37,10 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 			o.Random.Again = playElsewhere
 			r, err := benchmark.Chain(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "REGISTERED\tCOMMITMENTS/S\tSLOWEST BLOCK\tCPU US EACH")

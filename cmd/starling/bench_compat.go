@@ -5,10 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/compat"
 )
 
-func (c *cli) benchCompat() *cobra.Command {
+func benchCompatCommand(c *terminal.Console) *cobra.Command {
 	var o compat.Options
 	cmd := &cobra.Command{
 		Use:   "compat",
@@ -25,19 +28,19 @@ in chain/testdata/cosmjs and web/browser. A bar whose package is missing names i
 With -o json: {"bars":[{"name","value","bar","holds","missing"}],"folders","tokenizers","wallets","findings"}; what was
 not measured has the value null.`,
 		Example: `  starling bench compat --quick -o json`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := compat.Run(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			return r.Print(os.Stdout)
 		},
 	}
-	threadsFlag(cmd, &o.Threads)
+	usage.ThreadsFlag(cmd, &o.Threads)
 	quickFlag(cmd, &o.Quick)
 	cmd.Flags().StringVar(&o.Tree, "tree", ".", "source tree whose npm packages are asked")
 	return cmd

@@ -10,10 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) benchNetwork() *cobra.Command {
+func benchNetworkCommand(c *terminal.Console) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "network",
@@ -30,7 +33,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 "traffic":[{"workers","slices","mb","whole_mb","sliced_mb","played"}],"seconds"}.`,
 		Example: `  starling bench network --quick
   starling bench network -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := benchmark.Thorough
 			if quick {
@@ -38,10 +41,10 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 			}
 			r, err := benchmark.Network(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			printBars(w, r.Bars)

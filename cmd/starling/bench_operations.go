@@ -11,10 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) benchOperations() *cobra.Command {
+func benchOperationsCommand(c *terminal.Console) *cobra.Command {
 	var seed int64
 	var blocks int
 	var quick bool
@@ -28,15 +31,15 @@ every block every module must account for its coins. The same seed ends in the s
 With -o json: {"seed","blocks","executed","refused","application_hash","messages":[{"type","executed","refused"}]}.`,
 		Example: `  starling bench operations --seed 7
   starling bench operations --seed 7 --blocks 500 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			few(cmd, "blocks", &blocks, quick, 20)
 			r, err := benchmark.Operations(cmd.Context(), seed, blocks)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "MESSAGE\tEXECUTED\tREFUSED")

@@ -11,10 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) benchStrategies() *cobra.Command {
+func benchStrategiesCommand(c *terminal.Console) *cobra.Command {
 	var quick bool
 	var text, keep string
 	var limit time.Duration
@@ -39,22 +42,22 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
 		Example: `  starling bench strategies --quick
   starling bench strategies --data shakespeare.txt --keep runs.jsonl --for 2h
   starling bench strategies --data shakespeare.txt --keep runs.jsonl -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := benchmark.ThoroughStrategies
 			if quick {
 				o = benchmark.QuickStrategies
 			}
 			o.Data, o.Keep, o.For, o.Threads = text, keep, limit, threads
-			if !quick && !c.quiet {
+			if !quick && !c.Quiet {
 				o.Progress = sayLesson
 			}
 			r, err := benchmark.Strategies(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			return printStrategies(os.Stdout, r)
 		},
@@ -64,7 +67,7 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
 	f.StringVar(&text, "data", "", "file of text to train on; empty: sentences that are made")
 	f.StringVar(&keep, "keep", "", "file of training runs that are over, one a line: they are not done again; empty: none")
 	f.DurationVar(&limit, "for", 0, "begin no training run later than this; 0: all are done")
-	threadsFlag(cmd, &threads)
+	usage.ThreadsFlag(cmd, &threads)
 	return cmd
 }
 

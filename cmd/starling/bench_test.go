@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/compat"
 )
@@ -25,7 +26,7 @@ func TestStrategiesWithoutACrowd(t *testing.T) {
 
 // Every measurement can be had in less than a minute.
 func TestEveryBenchIsQuick(t *testing.T) {
-	for _, cmd := range (&cli{}).bench().Commands() {
+	for _, cmd := range benchCommand(new(terminal.Console)).Commands() {
 		if f := cmd.Flags().Lookup("quick"); f == nil || f.Usage != "take less than a minute" {
 			t.Errorf("%s has no --quick", cmd.Name())
 		}

@@ -7,10 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-func (c *cli) benchWeb() *cobra.Command {
+func benchWebCommand(c *terminal.Console) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "web",
@@ -24,7 +27,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 "p99_ms","requests","streams","start_ms","start_p50","paints"}.`,
 		Example: `  starling bench web --quick
   starling bench web -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := benchmark.WebThorough
 			if quick {
@@ -36,10 +39,10 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 			}
 			r, err := benchmark.Web(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")

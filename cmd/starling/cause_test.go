@@ -13,6 +13,8 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
@@ -41,13 +43,13 @@ func TestNobodyAnswers(t *testing.T) {
 		{"market", "offers"}, {"market", "orders"}, {"market", "quote", job}, {"explain", "--job", "job-1"},
 		{"train", job, "--dry-run"}, {"train", job, "--home", party, "--dir", filepath.Join(dir, "out"), "-q", "-y"},
 	} {
-		err := new(cli).execute(t.Context(), append(args, "--network", gone))
+		err := execute(t.Context(), new(terminal.Console), append(args, "--network", gone))
 		p := &terminal.Problem{}
 		if !errors.As(err, &p) || terminal.ExitCode(err) != terminal.ExitUnreachable || p.Code != "NETWORK_UNREACHABLE" ||
 			p.What != "no answer from "+gone || p.Why == "" || p.Fix == "" {
 			t.Errorf("%v: exit %d: %+v", args, terminal.ExitCode(err), err)
 		}
-		if err := new(cli).execute(t.Context(),
+		if err := execute(t.Context(), new(terminal.Console),
 			append(args, "--network", "somewhere")); terminal.ExitCode(err) != terminal.ExitUsage {
 			t.Errorf("%v at no address: exit %d: %v", args, terminal.ExitCode(err), err)
 		}
@@ -92,13 +94,13 @@ func TestCauses(t *testing.T) {
 		"explained":   {terminal.WithExit(&terminal.Problem{Code: "X"}, 11), 11, "X"},
 		"unexplained": {errors.New("x"), 1, "FAILURE"},
 	} {
-		err := cause(fmt.Errorf("while at it: %w", c.err))
+		err := cause.Explain(fmt.Errorf("while at it: %w", c.err))
 		if p := terminal.Problems(err)[0]; terminal.ExitCode(err) != c.exit || p.Code != c.code || p.What == "" &&
 			c.code != "X" {
 			t.Errorf("%s: exit %d, %+v", name, terminal.ExitCode(err), p)
 		}
 	}
-	if cause(nil) != nil {
+	if cause.Explain(nil) != nil {
 		t.Error("success is explained")
 	}
 }
@@ -111,7 +113,7 @@ func TestWrongAddresses(t *testing.T) {
 		{"web", t.TempDir(), "--listen", "127.0.0.1"},
 		{"worker", "earnings", "--account", "starling1qqqqqq", "--network", "http://127.0.0.1:1"},
 	} {
-		if err := new(cli).execute(t.Context(), args); terminal.ExitCode(err) != terminal.ExitUsage {
+		if err := execute(t.Context(), new(terminal.Console), args); terminal.ExitCode(err) != terminal.ExitUsage {
 			t.Errorf("%v: exit %d: %v", args, terminal.ExitCode(err), err)
 		}
 	}
@@ -122,7 +124,7 @@ func TestQuoteWithoutPlacement(t *testing.T) {
 	for q, want := range map[*plan.Quote]int{
 		nil: 0, {Matched: true}: 0, {Why: "conditions_unmet"}: 7, {Why: "too_few_workers"}: 7, {Why: "budget_below_round"}: 6,
 	} {
-		if err := placed(q); terminal.ExitCode(err) != want || want != 0 && terminal.Problems(err)[0].Why == "" {
+		if err := quote.Placed(q); terminal.ExitCode(err) != want || want != 0 && terminal.Problems(err)[0].Why == "" {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
@@ -17,7 +18,7 @@ import (
 func reference() string {
 	var b strings.Builder
 	b.WriteString("# The command line\n\nWritten from the commands: `go test ./cmd/starling -run Reference -rewrite`.\n\n")
-	root := new(cli).root()
+	root := rootCommand(new(terminal.Console))
 	fmt.Fprintf(&b, "## starling\n\n```\n%s```\n", manual.First(root))
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
@@ -53,7 +54,7 @@ func TestReferenceIsOfTheCommands(t *testing.T) {
 // The first level fits a screen, every help begins with an example, and prose and flags keep to the width of a
 // terminal.
 func TestHelpFitsTheScreen(t *testing.T) {
-	root := new(cli).root()
+	root := rootCommand(new(terminal.Console))
 	first := manual.First(root)
 	if n := strings.Count(first, "\n"); n > 24 {
 		t.Errorf("the help of the first level has %d lines:\n%s", n, first)

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/rundir"
@@ -79,7 +80,7 @@ var argumentCompletions = map[string]completion{
 
 // flagCompletions are by the names of flags, which mean the same wherever they are.
 var flagCompletions = map[string]completion{
-	"output": among(formNames), "home": folders, "dir": folders, "out": runFolders, "job": files("yaml", "yml"),
+	"output": among(terminal.FormNames), "home": folders, "dir": folders, "out": runFolders, "job": files("yaml", "yml"),
 	"config": files("yaml", "yml"),
 	"set":    settings, "format": among(func() []string { return exportFormats }), "preset": among(presetNames),
 	"link": among(linkNames), "act": acts,
@@ -139,11 +140,11 @@ func jobs(cmd *cobra.Command, _ []string, word string) (found []cobra.Completion
 		}
 		return ""
 	}
-	t := target{network: said("network")}
-	if t.network == "" {
+	t := target.Target{Network: said("network")}
+	if t.Network == "" {
 		return beginning(word, runsIn(said("dir"))), cobra.ShellCompDirectiveNoFileComp
 	}
-	s, err := t.ask(cmd.Context())
+	s, err := t.Ask(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -209,13 +210,6 @@ func settings(_ *cobra.Command, _ []string, word string) (found []cobra.Completi
 	}
 	slices.Sort(found)
 	return beginning(word, found), more
-}
-
-func formNames() (names []string) {
-	for _, f := range terminal.Forms {
-		names = append(names, string(f))
-	}
-	return names
 }
 
 // linkNames are the links that have names, and how one that is described begins.

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
 // What a shell is told of a line: the words, without the directive that ends them.
 func completed(t *testing.T, line ...string) []string {
 	t.Helper()
 	var b bytes.Buffer
-	root := new(cli).root()
+	root := rootCommand(new(terminal.Console))
 	root.SetOut(&b)
 	root.SetErr(&bytes.Buffer{})
 	root.SetArgs(append([]string{"__complete"}, line...))

@@ -13,19 +13,24 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/dataset"
 )
 
-func (c *cli) data() *cobra.Command {
-	return group("data", "Inspect, check and tokenize training data", `See what is in the data that jobs are trained on,
+func dataCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("data", "Inspect, check and tokenize training data",
+		`See what is in the data that jobs are trained on,
 find everything that is wrong with it before a job does, and tokenize it once for many jobs. SOURCE is a file of data
 (text, jsonl, parquet, llmc-bin, nanogpt-bin, packed by gzip or zstd), or a job file (.yaml), which stands for the
 files that its datasets name.
 
 Jobs name their data by its path, so that there is nothing to register. add, list and rm are about the files of
 examples that models are tuned with over OpenAI's interface (docs/api.md).`,
-		c.dataInspect(), c.dataValidate(), c.dataStats(), c.dataTokenize(), c.dataAdd(), c.dataList(), c.dataRemove())
+		dataInspectCommand(c), dataValidateCommand(c), dataStatsCommand(c), dataTokenizeCommand(c), dataAddCommand(c),
+		dataListCommand(c), dataRemoveCommand(c))
 }
 
 // material is the data that a command is about.
@@ -46,7 +51,7 @@ func (m *material) flags(cmd *cobra.Command) {
 // files are those that the arguments stand for.
 func (m *material) files(cmd *cobra.Command, args []string) ([]dataset.File, error) {
 	if len(args) == 0 {
-		return nil, usage(cmd, errors.New("a SOURCE is needed: a file of data, or a job file"))
+		return nil, usage.Error(cmd, errors.New("a SOURCE is needed: a file of data, or a job file"))
 	}
 	var all []dataset.File
 	for _, path := range args {
@@ -54,7 +59,7 @@ func (m *material) files(cmd *cobra.Command, args []string) ([]dataset.File, err
 		var err error
 		if isJobFile(path) {
 			var j *job.Job
-			if j, err = loadJob(path, m.set); err == nil {
+			if j, err = jobfile.Load(path, m.set); err == nil {
 				files, err = dataset.Of(j)
 			}
 		} else {
@@ -70,15 +75,6 @@ func (m *material) files(cmd *cobra.Command, args []string) ([]dataset.File, err
 
 func isJobFile(path string) bool {
 	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
-}
-
-// loadJob reads a job file, with its length in steps.
-func loadJob(path string, set []string) (*job.Job, error) {
-	j, err := job.Load(path, set...)
-	if err == nil {
-		j, err = dataset.InSteps(j)
-	}
-	return j, terminal.WithExit(err, terminal.ExitUsage)
 }
 
 // dataError gives the errors of data their codes.
@@ -109,7 +105,7 @@ func dataError(err error) error {
 	return terminal.WithExit(problem, code)
 }
 
-func (c *cli) dataInspect() *cobra.Command {
+func dataInspectCommand(c *terminal.Console) *cobra.Command {
 	var m material
 	cmd := &cobra.Command{
 		Use:   "inspect SOURCE...",
@@ -133,10 +129,10 @@ With -o json: {"files":[{"name","format","field","bytes","sha256","unpacked_byte
 			if err != nil {
 				return dataError(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items("files", reports, func(r dataset.Report) string { return r.Name }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Items("files", reports, func(r dataset.Report) string { return r.Name }))
 			}
-			return printReports(reports, c.form)
+			return printReports(reports, c.Form)
 		},
 	}
 	m.flags(cmd)
@@ -162,7 +158,7 @@ func printReports(reports []dataset.Report, f terminal.Form) error {
 	return w.Flush()
 }
 
-func (c *cli) dataValidate() *cobra.Command {
+func dataValidateCommand(c *terminal.Console) *cobra.Command {
 	var m material
 	var limit int
 	cmd := &cobra.Command{
@@ -178,7 +174,7 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
   starling data validate dump.jsonl --field body --limit 1000 -o jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usage(cmd, errors.New("--limit is at least 1"))
+				return usage.Error(cmd, errors.New("--limit is at least 1"))
 			}
 			files, err := m.files(cmd, args)
 			if err != nil {
@@ -189,11 +185,11 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 				return dataError(err)
 			}
 			v := dataset.Judge(reports)
-			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, terminal.List(v, v.Faults,
+			if c.Form.Machine() {
+				err = c.Form.Print(os.Stdout, terminal.List(v, v.Faults,
 					func(f dataset.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
 			} else {
-				err = printVerdict(v, c.form)
+				err = printVerdict(v, c.Form)
 			}
 			if !v.Valid {
 				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
@@ -230,7 +226,7 @@ func printVerdict(v dataset.Verdict, f terminal.Form) error {
 	return err
 }
 
-func (c *cli) dataStats() *cobra.Command {
+func dataStatsCommand(c *terminal.Console) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "stats JOB.yaml",
@@ -244,9 +240,9 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
 "too_short","sequence_len"}.`,
 		Example: `  starling data stats examples/quickstart.yaml
   starling data stats job.yaml --set sequence_len=512 -o json`,
-		Args: exactly("JOB.yaml"),
+		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := loadJob(args[0], set)
+			j, err := jobfile.Load(args[0], set)
 			if err != nil {
 				return err
 			}
@@ -254,8 +250,8 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
 			if err != nil {
 				return dataError(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(s, s.Digest))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(s, s.Digest))
 			}
 			return printStats(s)
 		},
@@ -284,7 +280,7 @@ func printStats(s *dataset.Stats) error {
 	return w.Flush()
 }
 
-func (c *cli) dataTokenize() *cobra.Command {
+func dataTokenizeCommand(c *terminal.Console) *cobra.Command {
 	var m material
 	var v dataset.Vocabulary
 	var dir string
@@ -302,7 +298,7 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
   starling data tokenize examples/quickstart.yaml --dir tokens -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if v.Size < 0 || v.Size > 0 && v.File != "" || dir == "" {
-				return usage(cmd, errors.New("--dir is needed, and at most one of --tokenizer and --vocab-size"))
+				return usage.Error(cmd, errors.New("--dir is needed, and at most one of --tokenizer and --vocab-size"))
 			}
 			files, err := m.files(cmd, args)
 			if err != nil {
@@ -312,8 +308,8 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 			if err != nil {
 				return dataError(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(made, made.Path))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(made, made.Path))
 			}
 			_, err = fmt.Printf("%s: %d tokens of %d, %s\n\nin a job file:\n%s", made.Path, made.Tokens, made.Vocab,
 				terminal.Bytes(uint64(made.Bytes)), made.Job)
@@ -329,23 +325,23 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 }
 
 // keeping is a command about files of examples, which are kept at a server, or in a folder of data that one serves.
-func keeping(cmd *cobra.Command, do func(cmd *cobra.Command, a *asking, args []string) error) *cobra.Command {
-	var p place
+func keeping(cmd *cobra.Command, do func(cmd *cobra.Command, a *source.Client, args []string) error) *cobra.Command {
+	var p source.Place
 	var data string
-	p.server(cmd)
+	p.Server(cmd)
 	cmd.Flags().StringVar(&data, "data", ".", "folder of data, as that of starling web --data, if no server is asked")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := p.open(cmd, data)
+		a, err := p.Open(cmd, data)
 		if err != nil {
 			return err
 		}
-		defer a.close()
+		defer a.Close()
 		return do(cmd, a, args)
 	}
 	return cmd
 }
 
-func (c *cli) dataAdd() *cobra.Command {
+func dataAddCommand(c *terminal.Console) *cobra.Command {
 	return keeping(&cobra.Command{
 		Use:   "add FILE",
 		Short: "Keep a file of examples, for models to be tuned with",
@@ -356,8 +352,8 @@ its first fault. The same bytes have the same identifier.
 With -o json: {"id","object","bytes","created_at","filename","purpose","status"}.`,
 		Example: `  starling data add chats.jsonl
   starling data add chats.jsonl --api http://127.0.0.1:7300 -o name`,
-		Args: exactly("FILE"),
-	}, func(cmd *cobra.Command, a *asking, args []string) error {
+		Args: usage.Exactly("FILE"),
+	}, func(cmd *cobra.Command, a *source.Client, args []string) error {
 		f, err := os.Open(args[0])
 		if err != nil {
 			return dataError(err)
@@ -365,17 +361,17 @@ With -o json: {"id","object","bytes","created_at","filename","purpose","status"}
 		defer f.Close()
 		kept, err := a.KeepFile(cmd.Context(), filepath.Base(args[0]), f)
 		if err != nil {
-			return askError(err)
+			return source.Explain(err)
 		}
-		if c.form.Machine() {
-			return c.form.Print(os.Stdout, terminal.One(kept, kept.ID))
+		if c.Form.Machine() {
+			return c.Form.Print(os.Stdout, terminal.One(kept, kept.ID))
 		}
 		_, err = fmt.Printf("%s  %s, %s\n", kept.ID, kept.Filename, terminal.Bytes(uint64(kept.Bytes)))
 		return err
 	})
 }
 
-func (c *cli) dataList() *cobra.Command {
+func dataListCommand(c *terminal.Console) *cobra.Command {
 	return keeping(&cobra.Command{
 		Use:   "list",
 		Short: "List the files of examples that are kept",
@@ -384,24 +380,24 @@ func (c *cli) dataList() *cobra.Command {
 With -o json: {"files":[{"id","object","bytes","created_at","filename","purpose","status"}]}.`,
 		Example: `  starling data list
   starling data list --api http://127.0.0.1:7300 -o name`,
-		Args: exactly(),
-	}, func(cmd *cobra.Command, a *asking, _ []string) error {
+		Args: usage.Exactly(),
+	}, func(cmd *cobra.Command, a *source.Client, _ []string) error {
 		files, err := a.KeptFiles(cmd.Context())
 		if err != nil {
-			return askError(err)
+			return source.Explain(err)
 		}
-		if c.form.Machine() {
-			return c.form.Print(os.Stdout, terminal.Items("files", files, func(f api.FileObject) string { return f.ID }))
+		if c.Form.Machine() {
+			return c.Form.Print(os.Stdout, terminal.Items("files", files, func(f api.FileObject) string { return f.ID }))
 		}
-		w := terminal.NewColumns(os.Stdout, c.form, "FILE", "NAME", "BYTES", "KEPT SINCE")
+		w := terminal.NewColumns(os.Stdout, c.Form, "FILE", "NAME", "BYTES", "KEPT SINCE")
 		for _, f := range files {
-			w.Row(f.ID, f.Filename, terminal.Bytes(uint64(f.Bytes)), stamp(f.CreatedAt))
+			w.Row(f.ID, f.Filename, terminal.Bytes(uint64(f.Bytes)), terminal.WhenUnix(f.CreatedAt))
 		}
 		return w.Flush()
 	})
 }
 
-func (c *cli) dataRemove() *cobra.Command {
+func dataRemoveCommand(c *terminal.Console) *cobra.Command {
 	return keeping(&cobra.Command{
 		Use:   "rm FILE",
 		Short: "Remove a file of examples that is kept",
@@ -411,13 +407,13 @@ not find it.
 With -o json: {"id","object","deleted"}.`,
 		Example: `  starling data rm file-0123456789abcdef01234567
   starling data rm file-0123456789abcdef01234567 --api http://127.0.0.1:7300`,
-		Args: exactly("FILE"),
-	}, func(cmd *cobra.Command, a *asking, args []string) error {
+		Args: usage.Exactly("FILE"),
+	}, func(cmd *cobra.Command, a *source.Client, args []string) error {
 		if err := a.RemoveFile(cmd.Context(), args[0]); err != nil {
-			return askError(err)
+			return source.Explain(err)
 		}
-		if c.form.Machine() {
-			return c.form.Print(os.Stdout, terminal.One(api.FileDeleted{ID: args[0], Object: "file", Deleted: true}, args[0]))
+		if c.Form.Machine() {
+			return c.Form.Print(os.Stdout, terminal.One(api.FileDeleted{ID: args[0], Object: "file", Deleted: true}, args[0]))
 		}
 		_, err := fmt.Println("removed " + args[0])
 		return err

@@ -16,22 +16,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/validator"
 )
 
-func (c *cli) dev(root *cobra.Command) *cobra.Command {
-	return group("dev", "Run a whole network on this machine", `Run a whole network on this machine, every part of it a
-process of its own: to try things, and to develop against.`, c.devUp(), c.devDown(), c.devAdversary(), c.devDeviant(), man(root), exitCodes(c))
+func devCommand(c *terminal.Console, root *cobra.Command) *cobra.Command {
+	return usage.Group("dev", "Run a whole network on this machine",
+		`Run a whole network on this machine, every part of it a
+process of its own: to try things, and to develop against.`, devUpCommand(c), devDownCommand(c),
+		devAdversaryCommand(c), devDeviantCommand(c), man(root), exitCodes(c))
 }
 
 // filePID holds the process that keeps a development network up.
 const filePID = "dev.pid"
 
-func (c *cli) devUp() *cobra.Command {
+func devUpCommand(c *terminal.Console) *cobra.Command {
 	var o validator.NetworkOptions
 	cmd := &cobra.Command{
 		Use:   "up DIR",
@@ -42,16 +46,16 @@ processes as the flags say; for a network that exists these flags have no effect
 		Example: `  starling dev up net
   starling dev up net --validators 4 --workers 3 --block-time 200ms
   starling train job.yaml --network http://127.0.0.1:26601 --home net/consumer`,
-		Args: exactly("DIR"),
+		Args: usage.Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := keystore.ReadNetwork(args[0])
 			if errors.Is(err, keystore.ErrNoNetwork) {
 				n, err = validator.InitNetwork(args[0], o)
 			}
 			if err != nil {
-				return networkError(err)
+				return cause.Network(err)
 			}
-			return c.supervise(cmd.Context(), args[0], n)
+			return supervise(cmd.Context(), c, args[0], n)
 		},
 	}
 	networkFlags(cmd, &o)
@@ -67,7 +71,7 @@ type child struct {
 
 // supervise keeps the processes of a network until the context ends. One that ends by itself is told, not started
 // again.
-func (c *cli) supervise(ctx context.Context, dir string, n *keystore.Network) error {
+func supervise(ctx context.Context, c *terminal.Console, dir string, n *keystore.Network) error {
 	pid := filepath.Join(dir, filePID)
 	if other, err := running(pid); err == nil {
 		return terminal.WithExit(&terminal.Problem{
@@ -89,7 +93,7 @@ func (c *cli) supervise(ctx context.Context, dir string, n *keystore.Network) er
 	var children []*child
 	defer func() { stopAll(children) }()
 	start := func(name string, args ...string) error {
-		k, err := c.launch(self, dir, name, args...)
+		k, err := launch(c, self, dir, name, args...)
 		if err == nil {
 			children = append(children, k)
 		}
@@ -116,7 +120,7 @@ func (c *cli) supervise(ctx context.Context, dir string, n *keystore.Network) er
 			}
 		}
 	}
-	c.say(fmt.Sprintf("%d processes; train with --network %s --home %s", len(children), n.RPC[0],
+	c.Say(fmt.Sprintf("%d processes; train with --network %s --home %s", len(children), n.RPC[0],
 		filepath.Join(dir, n.Consumer)))
 	<-ctx.Done()
 	return nil
@@ -144,7 +148,7 @@ func portsFree(rpc []string) error {
 }
 
 // launch starts a process whose news go to a file in its folder, and says when it ends.
-func (c *cli) launch(self, dir, name string, args ...string) (*child, error) {
+func launch(c *terminal.Console, self, dir, name string, args ...string) (*child, error) {
 	log, err := os.OpenFile(filepath.Join(dir, name, "out.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -160,13 +164,13 @@ func (c *cli) launch(self, dir, name string, args ...string) (*child, error) {
 		err := cmd.Wait()
 		_ = log.Close()
 		if err == nil {
-			c.say(name + " ended")
+			c.Say(name + " ended")
 		} else {
-			c.say(fmt.Sprintf("%s ended: %v; %s says why", name, err, filepath.Join(dir, name, "out.log")))
+			c.Say(fmt.Sprintf("%s ended: %v; %s says why", name, err, filepath.Join(dir, name, "out.log")))
 		}
 		close(k.done)
 	}()
-	c.say(fmt.Sprintf("%s is process %d", name, cmd.Process.Pid))
+	c.Say(fmt.Sprintf("%s is process %d", name, cmd.Process.Pid))
 	return k, nil
 }
 
@@ -190,14 +194,14 @@ func stopAll(children []*child) {
 	}
 }
 
-func (c *cli) devDown() *cobra.Command {
+func devDownCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down DIR",
 		Short: "Stop the network of a folder",
 		Long: "Stop the processes that starling dev up started over a folder. What they have stays; dev up goes on " +
 			"with it.",
 		Example: "  starling dev down net",
-		Args:    exactly("DIR"),
+		Args:    usage.Exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			pid := filepath.Join(args[0], filePID)
 			p, err := running(pid)

@@ -5,20 +5,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/manual"
-
 	"github.com/starling-network/starling/chain/deviant"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
+	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// devAdversary is worker up for a party that breaks the rules.
-func (c *cli) devAdversary() *cobra.Command {
+// devAdversaryCommand is worker up for a party that breaks the rules.
+func devAdversaryCommand(c *terminal.Console) *cobra.Command {
 	var o provider.Options
 	var act string
-	cmd := c.takePart(&o)
+	cmd := takePartCommand(c, &o)
 	takes := cmd.RunE
 	cmd.Use = "adversary --act NAME --home DIR --network URL"
 	cmd.Short = "Take part in a network of your own as somebody who breaks the rules"
@@ -40,12 +40,12 @@ Acts are ` + strings.Join(adversary.Names(), ", ") + `; starling sim attacks say
 	return cmd
 }
 
-// devDeviant is validator up for a validator that breaks the rules.
-func (c *cli) devDeviant() *cobra.Command {
+// devDeviantCommand is validator up for a validator that breaks the rules.
+func devDeviantCommand(c *terminal.Console) *cobra.Command {
 	var o validator.Options
 	var act string
 	var against []string
-	cmd := c.validate(&o)
+	cmd := validateCommand(c, &o)
 	runs := cmd.RunE
 	cmd.Use = "deviant --home DIR --act NAME"
 	cmd.Short = "Run a validator of a network of your own that breaks the rules"
@@ -64,7 +64,7 @@ names, to see what your network makes of it:
 	cmd.Flags().Var(flagfile.OneOf(&act, deviant.Names()...), "act", "how it breaks the rules")
 	cmd.Flags().StringSliceVar(&against, "against", nil, "accounts whose moves a validator that censors leaves out")
 	_ = cmd.MarkFlagRequired("act") // it is a flag of the command
-	manual.HomeByFlag(cmd, &c.quiet)
+	manual.HomeByFlag(cmd, &c.Quiet)
 	return cmd
 }
 

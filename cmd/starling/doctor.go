@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node/doctor"
 )
 
-func (c *cli) doctor() *cobra.Command {
-	o := doctor.Options{Version: binaryVersion()}
+func doctorCommand(c *terminal.Console) *cobra.Command {
+	o := doctor.Options{Version: version.Binary()}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine this machine",
@@ -28,13 +30,13 @@ With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
   starling doctor --dir /data/starling
   starling doctor --network http://10.0.0.7:26601 --home worker-0 --listen /ip4/0.0.0.0/tcp/4001
   starling doctor -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := doctor.Examine(cmd.Context(), o)
 			if err != nil {
-				return interrupted(cmd.Context(), err, cmd.CommandPath())
+				return terminal.IfInterrupted(cmd.Context(), err, cmd.CommandPath())
 			}
-			if err := c.printReport(r); err != nil {
+			if err := printReport(c, r); err != nil {
 				return err
 			}
 			if r.Level == doctor.Fail {
@@ -53,9 +55,9 @@ With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 	return cmd
 }
 
-func (c *cli) printReport(r *doctor.Report) error {
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.List(r, r.Findings, func(f doctor.Finding) string { return f.Check }))
+func printReport(c *terminal.Console, r *doctor.Report) error {
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.List(r, r.Findings, func(f doctor.Finding) string { return f.Check }))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CHECK\tLEVEL\tFINDING")

@@ -6,13 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/receipt"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-func (c *cli) workerEarnings() *cobra.Command {
-	var t target
+func workerEarningsCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	var account string
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
@@ -23,21 +26,21 @@ of epochs, the latest first, then the receipts of every job.
 With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling job explain]}.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := t.settle(cmd); err != nil {
+			if err := t.Settle(cmd); err != nil {
 				return err
 			}
-			if t.account == "" {
-				t.account = account
+			if t.Account == "" {
+				t.Account = account
 			}
-			if t.account == "" {
-				return usage(cmd, fmt.Errorf("--home or --account is needed"))
+			if t.Account == "" {
+				return usage.Error(cmd, fmt.Errorf("--home or --account is needed"))
 			}
-			if err := wantAddress(t.account); err != nil {
+			if err := target.WantAddress(t.Account); err != nil {
 				return err
 			}
-			found, err := inspect.Earnings(cmd.Context(), t.network, t.account)
+			found, err := inspect.Earnings(cmd.Context(), t.Network, t.Account)
 			if err != nil {
 				return err
 			}
@@ -49,20 +52,20 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 					received += e.Amount
 				}
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, earningsAnswer(t.account, received, lost, found))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, earningsAnswer(t.Account, received, lost, found))
 			}
-			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.account, terminal.Zen(received),
+			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))
 			for _, e := range found {
 				fmt.Println()
 				fmt.Println(e.Job)
-				printExplanation(e)
+				receipt.Print(e)
 			}
 			return nil
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	cmd.Flags().StringVar(&account, "account", "", "account, in place of that of a folder")
 	return cmd
 }

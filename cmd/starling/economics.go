@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -71,13 +73,13 @@ type economics struct {
 	AuditCost            float64  `json:"audit_cost"`
 }
 
-func (c *cli) economics() *cobra.Command {
+func economicsCommand(c *terminal.Console) *cobra.Command {
 	stake, pay, cost := decimal{kind: "amount"}, decimal{kind: "amount"}, decimal{kind: "amount"}
 	rate, cheat := decimal{kind: "rate"}, decimal{millionths: millionth, kind: "fraction"}
 	var steps uint32
 	cmd := &cobra.Command{
 		Use:   "economics",
-		Short: "What cheating costs, and what honesty costs the network", Annotations: figures,
+		Short: "What cheating costs, and what honesty costs the network", Annotations: terminal.FiguresOnly,
 		Long: `Reckon whether leaving work undone pays. The work has a number of steps, each audited with the same
 probability p on its own; a network audits work units, so there a step is a unit. An audit of a step
 that was not done always finds it, because re-execution is exact to the bit.
@@ -104,15 +106,15 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 		Example: `  starling network economics --stake 20 --reward 1.3 --cost 1 --audit-rate 5% --steps 1
   starling network economics --stake 1 --reward 1.3 --cost 1 --audit-rate 0.01 --steps 100 -o json
   starling network economics --stake 1 --reward 130 --cost 100 --audit-rate 0.05 --steps 1000 --cheat-fraction 0.001`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"stake", "reward", "cost", "audit-rate"} {
 				if !cmd.Flags().Changed(name) {
-					return usage(cmd, fmt.Errorf("--%s is needed", name))
+					return usage.Error(cmd, fmt.Errorf("--%s is needed", name))
 				}
 			}
 			if rate.millionths > millionth || cheat.millionths > millionth {
-				return usage(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
+				return usage.Error(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
 			}
 			w := reward.Wager{
 				Stake: stake.millionths, Reward: pay.millionths, Cost: cost.millionths,
@@ -120,11 +122,11 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 			}
 			odds, err := w.Odds()
 			if err != nil {
-				return usage(cmd, err)
+				return usage.Error(cmd, err)
 			}
 			e := reckoned(w, odds)
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(e))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(e))
 			}
 			return e.print()
 		},

@@ -9,12 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/receipt"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 )
 
-func (c *cli) explain() *cobra.Command {
+func explainCommand(c *terminal.Console) *cobra.Command {
 	var dir, network, name string
 	cmd := &cobra.Command{
 		Use:   "explain [RECEIPT] --out DIR",
@@ -37,9 +40,9 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one receipt", len(args)))
+				return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted at most one receipt", len(args)))
 			case (dir == "") == (network == "") || (network == "") != (name == ""):
-				return usage(cmd, errors.New("--out is needed, the output folder of the run; or --network and --job"))
+				return usage.Error(cmd, errors.New("--out is needed, the output folder of the run; or --network and --job"))
 			}
 			return nil
 		},
@@ -55,21 +58,21 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 			if err != nil {
 				return explainError(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items("receipts", found,
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Items("receipts", found,
 					func(e rundir.Explanation) string { return strconv.FormatUint(e.Seq, 10) }))
 			}
 			for i, e := range found {
 				if i > 0 {
 					fmt.Println()
 				}
-				printExplanation(e)
+				receipt.Print(e)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "out", "", "output folder of the run")
-	networkFlag(cmd, &network)
+	target.NetworkFlag(cmd, &network)
 	cmd.Flags().StringVar(&name, "job", "", "with --network: name of the job there, or epoch/NUMBER, or model/JOB")
 	return cmd
 }
@@ -88,30 +91,4 @@ func explainError(err error) error {
 		return err
 	}
 	return terminal.WithExit(problem, terminal.ExitNotFound)
-}
-
-func printExplanation(e rundir.Explanation) {
-	at := e.Job
-	if e.OfRun() {
-		at = fmt.Sprintf("round %d, unit %d", e.Round, e.Unit)
-	}
-	fmt.Printf("receipt %d  %s, %s, height %d\n  %s\n", e.Seq, e.Kind, at, e.Height, e.Explanation)
-	for _, line := range e.Arithmetic {
-		fmt.Printf("  = %s\n", line)
-	}
-	if d := e.Dispute; d != nil {
-		fmt.Printf("  dispute of verifier %s with worker %s: %s\n", d.Challenger, d.Worker, verdict(d.Verdict, d.Reason))
-		for _, m := range d.Log {
-			fmt.Printf("    height %-6d %-9s %s\n", m.Height, m.By, m.What)
-		}
-	}
-}
-
-// verdict is the outcome of a dispute in words, with its reason if it has one.
-func verdict(outcome, reason string) string {
-	outcome = strings.ReplaceAll(outcome, "_", " ")
-	if reason == "" {
-		return outcome
-	}
-	return fmt.Sprintf("%s (%s)", outcome, reason)
 }

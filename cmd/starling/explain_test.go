@@ -1,10 +1,14 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/starling-network/starling/cmd/starling/receipt"
+)
 
 func TestVerdict(t *testing.T) {
 	for _, c := range [][3]string{{"worker_lied", "recomputed", "worker lied (recomputed)"}, {"moot", "", "moot"}} {
-		if got := verdict(c[0], c[1]); got != c[2] {
+		if got := receipt.Verdict(c[0], c[1]); got != c[2] {
 			t.Errorf("%q, wanted %q", got, c[2])
 		}
 	}

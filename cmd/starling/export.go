@@ -13,13 +13,14 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/tracking"
 )
 
 // exportFormats are those of other tools.
 var exportFormats = []string{"csv", "prometheus", "trainer-state", "tensorboard"}
 
-func (c *cli) export() *cobra.Command {
+func exportCommand(c *terminal.Console) *cobra.Command {
 	var format, file string
 	cmd := &cobra.Command{
 		Use:   "export-metrics OUT",
@@ -33,11 +34,11 @@ With -o json, which needs --file: {"format","file","metrics"}.`,
 		Example: `  starling job export-metrics out/quickstart --format csv > metrics.csv
   starling job export-metrics out/quickstart --format tensorboard --file tb
   starling job export-metrics out/quickstart --format prometheus`,
-		Args: exactly("OUT"),
+		Args: usage.Exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.form.Machine() && file == "" {
-				return usage(cmd, fmt.Errorf("-o %s needs --file: without it, standard output carries the metrics in their own "+
-					"form", c.form))
+			if c.Form.Machine() && file == "" {
+				return usage.Error(cmd, fmt.Errorf("-o %s needs --file: without it, standard output carries the metrics in their own "+
+					"form", c.Form))
 			}
 			path := filepath.Join(args[0], "metrics.jsonl")
 			raw, err := os.ReadFile(path)
@@ -55,10 +56,10 @@ With -o json, which needs --file: {"format","file","metrics"}.`,
 			} else {
 				err = exportText(cmd, format, file, args[0], metrics)
 			}
-			if err != nil || !c.form.Machine() {
+			if err != nil || !c.Form.Machine() {
 				return err
 			}
-			return c.form.Print(os.Stdout, terminal.One(map[string]any{"format": format, "file": file,
+			return c.Form.Print(os.Stdout, terminal.One(map[string]any{"format": format, "file": file,
 				"metrics": len(metrics)}, file))
 		},
 	}
@@ -78,7 +79,8 @@ func exportText(cmd *cobra.Command, format, file, run string, metrics []api.Metr
 	case "trainer-state":
 		err = tracking.TrainerState(&text, metrics)
 	default:
-		return usage(cmd, fmt.Errorf("there is no --format %q: use one of %s", format, strings.Join(exportFormats, ", ")))
+		return usage.Error(cmd, fmt.Errorf("there is no --format %q: use one of %s", format,
+			strings.Join(exportFormats, ", ")))
 	}
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func exportText(cmd *cobra.Command, format, file, run string, metrics []api.Metr
 // the rounds took.
 func exportBoard(cmd *cobra.Command, dir, path string, metrics []api.Metric) error {
 	if dir == "" {
-		return usage(cmd, errors.New("--format tensorboard needs --file, a folder"))
+		return usage.Error(cmd, errors.New("--format tensorboard needs --file, a folder"))
 	}
 	info, err := os.Stat(path)
 	if err != nil {

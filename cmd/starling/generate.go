@@ -9,15 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/node/textgen"
 )
 
-func (c *cli) generate() *cobra.Command {
+func generateCommand(c *terminal.Console) *cobra.Command {
 	var opt textgen.Options
 	cmd := &cobra.Command{
 		Use:   "generate MODEL",
-		Short: "Continue text with a trained model", Annotations: figures,
+		Short: "Continue text with a trained model", Annotations: terminal.FiguresOnly,
 		Long: `Continue a prompt with the model in a folder: the output folder of a run, or one in Hugging Face form
 (config.json, tokenizer.json, model.safetensors or its shards), of a family in docs/models.md. Text is written as it
 comes. The same model, prompt and options give the same text on every machine.
@@ -30,24 +31,24 @@ With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where 
 		Example: `  starling model generate out/quickstart --prompt "func " --tokens 100
   starling model generate out/quickstart --prompt "// Package " --temperature 0.7 --top-k 40 --top-p 0.95 --seed 7
   starling model generate out/quickstart --prompt "type " --tokens 40 --temperature 0 -o json`,
-		Args: exactly("MODEL"),
+		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if opt.Tokens < 1 {
-				return usage(cmd, errors.New("--tokens must be at least 1"))
+				return usage.Error(cmd, errors.New("--tokens must be at least 1"))
 			}
 			if err := opt.Sampling.Check(); err != nil {
-				return usage(cmd, err)
+				return usage.Error(cmd, err)
 			}
 			g, err := textgen.OpenModel(args[0])
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			c.noteIgnored(args[0], g.Ignored())
+			noteIgnored(c, args[0], g.Ignored())
 			var text strings.Builder
 			shown := opt.Prompt // before the first piece
 			made, err := g.Generate(cmd.Context(), opt, func(piece string) error {
 				text.WriteString(piece)
-				if c.form.Machine() {
+				if c.Form.Machine() {
 					return nil
 				}
 				_, err := fmt.Print(shown + piece)
@@ -57,11 +58,11 @@ With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where 
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			if !c.form.Machine() {
+			if !c.Form.Machine() {
 				fmt.Println(shown)
 				return nil
 			}
-			return c.form.Print(os.Stdout, figuresAnswer(struct {
+			return c.Form.Print(os.Stdout, terminal.Figures(struct {
 				Prompt string `json:"prompt"`
 				Text   string `json:"text"`
 				*textgen.Generated
@@ -99,5 +100,5 @@ func generateError(cmd *cobra.Command, dir string, err error) error {
 			Fix: "its weights are too large: train with a lower learning_rate or with max_grad_norm",
 		}, terminal.ExitFailure)
 	}
-	return interrupted(cmd.Context(), err, "")
+	return terminal.IfInterrupted(cmd.Context(), err, "")
 }

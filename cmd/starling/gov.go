@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -16,15 +15,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 )
 
-func (c *cli) gov() *cobra.Command {
-	return group("gov", "See, make and vote on proposals", `Govern a network: its parameters, the coins of the community
+func govCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("gov", "See, make and vote on proposals",
+		`Govern a network: its parameters, the coins of the community
 pool and its versions change by proposals, on which stake votes. The validators vote with all that is delegated to
 them, unless who delegated it votes itself.`,
-		c.govList(), c.govShow(), c.govParams(), c.govPropose(), c.govDeposit(), c.govVote())
+		govListCommand(c), govShowCommand(c), govParamsCommand(c), govProposeCommand(c), govDepositCommand(c),
+		govVoteCommand(c))
 }
 
 // proposal is a client.Proposal for programs.
@@ -53,7 +56,7 @@ func proposalOf(p client.Proposal) proposal {
 	return out
 }
 
-func (c *cli) govList() *cobra.Command {
+func govListCommand(c *terminal.Console) *cobra.Command {
 	var network string
 	var limit uint64
 	cmd := &cobra.Command{
@@ -63,9 +66,9 @@ func (c *cli) govList() *cobra.Command {
 
 With -o json: {"proposals":[as of starling network gov show]}.`,
 		Example: `  starling network gov list --network http://127.0.0.1:26601`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := wantNetwork(cmd, network); err != nil {
+			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
 			found, err := inspect.Query(cmd.Context(), network,
@@ -79,17 +82,17 @@ With -o json: {"proposals":[as of starling network gov show]}.`,
 			for i, p := range found {
 				list[i] = proposalOf(p)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items("proposals", list, proposal.name))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Items("proposals", list, proposal.name))
 			}
-			w := terminal.NewColumns(os.Stdout, c.form, "PROPOSAL", "STATUS", "ENDS", "DEPOSIT", "TITLE", "+PROPOSER")
+			w := terminal.NewColumns(os.Stdout, c.Form, "PROPOSAL", "STATUS", "ENDS", "DEPOSIT", "TITLE", "+PROPOSER")
 			for i, p := range list {
-				w.Row(p.ID, p.Status, when(found[i].Ends), terminal.Zen(p.Deposit)+" ZEN", p.Title, p.Proposer)
+				w.Row(p.ID, p.Status, terminal.When(found[i].Ends), terminal.Zen(p.Deposit)+" ZEN", p.Title, p.Proposer)
 			}
 			return w.Flush()
 		},
 	}
-	networkFlag(cmd, &network)
+	target.NetworkFlag(cmd, &network)
 	cmd.Flags().Uint64Var(&limit, "limit", 20, "most proposals that are listed")
 	return cmd
 }
@@ -98,12 +101,12 @@ With -o json: {"proposals":[as of starling network gov show]}.`,
 func wantProposal(cmd *cobra.Command, text string) (uint64, error) {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, usage(cmd, fmt.Errorf("%q is not the number of a proposal; starling network gov list has them", text))
+		return 0, usage.Error(cmd, fmt.Errorf("%q is not the number of a proposal; starling network gov list has them", text))
 	}
 	return id, nil
 }
 
-func (c *cli) govShow() *cobra.Command {
+func govShowCommand(c *terminal.Console) *cobra.Command {
 	var network string
 	cmd := &cobra.Command{
 		Use:   "show PROPOSAL --network URL",
@@ -113,9 +116,9 @@ func (c *cli) govShow() *cobra.Command {
 With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen","ends","messages":[{"@type",...}],
 "votes":{"yes","no","abstain","veto"}}, status deposit, voting, passed, rejected or failed, votes in uzen of stake.`,
 		Example: `  starling network gov show 3 --network http://127.0.0.1:26601`,
-		Args:    exactly("PROPOSAL"),
+		Args:    usage.Exactly("PROPOSAL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := wantNetwork(cmd, network); err != nil {
+			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
 			id, err := wantProposal(cmd, args[0])
@@ -128,14 +131,14 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 				return err
 			}
 			p := proposalOf(found)
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(p, p.name()))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(p, p.name()))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "proposal\t%d, %s\ntitle\t%s\nsummary\t%s\nby\t%s\ndeposit\t%s ZEN\n", p.ID, p.Status, p.Title,
 				p.Summary, p.Proposer, terminal.Zen(p.Deposit))
 			if p.Ends != "" {
-				fmt.Fprintf(w, "until\t%s\n", when(found.Ends))
+				fmt.Fprintf(w, "until\t%s\n", terminal.When(found.Ends))
 			}
 			if p.Failed != "" {
 				fmt.Fprintf(w, "failed\t%s\n", p.Failed)
@@ -149,11 +152,11 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 			return w.Flush()
 		},
 	}
-	networkFlag(cmd, &network)
+	target.NetworkFlag(cmd, &network)
 	return cmd
 }
 
-func (c *cli) govParams() *cobra.Command {
+func govParamsCommand(c *terminal.Console) *cobra.Command {
 	var network string
 	cmd := &cobra.Command{
 		Use:   "params MODULE --network URL",
@@ -163,13 +166,13 @@ what is to
 be another, the title and the summary, and give it to starling network gov propose. MODULE is one of
 ` + strings.Join(client.Governed(), ", ") + `.`,
 		Example: `  starling network gov params market --network http://127.0.0.1:26601 > fee.json`,
-		Args:    exactly("MODULE"),
+		Args:    usage.Exactly("MODULE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := wantNetwork(cmd, network); err != nil {
+			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
 			if !slices.Contains(client.Governed(), args[0]) {
-				return usage(cmd, fmt.Errorf("there is no module %q with parameters; wanted one of %s", args[0],
+				return usage.Error(cmd, fmt.Errorf("there is no module %q with parameters; wanted one of %s", args[0],
 					strings.Join(client.Governed(), ", ")))
 			}
 			text, err := inspect.Query(cmd.Context(), network,
@@ -177,10 +180,10 @@ be another, the title and the summary, and give it to starling network gov propo
 			if err != nil {
 				return err
 			}
-			return c.printDocument(append(text, '\n'), args[0])
+			return c.PrintDocument(append(text, '\n'), args[0])
 		},
 	}
-	networkFlag(cmd, &network)
+	target.NetworkFlag(cmd, &network)
 	return cmd
 }
 
@@ -203,7 +206,7 @@ func (v *citizen) dryRunFlag(cmd *cobra.Command) {
 func (v *citizen) act(cmd *cobra.Command, act func(context.Context, *client.Client) error,
 	try func(context.Context, *client.Client) (uint64, error)) (gas uint64, err error) {
 	if v.home == "" {
-		return 0, usage(cmd, errors.New("--home is needed: the folder of a party or of a validator"))
+		return 0, usage.Error(cmd, errors.New("--home is needed: the folder of a party or of a validator"))
 	}
 	err = inspect.TransactAs(cmd.Context(), v.home, v.network, func(ctx context.Context, cl *client.Client) (err error) {
 		if v.dry {
@@ -215,7 +218,7 @@ func (v *citizen) act(cmd *cobra.Command, act func(context.Context, *client.Clie
 	return gas, err
 }
 
-func (c *cli) govPropose() *cobra.Command {
+func govProposeCommand(c *terminal.Console) *cobra.Command {
 	var v citizen
 	var deposit string
 	cmd := &cobra.Command{
@@ -228,13 +231,13 @@ deposit is large enough; the deposit comes back unless it is vetoed. FILE - is s
 With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 		Example: `  starling network gov propose fee.json --home net/consumer --dry-run
   starling network gov propose fee.json --home net/consumer --deposit 10`,
-		Args: exactly("FILE"),
+		Args: usage.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := wantAmount(cmd, deposit)
+			amount, err := target.WantAmount(cmd, deposit)
 			if err != nil {
 				return err
 			}
-			text, err := readOrStdin(args[0])
+			text, err := usage.ReadOrStdin(args[0])
 			if err != nil {
 				return err
 			}
@@ -255,9 +258,9 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 			case err != nil:
 				return err
 			case v.dry:
-				return c.tried(gas)
-			case c.form.Machine():
-				return c.form.Print(os.Stdout, terminal.One(map[string]any{"proposal": id, "height": made.Height,
+				return tried(c, gas)
+			case c.Form.Machine():
+				return c.Form.Print(os.Stdout, terminal.One(map[string]any{"proposal": id, "height": made.Height,
 					"hash": made.Hash}, strconv.FormatUint(id, 10)))
 			}
 			_, err = fmt.Printf("proposal %d is made in block %d\n", id, made.Height)
@@ -270,24 +273,16 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 	return cmd
 }
 
-// readOrStdin reads a file of its user's, or standard input for "-".
-func readOrStdin(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(os.Stdin)
-	}
-	return os.ReadFile(name)
-}
-
 // tried says what a transaction that was not made would have taken.
-func (c *cli) tried(gas uint64) error {
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, figuresAnswer(map[string]any{"gas": gas}))
+func tried(c *terminal.Console, gas uint64) error {
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.Figures(map[string]any{"gas": gas}))
 	}
 	_, err := fmt.Printf("the network would take it, for %d gas\n", gas)
 	return err
 }
 
-func (c *cli) govDeposit() *cobra.Command {
+func govDepositCommand(c *terminal.Console) *cobra.Command {
 	var v citizen
 	cmd := &cobra.Command{
 		Use:   "deposit PROPOSAL ZEN --home DIR",
@@ -296,13 +291,13 @@ func (c *cli) govDeposit() *cobra.Command {
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling network gov deposit 3 5 --home net/consumer`,
-		Args:    exactly("PROPOSAL", "ZEN"),
+		Args:    usage.Exactly("PROPOSAL", "ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := wantProposal(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			amount, err := wantAmount(cmd, args[1])
+			amount, err := target.WantAmount(cmd, args[1])
 			if err != nil {
 				return err
 			}
@@ -311,26 +306,14 @@ With -o json: {"height","hash"}.`,
 				r, err = cl.DepositFor(ctx, id, amount)
 				return err
 			}, nil)
-			return c.done(r, err, fmt.Sprintf("%s ZEN are deposited for proposal %d", terminal.Zen(amount), id))
+			return target.Done(c, r, err, fmt.Sprintf("%s ZEN are deposited for proposal %d", terminal.Zen(amount), id))
 		},
 	}
 	v.flags(cmd)
 	return cmd
 }
 
-// done says that a transaction is in a block.
-func (c *cli) done(r client.Result, err error, what string) error {
-	if err != nil {
-		return err
-	}
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash))
-	}
-	_, err = fmt.Printf("%s, in block %d\n", what, r.Height)
-	return err
-}
-
-func (c *cli) govVote() *cobra.Command {
+func govVoteCommand(c *terminal.Console) *cobra.Command {
 	var v citizen
 	cmd := &cobra.Command{
 		Use:   "vote PROPOSAL yes|no|abstain|veto --home DIR",
@@ -341,14 +324,15 @@ is that of a validator, with all that is delegated to it. The last vote of an ac
 With -o json: {"height","hash"}, or with --dry-run {"gas"}.`,
 		Example: `  starling network gov vote 3 yes --home net/validator-0
   starling network gov vote 3 no --home net/consumer --dry-run`,
-		Args: exactly("PROPOSAL", strings.Join(client.VoteOptions(), "|")),
+		Args: usage.Exactly("PROPOSAL", strings.Join(client.VoteOptions(), "|")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := wantProposal(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			if !slices.Contains(client.VoteOptions(), args[1]) {
-				return usage(cmd, fmt.Errorf("%q is no vote; wanted one of %s", args[1], strings.Join(client.VoteOptions(), ", ")))
+				return usage.Error(cmd, fmt.Errorf("%q is no vote; wanted one of %s", args[1],
+					strings.Join(client.VoteOptions(), ", ")))
 			}
 			var r client.Result
 			gas, err := v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
@@ -356,9 +340,9 @@ With -o json: {"height","hash"}, or with --dry-run {"gas"}.`,
 				return err
 			}, func(ctx context.Context, cl *client.Client) (uint64, error) { return cl.TryVote(ctx, id, args[1]) })
 			if err == nil && v.dry {
-				return c.tried(gas)
+				return tried(c, gas)
 			}
-			return c.done(r, err, fmt.Sprintf("voted %s on proposal %d", args[1], id))
+			return target.Done(c, r, err, fmt.Sprintf("voted %s on proposal %d", args[1], id))
 		},
 	}
 	v.flags(cmd)

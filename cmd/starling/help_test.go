@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
 // called finds calls of the program in text, each in a line of its own as a shell has it, without what it is piped to.
@@ -45,7 +47,7 @@ func called(text string) (calls [][]string) {
 
 // takes reports what a command line is refused for, before anything is done.
 func takes(words []string) error {
-	c, rest, err := new(cli).root().Find(words)
+	c, rest, err := rootCommand(new(terminal.Console)).Find(words)
 	if err == nil {
 		err = c.ParseFlags(rest)
 	}
@@ -82,7 +84,7 @@ func TestExamplesAreCalls(t *testing.T) {
 			}
 		}
 	}
-	everyCommand(new(cli).root(), func(c *cobra.Command) {
+	everyCommand(rootCommand(new(terminal.Console)), func(c *cobra.Command) {
 		if c.Hidden || c.HasParent() && c.Parent().Hidden {
 			return // its examples are of its new name
 		}

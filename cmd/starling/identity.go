@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/party"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
@@ -33,7 +34,7 @@ type identity struct {
 	Encrypted bool `json:"encrypted"`
 }
 
-func (c *cli) workerIdentity() *cobra.Command {
+func workerIdentityCommand(c *terminal.Console) *cobra.Command {
 	var dir string
 	var phrase, restore, older bool
 	var rest passphrase.AtRest
@@ -61,10 +62,10 @@ for or the key is new, the private key only with the phrase of an older folder.`
   starling worker identity --home ~/.starling --phrase
   starling worker identity --home ~/.starling --encrypt
   starling worker identity --home restored --restore < phrase.txt`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return usage(cmd, errors.New("--home is needed"))
+				return usage.Error(cmd, errors.New("--home is needed"))
 			}
 			var h home.Home
 			var made bool
@@ -79,7 +80,7 @@ for or the key is new, the private key only with the phrase of an older folder.`
 				err = rest.Change(file)
 			}
 			if err != nil {
-				return homeError(err)
+				return cause.Home(err)
 			}
 			id := identity{Home: dir, Address: h.Account().Address(), PeerID: h.PeerID(), Made: made}
 			if id.Encrypted, err = keyfile.Encrypted(file); err != nil {
@@ -91,11 +92,11 @@ for or the key is new, the private key only with the phrase of an older folder.`
 					id.Key = h.Account().Hex()
 				}
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(id, id.Address))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(id, id.Address))
 			}
 			fmt.Printf("account  %s\npeer     %s\nkey      %s\n", id.Address, id.PeerID, passphrase.Secrecy(id.Encrypted))
-			printPhrase(id.Phrase, id.Key, "starling worker identity --home DIR --restore")
+			party.PrintPhrase(id.Phrase, id.Key, "starling worker identity --home DIR --restore")
 			return nil
 		},
 	}
@@ -103,47 +104,21 @@ for or the key is new, the private key only with the phrase of an older folder.`
 	f.StringVar(&dir, "home", "", "folder of the key")
 	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
 	f.BoolVar(&restore, "restore", false, "make the folder from a phrase on standard input")
-	olderFlag(f, &older)
+	party.OlderFlag(f, &older)
 	rest.Flags(cmd)
 	return cmd
 }
 
-// olderFlag says of whose folder the words are.
-func olderFlag(f *pflag.FlagSet, older *bool) {
-	f.BoolVar(older, "older", false, "with --restore: the phrase is of a folder whose account wallets do not open with it")
-}
-
-// printPhrase shows a backup phrase, unless it is empty, what reads it, and what wallets do with it. The key is that of
-// the account, if they make another one of the words.
-func printPhrase(phrase, key, restore string) {
-	switch {
-	case phrase == "":
-	case key == "":
-		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\nwallets open the same "+
-			"account with it (path %s)\n", phrase, restore, wire.Path)
-	default:
-		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s --older\n"+
-			"wallets open another, empty account with it; this is the key of the account, which they import:\n\n  %s\n", phrase,
-			restore, key)
-	}
-}
-
 // restoreHome reads a phrase.
 func restoreHome(dir string, r io.Reader, older bool) (home.Home, error) {
-	text, err := readPhrase(r)
+	text, err := party.ReadPhrase(r)
 	if err != nil {
 		return home.Home{}, err
 	}
 	return home.Restore(dir, text, older)
 }
 
-// readPhrase reads a phrase, which is a few hundred bytes.
-func readPhrase(r io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, 4096))
-	return string(text), err
-}
-
-// validatorIdentity is what there is to know about the keys of a validator.
+// validatorIdentityCommand is what there is to know about the keys of a validator.
 type validatorIdentity struct {
 	Home     string `json:"home"`
 	Operator string `json:"operator"`
@@ -155,7 +130,7 @@ type validatorIdentity struct {
 	Encrypted bool `json:"encrypted"`
 }
 
-func (c *cli) validatorIdentity() *cobra.Command {
+func validatorIdentityCommand(c *terminal.Console) *cobra.Command {
 	var phrase, restore, older bool
 	var rest passphrase.AtRest
 	cmd := &cobra.Command{
@@ -180,14 +155,14 @@ key only with that of an older folder.`,
 		Example: `  starling validator identity --home net/validator-0
   starling validator identity --home net/validator-0 --phrase
   starling validator identity --home restored --restore < phrase.txt`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keys, err := validatorKeys(args[0], restore, older, cmd.InOrStdin())
 			if err == nil {
 				err = rest.Change(chain.SecretFile(args[0]))
 			}
 			if err != nil {
-				return homeError(err)
+				return cause.Home(err)
 			}
 			id := validatorIdentity{Home: args[0], Operator: keys.Operator, Node: keys.Node}
 			if id.Encrypted, err = keyfile.Encrypted(chain.SecretFile(args[0])); err != nil {
@@ -196,18 +171,18 @@ key only with that of an older folder.`,
 			if phrase {
 				id.Phrase, id.Key = keys.Phrase, keys.Key
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(id, id.Operator))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(id, id.Operator))
 			}
 			fmt.Printf("operator  %s\nnode      %s\nkeys      %s\n", id.Operator, id.Node, passphrase.Secrecy(id.Encrypted))
-			printPhrase(id.Phrase, id.Key, "starling validator identity --home HOME --restore")
+			party.PrintPhrase(id.Phrase, id.Key, "starling validator identity --home HOME --restore")
 			return nil
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
 	f.BoolVar(&restore, "restore", false, "put the keys of a phrase on standard input in the folder")
-	olderFlag(f, &older)
+	party.OlderFlag(f, &older)
 	rest.Flags(cmd)
 	return cmd
 }
@@ -217,36 +192,9 @@ func validatorKeys(dir string, restore, older bool, r io.Reader) (keystore.Valid
 	if !restore {
 		return keystore.ReadValidatorKeys(dir)
 	}
-	text, err := readPhrase(r)
+	text, err := party.ReadPhrase(r)
 	if err != nil {
 		return keystore.ValidatorKeys{}, err
 	}
 	return validator.RestoreValidatorKeys(dir, text, older)
-}
-
-// homeError gives the errors of a party's folder their codes.
-func homeError(err error) error {
-	problem, code := &terminal.Problem{What: err.Error()}, terminal.ExitAuth
-	switch {
-	case errors.Is(err, home.ErrPhrase):
-		problem.Code, problem.Fix = "PHRASE_INVALID", "give the 24 words in their order; a word missing or wrong shows in "+
-			"the check"
-	case errors.Is(err, home.ErrBadKey):
-		problem.Code, problem.Fix = "KEY_UNREADABLE", "restore the folder from its backup phrase in another place"
-	case errors.Is(err, home.ErrNoKey):
-		problem.Code, problem.Fix, code = "KEY_NOT_FOUND",
-			"give the folder of a worker or verifier, or make one with starling worker identity --home DIR",
-			terminal.ExitNotFound
-	case errors.Is(err, chain.ErrNoSecret):
-		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a validator", terminal.ExitNotFound
-	case errors.Is(err, home.ErrKeyExists), errors.Is(err, chain.ErrSecretExists):
-		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder",
-			terminal.ExitConflict
-	case errors.Is(err, home.ErrInUse):
-		problem.Code, problem.Why, problem.Fix, code = "HOME_IN_USE", "one identity works in one process",
-			"stop the process that runs over it, or give another folder", terminal.ExitConflict
-	default:
-		return err
-	}
-	return terminal.WithExit(problem, code)
 }

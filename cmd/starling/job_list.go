@@ -7,19 +7,20 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
 // jobStates are the states of jobs.
 var jobStates = []string{"queued", "running", "stopped", "done", "halted", "failed"}
 
-func (c *cli) jobList() *cobra.Command {
-	var p place
+func jobListCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	var state, kind string
 	var limit int
 	cmd := &cobra.Command{
@@ -33,33 +34,33 @@ With -o json: {"jobs":[JOB]}, each as starling job get prints it, without facts 
   starling job list --state running -o name
   starling job list --api http://127.0.0.1:7300 --limit 10
   starling job list --network http://127.0.0.1:26601`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
-				return usage(cmd, errors.New("--limit must not be negative"))
+				return usage.Error(cmd, errors.New("--limit must not be negative"))
 			}
 			if state != "" && !slices.Contains(jobStates, state) {
-				return usage(cmd, fmt.Errorf("--state %s: states are %s", state, strings.Join(jobStates, ", ")))
+				return usage.Error(cmd, fmt.Errorf("--state %s: states are %s", state, strings.Join(jobStates, ", ")))
 			}
-			a, err := p.open(cmd, "")
+			a, err := p.Open(cmd, "")
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			jobs, err := a.Jobs(cmd.Context(), state, kind)
 			if err != nil {
-				return askError(err)
+				return source.Explain(err)
 			}
 			if limit > 0 {
 				jobs = jobs[:min(limit, len(jobs))]
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
 			}
-			return printJobs(jobs, c.form)
+			return printJobs(jobs, c.Form)
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&state, "state", "", "only those in a state: "+strings.Join(jobStates, ", "))
 	f.StringVar(&kind, "kind", "", "only those of a kind: run, simulation or network")
@@ -75,15 +76,17 @@ func printJobs(jobs []api.Job, f terminal.Form) error {
 		if j.Reason != nil {
 			why = j.Reason.Text
 		}
-		w.Row(j.ID, j.State, part(j.Round, j.Rounds), number(j.Loss), number(j.EvalLoss), j.Workers,
-			terminal.Zen(j.PaidUzen), when(j.Started),
-			j.Kind, steps(j), whole(j.Tokens), terminal.Zen(j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
+		w.Row(j.ID, j.State, terminal.Part(j.Round, j.Rounds), terminal.Figure(j.Loss), terminal.Figure(j.EvalLoss),
+			j.Workers,
+			terminal.Zen(j.PaidUzen), terminal.When(j.Started),
+			j.Kind, steps(j), terminal.Whole(j.Tokens), terminal.Zen(j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
 	}
 	return w.Flush()
 }
 
-func (c *cli) jobGet() *cobra.Command {
-	return jobCommand(c, "get", "Show a job and its totals so far", `Show where a job stands, what it trained, what it
+func jobGetCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "get", "Show a job and its totals so far",
+		`Show where a job stands, what it trained, what it
 cost, and why it is as it is.
 
 With -o json: {"id","job","name","kind","state","reason":{"code","text","next"},"phase","step","steps","round","rounds",
@@ -93,7 +96,7 @@ With -o json: {"id","job","name","kind","state","reason":{"code","text","next"},
 "seconds_left","state_root","started","updated","facts":[{"name","value"}],...}.`, `  starling job get quickstart
   starling job get out/quickstart -o json
   starling job get job-7f3a --network http://127.0.0.1:26601`,
-		func(_ *cobra.Command, _ *asking, j api.Job) (api.Job, error) { return j, nil },
+		func(_ *cobra.Command, _ *source.Client, j api.Job) (api.Job, error) { return j, nil },
 		func(j api.Job) terminal.Answer { return terminal.One(j, j.ID) },
 		func(j api.Job, _ terminal.Form) error { return printJob(j) })
 }
@@ -125,78 +128,54 @@ var quantities = []struct {
 	name string
 	of   func(j api.Job) string // "": not known
 }{
-	{"round", func(j api.Job) string { return part(j.Round, j.Rounds) }},
+	{"round", func(j api.Job) string { return terminal.Part(j.Round, j.Rounds) }},
 	{"step", steps},
-	{"tokens", func(j api.Job) string { return positive(float64(j.Tokens), terminal.Number) }},
-	{"loss", func(j api.Job) string { return number(j.Loss) }},
-	{"eval loss", func(j api.Job) string { return number(j.EvalLoss) }},
-	{"first eval loss", func(j api.Job) string { return number(j.FirstEvalLoss) }},
+	{"tokens", func(j api.Job) string { return terminal.Positive(float64(j.Tokens), terminal.Number) }},
+	{"loss", func(j api.Job) string { return terminal.Figure(j.Loss) }},
+	{"eval loss", func(j api.Job) string { return terminal.Figure(j.EvalLoss) }},
+	{"first eval loss", func(j api.Job) string { return terminal.Figure(j.FirstEvalLoss) }},
 	{"throughput", func(j api.Job) string {
-		return positive(j.TokensPerSecond, func(x float64) string { return terminal.Number(x) + " tokens/s" })
+		return terminal.Positive(j.TokensPerSecond, func(x float64) string { return terminal.Number(x) + " tokens/s" })
 	}},
-	{"time", func(j api.Job) string { return positive(j.Seconds, seconds) }},
-	{"time left", func(j api.Job) string { return positive(j.SecondsLeft, seconds) }},
-	{"workers", func(j api.Job) string { return positive(float64(j.Workers), terminal.Number) }},
+	{"time", func(j api.Job) string { return terminal.Positive(j.Seconds, terminal.Seconds) }},
+	{"time left", func(j api.Job) string { return terminal.Positive(j.SecondsLeft, terminal.Seconds) }},
+	{"workers", func(j api.Job) string { return terminal.Positive(float64(j.Workers), terminal.Number) }},
 	{"paid", func(j api.Job) string {
 		return fmt.Sprintf("%s ZEN and %s fee of a budget of %s", terminal.Zen(j.PaidUzen), terminal.Zen(j.FeeUzen),
 			terminal.Zen(j.BudgetUzen))
 	}},
-	{"refunded", func(j api.Job) string { return amount(j.RefundedUzen) }},
-	{"slashed", func(j api.Job) string { return amount(j.SlashedUzen) }},
+	{"refunded", func(j api.Job) string { return terminal.OptionalZen(j.RefundedUzen) }},
+	{"slashed", func(j api.Job) string { return terminal.OptionalZen(j.SlashedUzen) }},
 	{"audits", func(j api.Job) string {
 		return j.Audits.String()
 	}},
 	{"disputes", func(j api.Job) string { return fmt.Sprint(j.Disputes) }},
 	{"sent", func(j api.Job) string {
-		return positive(float64(j.BytesUp), func(float64) string { return terminal.Bytes(j.BytesUp) })
+		return terminal.Positive(float64(j.BytesUp), func(float64) string { return terminal.Bytes(j.BytesUp) })
 	}},
 	{"received", func(j api.Job) string {
-		return positive(float64(j.BytesDown), func(float64) string { return terminal.Bytes(j.BytesDown) })
+		return terminal.Positive(float64(j.BytesDown), func(float64) string { return terminal.Bytes(j.BytesDown) })
 	}},
 	{"state root", func(j api.Job) string { return j.StateRoot }},
-	{"started", func(j api.Job) string { return when(j.Started) }},
+	{"started", func(j api.Job) string { return terminal.When(j.Started) }},
 }
 
 func steps(j api.Job) string {
 	if j.Step+j.Steps == 0 {
 		return ""
 	}
-	return part(j.Step, j.Steps)
+	return terminal.Part(j.Step, j.Steps)
 }
 
-// whole is a number that is not known where it is 0.
-func whole[T int | int64 | uint64](n T) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-func positive(x float64, text func(float64) string) string {
-	if x <= 0 {
-		return ""
-	}
-	return text(x)
-}
-
-func seconds(x float64) string { return terminal.Span(time.Duration(x * float64(time.Second))) }
-
-func amount(uzen uint64) string {
-	if uzen == 0 {
-		return ""
-	}
-	return terminal.Zen(uzen) + " ZEN"
-}
-
-func (c *cli) jobCompare() *cobra.Command {
-	var p place
+func jobCompareCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	cmd := &cobra.Command{
 		Use:   "compare JOB JOB...",
 		Short: "Put jobs side by side",
 		Long: `Put jobs side by side: their settings, progress, losses, cost and traffic. A line that begins with *
 differs. -o wide shows all lines, the others those that differ.
 
-` + jobNames + `
+` + source.JobNames + `
 
 With -o json: {"jobs":[JOB]}, each as starling job get prints it.`,
 		Example: `  starling job compare quickstart other
@@ -204,27 +183,27 @@ With -o json: {"jobs":[JOB]}, each as starling job get prints it.`,
   starling job compare quickstart other -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage(cmd, errors.New("two jobs are needed, or more"))
+				return usage.Error(cmd, errors.New("two jobs are needed, or more"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			jobs := make([]api.Job, len(args))
 			for i, name := range args {
-				a, j, err := p.find(cmd, name)
+				a, j, err := p.Find(cmd, name)
 				if err != nil {
 					return err
 				}
-				a.close()
+				a.Close()
 				jobs[i] = j
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
 			}
-			return printComparison(jobs, c.form)
+			return printComparison(jobs, c.Form)
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	return cmd
 }
 

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,12 +12,17 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/quote"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/torch"
 )
 
-func (c *cli) jobValidate() *cobra.Command {
+func jobValidateCommand(c *terminal.Console) *cobra.Command {
 	var set []string
 	var build bool
 	cmd := &cobra.Command{
@@ -32,9 +35,9 @@ Everything wrong is listed at once with its line and column, the reason and the 
 With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of the job only with --build.`,
 		Example: `  starling job validate examples/quickstart.yaml
   starling job validate job.yaml --set training.max_steps=100 --build -o json`,
-		Args: exactly("JOB.yaml"),
+		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := loadJob(args[0], set)
+			j, err := jobfile.Load(args[0], set)
 			if err != nil {
 				return err
 			}
@@ -45,12 +48,12 @@ With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of th
 			if build {
 				b, err := prepare.New(j)
 				if err != nil {
-					return trainError(err)
+					return cause.Train(err)
 				}
 				v.Job = b.JobID()
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(v, v.Name))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(v, v.Name))
 			}
 			for _, n := range v.Notes {
 				fmt.Println("note: " + n)
@@ -73,10 +76,10 @@ type validity struct {
 	Notes []string `json:"notes"`
 }
 
-func (c *cli) jobPlan() *cobra.Command {
+func jobPlanCommand(c *terminal.Console) *cobra.Command {
 	var set []string
 	var network string
-	var p place
+	var p source.Place
 	cmd := &cobra.Command{
 		Use:   "plan JOB.yaml",
 		Short: "Say what a job will take and cost, and start nothing",
@@ -90,13 +93,13 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 		Example: `  starling job plan examples/quickstart.yaml
   starling job plan job.yaml --network http://127.0.0.1:26601
   starling job plan job.yaml --api http://127.0.0.1:7300 -o json`,
-		Args: exactly("JOB.yaml"),
+		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("api") && network != "" {
-				return usage(cmd, errors.New("--api and --network are given: one of them says where to look"))
+				return usage.Error(cmd, errors.New("--api and --network are given: one of them says where to look"))
 			}
-			if p.api == "" || network != "" {
-				j, err := loadJob(args[0], set)
+			if p.API == "" || network != "" {
+				j, err := jobfile.Load(args[0], set)
 				if err != nil {
 					return err
 				}
@@ -104,31 +107,31 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 				if network != "" {
 					flags += " --network " + network
 				}
-				return c.plan(cmd.Context(), j, args[0], network, flags, torch.Options{})
+				return quote.Plan(cmd.Context(), c, j, args[0], network, flags, torch.Options{})
 			}
 			a, spec, err := submission(cmd, p, args[0], set)
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			plan, err := a.Plan(cmd.Context(), spec)
 			if err != nil {
-				return askError(err)
+				return source.Explain(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(plan, plan.ID))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(plan, plan.ID))
 			}
-			return printServerPlan(plan, args[0], p.api)
+			return printServerPlan(plan, args[0], p.API)
 		},
 	}
-	p.server(cmd)
+	p.Server(cmd)
 	cmd.Flags().StringVar(&network, "network", "", "HTTP interface of a validator: plan for its network")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	return cmd
 }
 
 // submission is a job file as a server takes it, with a client of the server.
-func submission(cmd *cobra.Command, p place, path string, set []string) (*asking, api.Spec, error) {
+func submission(cmd *cobra.Command, p source.Place, path string, set []string) (*source.Client, api.Spec, error) {
 	spec := api.Spec{Overrides: set}
 	f, err := os.Open(path)
 	if err == nil {
@@ -142,7 +145,7 @@ func submission(cmd *cobra.Command, p place, path string, set []string) (*asking
 			What: "cannot read the job file " + path, Why: err.Error(),
 			Fix: "check the path; examples/quickstart.yaml is a job file to start from"}, terminal.ExitUsage)
 	}
-	a, err := p.open(cmd, "")
+	a, err := p.Open(cmd, "")
 	return a, spec, err
 }
 
@@ -154,8 +157,9 @@ func printServerPlan(p api.Plan, path, server string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Printf("\nabout %s on the server; memory %s for each worker%s\n", span(p.Seconds), terminal.Bytes(p.MemoryBytes),
-		room(&p.Placement))
+	fmt.Printf("\nabout %s on the server; memory %s for each worker%s\n", terminal.Seconds(p.Seconds),
+		terminal.Bytes(p.MemoryBytes),
+		quote.Room(&p.Placement))
 	for _, r := range p.Rejections {
 		fmt.Printf("not taken: %s: %s\n", r.ID, r.Text)
 	}
@@ -166,12 +170,12 @@ func printServerPlan(p api.Plan, path, server string) error {
 	return err
 }
 
-func (c *cli) jobSubmit() *cobra.Command {
+func jobSubmitCommand(c *terminal.Console) *cobra.Command {
 	var s api.Submission
 	var set []string
 	var key string
 	var watch bool
-	var p place
+	var p source.Place
 	cmd := &cobra.Command{
 		Use:   "submit JOB.yaml --api URL",
 		Short: "Have a server train a job",
@@ -183,35 +187,35 @@ With -o json: the job as starling job get prints it.`,
 		Example: `  starling job submit job.yaml --api http://127.0.0.1:7300
   starling job submit job.yaml --api http://127.0.0.1:7300 --key nightly-2030-01-02 --watch
   starling job submit job.yaml --plan job-7f3a -o name`,
-		Args: exactly("JOB.yaml"),
+		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if p.api == "" {
-				return usage(cmd, errors.New("--api is needed: the address of a starling web"))
+			if p.API == "" {
+				return usage.Error(cmd, errors.New("--api is needed: the address of a starling web"))
 			}
 			a, spec, err := submission(cmd, p, args[0], set)
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			s.Spec = spec
 			j, err := a.Submit(cmd.Context(), s, key)
 			if err == nil && watch {
-				j, err = c.watch(cmd, a, j.ID)
+				j, err = showUntilOver(c, cmd, a, j.ID)
 			}
 			switch {
 			case err != nil && cmd.Context().Err() != nil:
-				return terminal.Interrupted("starling job watch " + j.ID + " --api " + p.api)
+				return terminal.Interrupted("starling job watch " + j.ID + " --api " + p.API)
 			case err != nil:
-				return askError(err)
-			case c.form.Machine() && watch:
+				return source.Explain(err)
+			case c.Form.Machine() && watch:
 				return nil // it was printed as it went on
-			case c.form.Machine():
-				return c.form.Print(os.Stdout, terminal.One(j, j.ID))
+			case c.Form.Machine():
+				return c.Form.Print(os.Stdout, terminal.One(j, j.ID))
 			}
 			return printJob(j)
 		},
 	}
-	p.server(cmd)
+	p.Server(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	f.StringVar(&s.Name, "name", "", "name of its folder at the server (default: that of the job)")
@@ -221,8 +225,8 @@ With -o json: the job as starling job get prints it.`,
 	return cmd
 }
 
-func (c *cli) jobExport() *cobra.Command {
-	var p place
+func jobExportCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	var to string
 	var kinds []string
 	cmd := &cobra.Command{
@@ -232,73 +236,36 @@ func (c *cli) jobExport() *cobra.Command {
 log, report.html) and, with --files blob, what checkpoints and updates are made of. starling job verify checks a copy
 that has records and blobs. A file that is there with the same size is left; nothing else is overwritten.
 
-` + jobNames + `
+` + source.JobNames + `
 
 With -o json: {"to","files":[{"name","kind","bytes","modified"}]}.`,
 		Example: `  starling job export quickstart --to copy
   starling job export quickstart --to copy --files model --api http://127.0.0.1:7300
   starling job export quickstart --to copy --files model,record,blob`,
-		Args: exactly("JOB"),
+		Args: usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return usage(cmd, errors.New("--to is needed: a folder"))
+				return usage.Error(cmd, errors.New("--to is needed: a folder"))
 			}
 			for _, k := range kinds {
 				if !slices.Contains([]string{"model", "record", "blob"}, k) {
-					return usage(cmd, fmt.Errorf("--files %s: there are model, record and blob", k))
+					return usage.Error(cmd, fmt.Errorf("--files %s: there are model, record and blob", k))
 				}
 			}
-			a, j, err := p.find(cmd, args[0])
+			a, j, err := p.Find(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			defer a.close()
-			files, err := a.fetch(cmd.Context(), j.ID, to, kinds)
+			defer a.Close()
+			files, err := a.Fetch(cmd.Context(), j.ID, to, kinds)
 			if err != nil {
 				return err
 			}
-			return c.printFetched(to, files)
+			return source.PrintFetched(c, to, files)
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "folder to write to; it is made if it is missing")
 	cmd.Flags().StringSliceVar(&kinds, "files", []string{"model", "record"}, "which files: model, record, blob")
 	return cmd
-}
-
-// fetch copies the files of a job that are of some kinds.
-func (a *asking) fetch(ctx context.Context, id, to string, kinds []string) ([]api.File, error) {
-	files, err := a.Files(ctx, id)
-	if err != nil {
-		return nil, askError(err)
-	}
-	files = slices.DeleteFunc(files, func(f api.File) bool { return !slices.Contains(kinds, f.Kind) })
-	if len(files) == 0 {
-		return nil, terminal.WithExit(&terminal.Problem{Code: "NO_FILES",
-			What: fmt.Sprintf("the job %s has no files of the kind %s", id, strings.Join(kinds, " or ")),
-			Fix:  "wait until it is over; starling job get says where it stands"}, terminal.ExitNotFound)
-	}
-	for _, f := range files {
-		if err := a.SaveFile(ctx, id, f, filepath.Join(to, filepath.FromSlash(f.Name))); err != nil {
-			if errors.Is(err, os.ErrExist) {
-				err = terminal.WithExit(&terminal.Problem{Code: "FILE_EXISTS", What: "cannot write " + f.Name, Why: err.Error(),
-					Fix: "give another --to; nothing is overwritten"}, terminal.ExitConflict)
-			}
-			return nil, askError(err)
-		}
-	}
-	return files, nil
-}
-
-func (c *cli) printFetched(to string, files []api.File) error {
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.List(map[string]any{"to": to, "files": files}, files,
-			func(f api.File) string { return filepath.Join(to, filepath.FromSlash(f.Name)) }))
-	}
-	var bytes int64
-	for _, f := range files {
-		bytes += f.Bytes
-	}
-	_, err := fmt.Printf("%s: %d files, %s\n", to, len(files), terminal.Bytes(uint64(bytes)))
-	return err
 }

@@ -11,14 +11,17 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/rest"
+	"github.com/starling-network/starling/cmd/starling/receipt"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
-func (c *cli) jobMetrics() *cobra.Command {
+func jobMetricsCommand(c *terminal.Console) *cobra.Command {
 	var names []string
 	var points int
 	var csv bool
-	var p place
+	var p source.Place
 	cmd := &cobra.Command{
 		Use:   "metrics JOB",
 		Short: "Show the series of a job: losses, rates, throughput, traffic, cost",
@@ -26,37 +29,37 @@ func (c *cli) jobMetrics() *cobra.Command {
 largest, and a sketch of its course. --csv prints every record as comma-separated values. starling job export-metrics
 writes the forms of other tools.
 
-` + jobNames + `
+` + source.JobNames + `
 
 With -o json: {"steps","axis":{"step","tokens","seconds","uzen"},"series":[{"name","label","unit","of","count","step":[],
 "value":[]}]}, thinned to --points.`,
 		Example: `  starling job metrics quickstart
   starling job metrics quickstart --series loss,eval_loss --points 100 -o json
   starling job metrics quickstart --csv > metrics.csv`,
-		Args: exactly("JOB"),
+		Args: usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if points < 3 || points > 20_000 {
-				return usage(cmd, fmt.Errorf("--points is 3 to 20000"))
+				return usage.Error(cmd, fmt.Errorf("--points is 3 to 20000"))
 			}
-			a, j, err := p.find(cmd, args[0])
+			a, j, err := p.Find(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			if csv {
-				return askError(a.MetricsCSV(cmd.Context(), j.ID, os.Stdout))
+				return source.Explain(a.MetricsCSV(cmd.Context(), j.ID, os.Stdout))
 			}
 			m, err := a.Metrics(cmd.Context(), j.ID, names, points)
 			if err != nil {
-				return askError(err)
+				return source.Explain(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(m, m.Series, func(s api.Series) string { return s.Name }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(m, m.Series, func(s api.Series) string { return s.Name }))
 			}
-			return printSeries(m, c.form)
+			return printSeries(m, c.Form)
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&names, "series", nil, "names of series, separated by commas (default: all)")
 	f.IntVar(&points, "points", 1000, "most points of a series")
@@ -79,14 +82,15 @@ func printSeries(m api.Metrics, f terminal.Form) error {
 	return w.Flush()
 }
 
-func (c *cli) jobEvents() *cobra.Command {
-	return jobCommand(c, "events", "List what happened to a job", `List what happened to a job, in order of rounds: the
+func jobEventsCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "events", "List what happened to a job",
+		`List what happened to a job, in order of rounds: the
 checkpoints that a quorum signed, challenges and verdicts, what was slashed, paid as a bounty or given back, and where
 it stands. starling job watch shows it while it goes on.
 
 With -o json: {"events":[{"round","height","kind","who","text"}]}.`, `  starling job events quickstart
   starling job events job-7f3a --network http://127.0.0.1:26601 -o jsonl`,
-		func(cmd *cobra.Command, a *asking, j api.Job) ([]rest.Event, error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) ([]rest.Event, error) {
 			return a.Events(cmd.Context(), j.ID)
 		},
 		func(all []rest.Event) terminal.Answer {
@@ -101,17 +105,18 @@ With -o json: {"events":[{"round","height","kind","who","text"}]}.`, `  starling
 		})
 }
 
-func (c *cli) jobReceipts() *cobra.Command {
+func jobReceiptsCommand(c *terminal.Console) *cobra.Command {
 	var who, kind string
 	var zero bool
-	cmd := jobCommand(c, "receipts", "List why each was paid, was not, or was slashed", `List the receipts of a job, each
+	cmd := source.JobCommand(c, "receipts", "List why each was paid, was not, or was slashed",
+		`List the receipts of a job, each
 with its amount and its reason. starling job explain says all that can be said about one.
 
 With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","flops","price","amount","fee","reason","fix",
 "explanation","why","arithmetic":[TEXT],"dispute"}],"total"}.`, `  starling job receipts quickstart
   starling job receipts quickstart --zero
   starling job receipts job-7f3a --who starling1qx --network http://127.0.0.1:26601 -o jsonl`,
-		func(cmd *cobra.Command, a *asking, j api.Job) (api.Receipts, error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) (api.Receipts, error) {
 			r, err := a.Receipts(cmd.Context(), j.ID, who, kind, zero)
 			return api.Receipts{Receipts: r, Total: len(r)}, err
 		},
@@ -134,14 +139,14 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 	return cmd
 }
 
-func (c *cli) jobDisputes() *cobra.Command {
-	return jobCommand(c, "disputes", "List the disputes of a job, move by move", `List the disputes of a job: who
+func jobDisputesCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "disputes", "List the disputes of a job, move by move", `List the disputes of a job: who
 challenged whom about which unit, what the parties said move by move, what the referee recomputed, and the verdict.
 
 With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reason","moves","hash_bytes","leaf","leaf_bytes",
 "leaf_ms","height","log":[{"height","by","what"}]}]}.`, `  starling job disputes quickstart
   starling job disputes quickstart -o json`,
-		func(cmd *cobra.Command, a *asking, j api.Job) (api.Disputes, error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) (api.Disputes, error) {
 			d, err := a.Disputes(cmd.Context(), j.ID)
 			return api.Disputes{Disputes: d}, err
 		},
@@ -152,7 +157,7 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 			w := terminal.NewColumns(os.Stdout, f, "ROUND", "UNIT", "HEIGHT", "BY", "WHAT")
 			for _, x := range d.Disputes {
 				w.Row(x.Round, x.Unit, x.Height, "verdict",
-					fmt.Sprintf("%s, worker %s, verifier %s", verdict(x.Verdict, x.Reason), x.Worker, x.Challenger))
+					fmt.Sprintf("%s, worker %s, verifier %s", receipt.Verdict(x.Verdict, x.Reason), x.Worker, x.Challenger))
 				for _, m := range x.Log {
 					w.Row(x.Round, x.Unit, m.Height, m.By, m.What)
 				}
@@ -161,15 +166,16 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 		})
 }
 
-func (c *cli) jobLineage() *cobra.Command {
-	return jobCommand(c, "lineage", "List the attested checkpoints of a job, with who signed them", `List the checkpoints
+func jobLineageCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "lineage", "List the attested checkpoints of a job, with who signed them",
+		`List the checkpoints
 of a job that a quorum attested: the root of each state, where its bytes are, and who signed it. starling job verify
 computes them again.
 
 With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID],"signers":[{"id","public_key",
 "signature"}]}],"total"}.`, `  starling job lineage quickstart
   starling job lineage job-7f3a --network http://127.0.0.1:26601 -o json`,
-		func(cmd *cobra.Command, a *asking, j api.Job) (api.Lineage, error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) (api.Lineage, error) {
 			l, err := a.Lineage(cmd.Context(), j.ID)
 			return api.Lineage{Checkpoints: l, Total: len(l)}, err
 		},
@@ -189,14 +195,15 @@ With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID]
 		})
 }
 
-func (c *cli) jobWorkers() *cobra.Command {
-	return jobCommand(c, "workers", "List who took part in a job, and what it came to", `List who took part in a job, as
+func jobWorkersCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "workers", "List who took part in a job, and what it came to",
+		`List who took part in a job, as
 its receipts and signatures tell: what each did, was paid and lost.
 
 With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","uzen","slashed_uzen","signed","audits",
 "zeros":[TEXT]}],"rounds","audited":[{"verifier","worker","audits","failed"}]}.`, `  starling job workers quickstart
   starling job workers quickstart -o json`,
-		func(cmd *cobra.Command, a *asking, j api.Job) (api.Members, error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) (api.Members, error) {
 			return a.Members(cmd.Context(), j.ID)
 		},
 		func(m api.Members) terminal.Answer {
@@ -206,20 +213,22 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "RECEIVED", "SLASHED",
 				"ZEROS", "+WHY ZERO")
 			for _, x := range m.Members {
-				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, part(x.Signed, m.Rounds), terminal.Zen(x.Uzen),
+				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, terminal.Part(x.Signed, m.Rounds), terminal.Zen(x.Uzen),
 					terminal.Zen(x.SlashedUzen), x.Zero, strings.Join(x.Zeros, "; "))
 			}
 			return w.Flush()
 		})
 }
 
-func (c *cli) jobCost() *cobra.Command {
-	return jobCommand(c, "cost", "Show what a job has cost", `Show what became of the budget of a job: budget = paid + fee
+func jobCostCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "cost", "Show what a job has cost",
+		`Show what became of the budget of a job: budget = paid + fee
 + refunded + remaining. What was slashed came from stakes.
 
-With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_uzen","slashed_uzen","job_id"}.`, `  starling job cost quickstart
+With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_uzen","slashed_uzen","job_id"}.`,
+		`  starling job cost quickstart
   starling job cost job-7f3a --network http://127.0.0.1:26601 -o json`,
-		func(cmd *cobra.Command, a *asking, j api.Job) (cost, error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) (cost, error) {
 			x, err := a.Cost(cmd.Context(), j.ID)
 			return cost{j.ID, x}, err
 		},

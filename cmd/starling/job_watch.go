@@ -12,11 +12,13 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/rest"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
-func (c *cli) jobWatch() *cobra.Command {
-	var p place
+func jobWatchCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	cmd := &cobra.Command{
 		Use:   "watch JOB",
 		Short: "Follow a job until it is over",
@@ -25,30 +27,30 @@ and then, on standard error; at the end the job as starling job get prints it, o
 job goes on. A connection that is lost is made again, and nothing is missed. A job that ends otherwise than done gives
 exit code 11.
 
-` + jobNames + `
+` + source.JobNames + `
 
 With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[...],"checkpoints":[...],"samples":[...],
 "receipts","disputes"}.`,
 		Example: `  starling job watch quickstart
   starling job watch quickstart --api http://127.0.0.1:7300
   starling job watch job-7f3a --network http://127.0.0.1:26601 -o jsonl`,
-		Args: exactly("JOB"),
+		Args: usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, j, err := p.find(cmd, args[0])
+			a, j, err := p.Find(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			defer a.close()
-			j, err = c.watch(cmd, a, j.ID)
+			defer a.Close()
+			j, err = showUntilOver(c, cmd, a, j.ID)
 			switch {
 			case cmd.Context().Err() != nil:
 				return terminal.WithExit(&terminal.Problem{Code: "DETACHED", What: "detached",
 					Why: "you asked for it; the job goes on", Fix: "come back with " + cmd.CommandPath() + " " + args[0]},
 					terminal.ExitInterrupted)
 			case err != nil:
-				return askError(err)
+				return source.Explain(err)
 			}
-			if !c.form.Machine() {
+			if !c.Form.Machine() {
 				if err := printJob(j); err != nil {
 					return err
 				}
@@ -64,13 +66,13 @@ With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[
 			return nil
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	return cmd
 }
 
-// watch shows a job until it is over, and returns it as it is then.
-func (c *cli) watch(cmd *cobra.Command, a *asking, id string) (last api.Job, err error) {
-	show := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()),
+// showUntilOver shows a job until it is over, and returns it as it is then.
+func showUntilOver(c *terminal.Console, cmd *cobra.Command, a *source.Client, id string) (last api.Job, err error) {
+	show := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.Quiet || c.Form.Machine()),
 		terminal.Width(os.Stderr))
 	defer show.Done()
 	rate := math.NaN()
@@ -81,8 +83,8 @@ func (c *cli) watch(cmd *cobra.Command, a *asking, id string) (last api.Job, err
 				rate = m.LearningRate
 			}
 		}
-		if c.form.Machine() {
-			if err := c.line(n.Update); err != nil {
+		if c.Form.Machine() {
+			if err := c.PrintLine(n.Update); err != nil {
 				return err
 			}
 		}
@@ -121,8 +123,8 @@ func progressOf(j api.Job) terminal.Update {
 	return u
 }
 
-func (c *cli) jobLogs() *cobra.Command {
-	var p place
+func jobLogsCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	var follow bool
 	var tail int64
 	cmd := &cobra.Command{
@@ -130,66 +132,39 @@ func (c *cli) jobLogs() *cobra.Command {
 		Short: "Print the log of a job",
 		Long: `Print the end of the log of a job, or, with --follow, also what is added until it is over.
 
-` + jobNames + `
+` + source.JobNames + `
 
 With -o json: {"lines":[TEXT],"from","to","size"}, offsets in bytes; with -o jsonl, or --follow, {"line"} for each.`,
 		Example: `  starling job logs quickstart
   starling job logs quickstart --follow
   starling job logs quickstart --api http://127.0.0.1:7300 --bytes 65536`,
-		Args: exactly("JOB"),
+		Args: usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tail < 1 {
-				return usage(cmd, errors.New("--bytes is at least 1"))
+				return usage.Error(cmd, errors.New("--bytes is at least 1"))
 			}
-			a, j, err := p.find(cmd, args[0])
+			a, j, err := p.Find(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			if !follow {
 				l, err := a.Log(cmd.Context(), j.ID, -tail)
 				if err != nil {
-					return askError(err)
+					return source.Explain(err)
 				}
-				return c.printLog(l, l.Lines)
+				return c.PrintLog(l, l.Lines)
 			}
-			err = a.FollowLog(cmd.Context(), j.ID, -tail, c.printLines)
+			err = a.FollowLog(cmd.Context(), j.ID, -tail, c.PrintLines)
 			if cmd.Context().Err() != nil {
 				return nil // enough was seen
 			}
-			return askError(err)
+			return source.Explain(err)
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&follow, "follow", "f", false, "print what is added, until the job is over")
 	f.Int64Var(&tail, "bytes", 16<<10, "how much of the end of the log is printed")
 	return cmd
-}
-
-// printLog prints a part of a log, of which whole is the object.
-func (c *cli) printLog(whole any, lines []string) error {
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, logAnswer(whole, lines))
-	}
-	return c.printLines(lines)
-}
-
-// printLines prints lines of a log that is followed, for programs as an object each.
-func (c *cli) printLines(lines []string) error {
-	if c.form == terminal.Name {
-		return terminal.Nameless("a log")
-	}
-	for _, line := range lines {
-		var err error
-		if c.form.Machine() {
-			err = c.line(map[string]string{"line": line})
-		} else {
-			_, err = fmt.Println(terminal.Printable(line))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

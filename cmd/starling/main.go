@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -14,10 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/manual"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/startup"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/provider"
 )
@@ -43,10 +45,10 @@ func untilInterrupted() context.Context {
 }
 
 func run(ctx context.Context, args []string) int {
-	c := &cli{}
-	err := c.execute(ctx, args)
+	c := &terminal.Console{}
+	err := execute(ctx, c, args)
 	if err != nil {
-		if printErr := terminal.PrintError(os.Stderr, err, c.form.Machine()); printErr != nil {
+		if printErr := terminal.PrintError(os.Stderr, err, c.Form.Machine()); printErr != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
@@ -54,23 +56,17 @@ func run(ctx context.Context, args []string) int {
 }
 
 // execute runs a command, and explains the error that it returns.
-func (c *cli) execute(ctx context.Context, args []string) error {
-	root := c.root()
+func execute(ctx context.Context, c *terminal.Console, args []string) error {
+	root := rootCommand(c)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		c.form = formIn(args, c.form)
-		return usage(cmd, err)
+		c.Form = formIn(args, c.Form)
+		return usage.Error(cmd, err)
 	})
-	return cause(interrupted(ctx, root.ExecuteContext(ctx), ""))
+	return cause.Explain(terminal.IfInterrupted(ctx, root.ExecuteContext(ctx), ""))
 }
 
-// cli holds the flags that every command has.
-type cli struct {
-	form  terminal.Form
-	quiet bool
-}
-
-func (c *cli) root() *cobra.Command {
+func rootCommand(c *terminal.Console) *cobra.Command {
 	var secret string // file of the passphrase
 	root := &cobra.Command{
 		Use:   "starling",
@@ -85,26 +81,27 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 			if len(args) == 0 {
 				return nil
 			}
-			return usage(cmd, fmt.Errorf("there is no command %q%s", args[0], didYouMean(cmd.SuggestionsFor(args[0]))))
+			return usage.Error(cmd, fmt.Errorf("there is no command %q%s", args[0],
+				usage.DidYouMean(cmd.SuggestionsFor(args[0]))))
 		},
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Version:                    binaryVersion(),
+		Version:                    version.Binary(),
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
-		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return c.prepare(cmd, secret) },
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return setUp(c, cmd, secret) },
 	}
 	f := root.PersistentFlags()
-	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
-	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
+	f.StringVarP((*string)(&c.Form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
+	f.BoolVarP(&c.Quiet, "quiet", "q", false, "show no progress")
 	f.StringVar(&secret, "passphrase-file", os.Getenv(passphrase.Variable),
 		"file whose first line is the passphrase of encrypted keys (default: $"+passphrase.Variable+", or ask)")
 	f.Lookup("passphrase-file").DefValue = ""
 	root.AddCommand(
-		c.train(), c.sim(), c.job(), c.data(), c.model(), c.web(),
-		c.worker(), c.verifier(), c.market(), c.account(),
-		c.validator(), c.network(), c.dev(root),
-		c.bench(), c.doctor(), c.version(),
+		trainCommand(c), simCommand(c), jobCommand(c), dataCommand(c), modelCommand(c), webCommand(c),
+		workerCommand(c), verifierCommand(c), marketCommand(c), accountCommand(c),
+		validatorCommand(c), networkCommand(c), devCommand(c, root),
+		benchCommand(c), doctorCommand(c), version.Command(c),
 	)
 	addMoved(c, root)
 	manual.Install(root)
@@ -122,16 +119,16 @@ func formIn(args []string, or terminal.Form) terminal.Form {
 	return or
 }
 
-func forms(between string) string { return strings.Join(formNames(), between) }
+func forms(between string) string { return strings.Join(terminal.FormNames(), between) }
 
-// prepare checks the global flags and chooses the kernels.
-func (c *cli) prepare(cmd *cobra.Command, secret string) error {
-	if !slices.Contains(terminal.Forms, c.form) {
+// setUp checks the global flags and chooses the kernels.
+func setUp(c *terminal.Console, cmd *cobra.Command, secret string) error {
+	if !slices.Contains(terminal.Forms, c.Form) {
 		return terminal.WithExit(&terminal.Problem{
-			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.form), Fix: "use -o with one of " + forms(", "),
+			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.Form), Fix: "use -o with one of " + forms(", "),
 		}, terminal.ExitUsage)
 	}
-	if c.form == terminal.Name && cmd.Annotations[answerKind] == figures[answerKind] {
+	if c.Form == terminal.Name && cmd.Annotations[terminal.AnswerKind] == terminal.FiguresOnly[terminal.AnswerKind] {
 		return terminal.Nameless("what " + cmd.CommandPath() + " finds") // before it takes minutes to find it
 	}
 	passphrase.From(secret)
@@ -144,53 +141,14 @@ func (c *cli) prepare(cmd *cobra.Command, secret string) error {
 	return nil
 }
 
-func usage(cmd *cobra.Command, err error) error {
-	return terminal.WithExit(&terminal.Problem{
-		Code: "USAGE", What: err.Error(), Fix: fmt.Sprintf("see `%s --help`", cmd.CommandPath()),
-	}, terminal.ExitUsage)
-}
-
-func didYouMean(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(names, " or ") + "?"
-}
-
-// exactly is cobra.ExactArgs with our errors.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) == len(names):
-			return nil
-		case len(names) == 0 && cmd.HasAvailableSubCommands():
-			cmd.SuggestionsMinimumDistance = cmd.Root().SuggestionsMinimumDistance
-			return usage(cmd, fmt.Errorf("there is no command %q of %s%s", args[0], cmd.CommandPath(),
-				didYouMean(cmd.SuggestionsFor(args[0]))))
-		case len(names) == 0:
-			return usage(cmd, fmt.Errorf("%q is given, and %s takes no argument", args[0], cmd.CommandPath()))
-		}
-		given := terminal.Counted(len(args), "argument")
-		return usage(cmd, fmt.Errorf("%s given, wanted %s", given, strings.Join(names, " ")))
-	}
-}
-
-func exitCodes(c *cli) *cobra.Command {
+func exitCodes(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "Show the exit codes of every command", Long: terminal.ExitCodesText(),
-		Example: "  starling dev exit-codes -o json", Args: exactly(),
+		Example: "  starling dev exit-codes -o json", Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !c.form.Machine() {
+			if !c.Form.Machine() {
 				return cmd.Help()
 			}
-			return c.form.Print(os.Stdout, terminal.ExitCodesAnswer())
+			return c.Form.Print(os.Stdout, terminal.ExitCodesAnswer())
 		},
 	}
-}
-
-// interrupted turns the error of a cancelled context into the answer to Ctrl-C.
-func interrupted(ctx context.Context, err error, resume string) error {
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return terminal.Interrupted(resume)
-	}
-	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/rundir"
 )
 
@@ -280,7 +281,7 @@ func TestErrors(t *testing.T) {
 
 // Every command of the tree says what it does, and shows how it is called.
 func TestHelpHasExamples(t *testing.T) {
-	everyCommand(new(cli).root(), func(c *cobra.Command) {
+	everyCommand(rootCommand(new(terminal.Console)), func(c *cobra.Command) {
 		if c.Long == "" || c.Short == "" || !strings.Contains(c.Example, "starling") && !isTopic(c) {
 			t.Errorf("%s has no examples or no description", c.CommandPath())
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
 // manDate is on every page, so that the same version gives the same bytes.
@@ -20,7 +22,7 @@ func man(root *cobra.Command) *cobra.Command {
 says.`,
 		Example: `  starling dev man ~/.local/share/man/man1
   man starling-train`,
-		Args: exactly("DIR"),
+		Args: usage.Exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("cannot write manual pages: %w", err)

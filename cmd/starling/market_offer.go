@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/market"
 )
 
-func (c *cli) marketOffer() *cobra.Command {
-	var t target
+func marketOfferCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	var o inspect.OfferSpec
 	var role, hourly string
 	cmd := &cobra.Command{
@@ -31,48 +33,48 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 		Example: `  starling market offer --home net/worker-0 --hourly 0.4
   starling market offer --home net/pool --pool --price 800000000 --slots 2
   starling market offer --home net/worker-0 --slots 0`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if role != "worker" && role != "verifier" {
-				return usage(cmd, fmt.Errorf("--role %s: use worker or verifier", role))
+				return usage.Error(cmd, fmt.Errorf("--role %s: use worker or verifier", role))
 			}
 			o.Verifier = role == "verifier"
 			if hourly != "" {
-				if o.Hourly, err = wantAmount(cmd, hourly); err != nil {
+				if o.Hourly, err = target.WantAmount(cmd, hourly); err != nil {
 					return err
 				}
 			}
 			switch priced := o.Price > 0; {
 			case priced && hourly != "":
-				return usage(cmd, errors.New("--price and --hourly are given: one of them is the price"))
+				return usage.Error(cmd, errors.New("--price and --hourly are given: one of them is the price"))
 			case !priced && hourly == "" && o.Slots > 0:
-				return usage(cmd, errors.New("--price or --hourly is needed"))
+				return usage.Error(cmd, errors.New("--price or --hourly is needed"))
 			case o.Pool && (hourly != "" || o.Verifier):
-				return usage(cmd, errors.New("a pool offers workers, at a --price: their machines are not alike"))
+				return usage.Error(cmd, errors.New("a pool offers workers, at a --price: their machines are not alike"))
 			}
 			var mine []market.Lot
-			err = t.act(cmd, "the folder of the account that offers", func(ctx context.Context, cl *client.Client) (err error) {
+			err = t.Act(cmd, "the folder of the account that offers", func(ctx context.Context, cl *client.Client) (err error) {
 				mine, err = inspect.Offer(ctx, cl, o)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items("offers", offersOf(mine), func(o offered) string { return o.ID }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Items("offers", offersOf(mine), func(o offered) string { return o.ID }))
 			}
 			if len(mine) == 0 {
 				_, err = fmt.Println("nothing of it can be matched now")
 				return err
 			}
-			w := terminal.NewColumns(os.Stdout, c.form, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS")
+			w := terminal.NewColumns(os.Stdout, c.Form, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS")
 			for _, l := range offersOf(mine) {
-				w.Row(l.ID, l.Role, l.Price, amount(market.Hourly(l.Price, l.Rate)), l.Slots)
+				w.Row(l.ID, l.Role, l.Price, terminal.OptionalZen(market.Hourly(l.Price, l.Rate)), l.Slots)
 			}
 			return w.Flush()
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&role, "role", "worker", "worker or verifier")
 	f.Uint64Var(&o.Price, "price", 0, "uzen for 10^15 floating-point operations")

@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/hub"
 	"github.com/starling-network/starling/web/openai"
 )
 
-func (c *cli) model() *cobra.Command {
+func modelCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "List, fetch, export, serve and measure trained models",
@@ -32,16 +33,18 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
   starling model card out/quickstart --verify
   starling model show out/quickstart -o json
   starling model shares job-7f3a --network http://127.0.0.1:26601`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.generate(), c.modelList(), c.modelPull(), c.modelExport(), c.modelChat(), c.modelServe(),
-		c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow(), c.modelShares(), c.modelPay(), c.modelClaim(),
-		c.modelTransfer())
+	cmd.AddCommand(generateCommand(c), modelListCommand(c), modelPullCommand(c), modelExportCommand(c),
+		modelChatCommand(c), modelServeCommand(c),
+		modelEvalCommand(c), modelCardCommand(c), modelProvenanceCommand(c), modelShowCommand(c), modelSharesCommand(c),
+		modelPayCommand(c), modelClaimCommand(c),
+		modelTransferCommand(c))
 	return cmd
 }
 
-func (c *cli) modelServe() *cobra.Command {
+func modelServeCommand(c *terminal.Console) *cobra.Command {
 	var o serve.Options
 	var listen, tokenFile string
 	var adapters, hosts, origins []string
@@ -67,7 +70,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
   starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
-		Args: exactly("MODEL"),
+		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := serveConfig(cmd, listen, tokenFile, hosts)
 			if err != nil {
@@ -76,12 +79,12 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 			for _, a := range adapters {
 				name, dir, ok := strings.Cut(a, "=")
 				if !ok || name == "" || dir == "" {
-					return usage(cmd, fmt.Errorf("--adapter %s is not NAME=DIR", a))
+					return usage.Error(cmd, fmt.Errorf("--adapter %s is not NAME=DIR", a))
 				}
 				o.Adapters = append(o.Adapters, serve.Adapter{Name: name, Dir: dir})
 			}
 			if memory < 1 || o.Texts < 1 || o.Waiting < 1 || o.Threads < 1 {
-				return usage(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
+				return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
 			}
 			o.Memory = int64(memory) << 20
 			e, err := serve.Open(args[0], o)
@@ -92,7 +95,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 				}, terminal.ExitNotFound)
 			}
 			defer e.Close()
-			c.noteIgnored(args[0], e.Ignored())
+			noteIgnored(c, args[0], e.Ignored())
 			folders := map[string]string{"starling/" + e.Models()[0].Name: args[0]}
 			for _, a := range o.Adapters {
 				folders["starling/"+a.Name] = a.Dir
@@ -112,12 +115,12 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 					Fix: "give another --listen address"}
 			}
 			base := "http://" + l.Addr().String() + "/v1"
-			if c.form.Machine() {
+			if c.Form.Machine() {
 				var names []string
 				for _, m := range e.Models() {
 					names = append(names, m.Name)
 				}
-				err = c.form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "models": names}, base))
+				err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "models": names}, base))
 			} else {
 				_, err = fmt.Println("serving  " + base)
 			}
@@ -162,7 +165,7 @@ func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (
 	}
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return config, usage(cmd, fmt.Errorf("--listen: %w", err))
+		return config, usage.Error(cmd, fmt.Errorf("--listen: %w", err))
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen,

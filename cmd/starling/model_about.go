@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/card"
 	"github.com/starling-network/starling/node/pretrained"
@@ -23,12 +25,12 @@ import (
 	"github.com/starling-network/starling/node/verify"
 )
 
-func (c *cli) modelEval() *cobra.Command {
+func modelEvalCommand(c *terminal.Console) *cobra.Command {
 	var file string
 	var window, threads int
 	cmd := &cobra.Command{
 		Use:   "eval MODEL",
-		Short: "Measure how well a model predicts a text", Annotations: figures,
+		Short: "Measure how well a model predicts a text", Annotations: terminal.FiguresOnly,
 		Long: `Measure the mean loss of a model on the text in a file, in nats a token; its exponential, the perplexity; and
 the bits that the model needs for a byte, which compares models whatever their tokens are. The text is cut into
 windows of --window tokens, and every token but the first of the text is predicted from those before it in its window.
@@ -41,12 +43,12 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 		Example: `  starling model eval out/quickstart
   starling model eval out/quickstart --data other.txt
   starling model eval out/quickstart --data - --window 64 -o json < other.txt`,
-		Args: exactly("MODEL"),
+		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if window < 0 || threads < 1 {
-				return usage(cmd, errors.New("--window must not be negative and --threads at least 1"))
+				return usage.Error(cmd, errors.New("--window must not be negative and --threads at least 1"))
 			}
-			e, err := c.evaluate(cmd, args[0], file, window, threads)
+			e, err := evaluate(c, cmd, args[0], file, window, threads)
 			switch {
 			case errors.Is(err, rundir.ErrNotARun):
 				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
@@ -54,10 +56,10 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 			case errors.Is(err, textgen.ErrModel):
 				return generateError(cmd, args[0], err)
 			case err != nil:
-				return interrupted(cmd.Context(), err, "")
+				return terminal.IfInterrupted(cmd.Context(), err, "")
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(e))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(e))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "loss\t%.4f nats a token\nperplexity\t%.2f\n", e.Loss, e.Perplexity)
@@ -76,15 +78,16 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 }
 
 // noteIgnored names the keys of the config.json of a model that were read over.
-func (c *cli) noteIgnored(dir string, keys []string) {
-	if len(keys) > 0 && !c.quiet {
+func noteIgnored(c *terminal.Console, dir string, keys []string) {
+	if len(keys) > 0 && !c.Quiet {
 		fmt.Fprintf(os.Stderr, "note: keys of %s that mean nothing to the model were ignored: %s\n",
 			filepath.Join(dir, "config.json"), strings.Join(keys, ", "))
 	}
 }
 
 // evaluate measures a model on a file, or on what its run held out.
-func (c *cli) evaluate(cmd *cobra.Command, dir, file string, window, threads int) (*pretrained.Evaluation, error) {
+func evaluate(c *terminal.Console, cmd *cobra.Command, dir, file string, window, threads int) (*pretrained.Evaluation,
+	error) {
 	if file == "" {
 		return verify.EvaluateRun(cmd.Context(), dir, threads)
 	}
@@ -92,8 +95,8 @@ func (c *cli) evaluate(cmd *cobra.Command, dir, file string, window, threads int
 	if err != nil {
 		return nil, err
 	}
-	c.noteIgnored(dir, m.Ignored)
-	text, err := readOrStdin(file)
+	noteIgnored(c, dir, m.Ignored)
+	text, err := usage.ReadOrStdin(file)
 	if err != nil {
 		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text",
 			Why: err.Error(), Fix: "give a file of text"}, terminal.ExitNotFound)
@@ -101,7 +104,7 @@ func (c *cli) evaluate(cmd *cobra.Command, dir, file string, window, threads int
 	return m.Evaluate(cmd.Context(), string(text), window, threads)
 }
 
-func (c *cli) modelCard() *cobra.Command {
+func modelCardCommand(c *terminal.Console) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "card OUT",
@@ -112,7 +115,7 @@ model is, its data by digest, its lineage, who trained it and what was earned, a
 card too; this writes it anew.`,
 		Example: `  starling model card out/quickstart
   starling model card out/quickstart --verify`,
-		Args: exactly("OUT"),
+		Args: usage.Exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := card.Read(os.DirFS(args[0]))
 			if err != nil {
@@ -120,11 +123,11 @@ card too; this writes it anew.`,
 					Why: err.Error(), Fix: "give the output folder of a finished `starling train`"}, terminal.ExitNotFound)
 			}
 			if check {
-				show := c.counter("round")
+				show := c.Counter("round")
 				v, err := verify.Run(cmd.Context(), args[0], verify.Options{Progress: show, Shipped: true})
 				show(0, 0)
 				if err != nil {
-					return interrupted(cmd.Context(), verifyError(err), "")
+					return terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "")
 				}
 				made.Verified = &card.Verification{Rounds: len(v.Rounds), Units: v.Units, StateRoot: v.StateRoot.String()}
 			}
@@ -136,8 +139,8 @@ card too; this writes it anew.`,
 			if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(map[string]any{"path": path, "verified": check}, path))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(map[string]any{"path": path, "verified": check}, path))
 			}
 			fmt.Println(path)
 			return nil
@@ -162,7 +165,7 @@ type shownFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-func (c *cli) modelShow() *cobra.Command {
+func modelShowCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show MODEL",
 		Short: "Show what a model is, and its files by digest",
@@ -172,20 +175,20 @@ checked for it, and the files that make it, by SHA-256.
 With -o json: {"architecture","parameters","context","vocabulary","files":[{"name","bytes","sha256"}]}.`,
 		Example: `  starling model show out/quickstart
   starling model show out/quickstart -o json`,
-		Args: exactly("MODEL"),
+		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := pretrained.Load(args[0])
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			c.noteIgnored(args[0], m.Ignored)
+			noteIgnored(c, args[0], m.Ignored)
 			s := shown{Architecture: m.Config.Architecture(), Parameters: m.Config.Parameters(), Context: m.Config.Context(),
 				Vocabulary: m.Tokenizer.VocabSize()}
 			if s.Files, err = modelFiles(args[0]); err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(s, args[0]))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(s, args[0]))
 			}
 			fmt.Printf("%s  %s parameters, context %d, vocabulary %d\n", s.Architecture, terminal.Number(float64(s.Parameters)),
 				s.Context, s.Vocabulary)

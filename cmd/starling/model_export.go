@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/serve"
@@ -29,7 +30,7 @@ type exportedModel struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-func (c *cli) modelExport() *cobra.Command {
+func modelExportCommand(c *terminal.Console) *cobra.Command {
 	var format, kind, file string
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
@@ -44,11 +45,11 @@ Only models of the families that docs/models.md lists for it are written, with a
 With -o json: {"format","type","file","bytes"}.`,
 		Example: `  starling model export out/finetune --format gguf --type q8_0
   starling model export models/quickstart --format gguf --type f16 --file quickstart.gguf`,
-		Args: exactly("MODEL"),
+		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, ok := ggufTypes[strings.ToLower(kind)]
 			if format != "gguf" || !ok {
-				return usage(cmd, fmt.Errorf("--format is gguf, --type one of %s", ggufTypeNames))
+				return usage.Error(cmd, fmt.Errorf("--format is gguf, --type one of %s", ggufTypeNames))
 			}
 			if file == "" {
 				file = filepath.Join(args[0], "model.gguf")
@@ -57,8 +58,8 @@ With -o json: {"format","type","file","bytes"}.`,
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(exportedModel{format, strings.ToLower(kind), file, size}, file))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(exportedModel{format, strings.ToLower(kind), file, size}, file))
 			}
 			fmt.Printf("%s  %s, %d bytes\nnext: llama-cli -m %s\n", file, t, size, file)
 			return nil

@@ -13,14 +13,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/openai"
 )
 
-func (c *cli) modelList() *cobra.Command {
-	var p place
+func modelListCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the models that finished runs left",
@@ -30,38 +32,39 @@ With -o json: {"models":[{"id","name","state_root","eval_loss","steps","tokens",
 "kind","bytes","modified"}],"contributors"}]}.`,
 		Example: `  starling model list
   starling model list --api http://127.0.0.1:7300 -o name`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := p.open(cmd, "")
+			a, err := p.Open(cmd, "")
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			models, err := a.Models(cmd.Context())
 			if err != nil {
-				return askError(err)
+				return source.Explain(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items("models", models, func(m api.Model) string { return m.ID }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Items("models", models, func(m api.Model) string { return m.ID }))
 			}
-			w := terminal.NewColumns(os.Stdout, c.form, "MODEL", "EVAL LOSS", "STEPS", "TOKENS", "ROUNDS", "SIZE", "+SIGNERS",
+			w := terminal.NewColumns(os.Stdout, c.Form, "MODEL", "EVAL LOSS", "STEPS", "TOKENS", "ROUNDS", "SIZE", "+SIGNERS",
 				"+STATE ROOT")
 			for _, m := range models {
 				var bytes int64
 				for _, f := range m.Files {
 					bytes += f.Bytes
 				}
-				w.Row(m.ID, number(m.EvalLoss), m.Steps, m.Tokens, m.Rounds, terminal.Bytes(uint64(bytes)), m.Signers, m.StateRoot)
+				w.Row(m.ID, terminal.Figure(m.EvalLoss), m.Steps, m.Tokens, m.Rounds, terminal.Bytes(uint64(bytes)), m.Signers,
+					m.StateRoot)
 			}
 			return w.Flush()
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) modelPull() *cobra.Command {
-	var p place
+func modelPullCommand(c *terminal.Console) *cobra.Command {
+	var p source.Place
 	var to string
 	cmd := &cobra.Command{
 		Use:   "pull JOB --to DIR",
@@ -70,29 +73,29 @@ func (c *cli) modelPull() *cobra.Command {
 take: weights, configuration, tokenizer, card. A file that is there with the same size is left; nothing else is
 overwritten.
 
-` + jobNames + `
+` + source.JobNames + `
 
 With -o json: {"to","files":[{"name","kind","bytes","modified"}]}.`,
 		Example: `  starling model pull quickstart --api http://10.0.0.7:7300 --to models/quickstart
   starling model pull quickstart --to copy`,
-		Args: exactly("JOB"),
+		Args: usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return usage(cmd, errors.New("--to is needed: a folder"))
+				return usage.Error(cmd, errors.New("--to is needed: a folder"))
 			}
-			a, j, err := p.find(cmd, args[0])
+			a, j, err := p.Find(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			defer a.close()
-			files, err := a.fetch(cmd.Context(), j.ID, to, []string{"model"})
+			defer a.Close()
+			files, err := a.Fetch(cmd.Context(), j.ID, to, []string{"model"})
 			if err != nil {
 				return err
 			}
-			return c.printFetched(to, files)
+			return source.PrintFetched(c, to, files)
 		},
 	}
-	p.flags(cmd)
+	p.Flags(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "folder to write to; it is made if it is missing")
 	return cmd
 }
@@ -111,16 +114,18 @@ type provenance struct {
 	Disputes     int             `json:"disputes"`
 }
 
-func (c *cli) modelProvenance() *cobra.Command {
-	return jobCommand(c, "provenance", "Say where a model comes from: its job, its lineage, who worked on it", `Say where a
+func modelProvenanceCommand(c *terminal.Console) *cobra.Command {
+	return source.JobCommand(c, "provenance", "Say where a model comes from: its job, its lineage, who worked on it",
+		`Say where a
 model comes from: the job and its data, the first and the last attested checkpoint with who signed them, who trained
 and checked it and was paid for it. starling job verify computes it again.
 
 With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last":{CHECKPOINT},"facts":[{"name","value"}],
-"contributors":[MEMBER],"audits":{"drawn","passed","failed","moot","missed"},"disputes"}.`, `  starling model provenance quickstart
+"contributors":[MEMBER],"audits":{"drawn","passed","failed","moot","missed"},"disputes"}.`,
+		`  starling model provenance quickstart
   starling model provenance out/quickstart -o json
   starling model provenance job-7f3a --network http://127.0.0.1:26601`,
-		func(cmd *cobra.Command, a *asking, j api.Job) (p provenance, err error) {
+		func(cmd *cobra.Command, a *source.Client, j api.Job) (p provenance, err error) {
 			p = provenance{Job: j.Job, ID: j.ID, StateRoot: j.StateRoot, Facts: append([]api.Fact{}, j.Facts...),
 				Contributors: []api.Member{}, Audits: j.Audits, Disputes: j.Disputes}
 			lineage, err := a.Lineage(cmd.Context(), j.ID)
@@ -164,7 +169,7 @@ func printProvenance(p provenance, f terminal.Form) error {
 	return t.Flush()
 }
 
-func (c *cli) modelChat() *cobra.Command {
+func modelChatCommand(c *terminal.Console) *cobra.Command {
 	var o serve.Options
 	var r openai.Request
 	var system string
@@ -179,10 +184,10 @@ answers. starling model serve serves a model to programs.
 With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answer.`,
 		Example: `  starling model chat out/quickstart
   echo "What is a channel?" | starling model chat out/quickstart --tokens 40 --temperature 0 -o json`,
-		Args: exactly("MODEL"),
+		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Max < 1 || r.Temperature < 0 || r.TopP <= 0 || r.TopP > 1 || o.Threads < 1 {
-				return usage(cmd, errors.New("--tokens and --threads are at least 1, --temperature is at least 0, and --top-p "+
+				return usage.Error(cmd, errors.New("--tokens and --threads are at least 1, --temperature is at least 0, and --top-p "+
 					"is above 0 and at most 1"))
 			}
 			o.Texts = 1
@@ -194,10 +199,10 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 				}, terminal.ExitNotFound)
 			}
 			defer e.Close()
-			c.noteIgnored(args[0], e.Ignored())
+			noteIgnored(c, args[0], e.Ignored())
 			r.Model, r.Likely = e.Models()[0].Name, -1
-			err = c.converse(cmd.Context(), serve.NewConversation(e, r, system), cmd.InOrStdin())
-			return interrupted(cmd.Context(), err, cmd.CommandPath()+" "+args[0])
+			err = converse(cmd.Context(), c, serve.NewConversation(e, r, system), cmd.InOrStdin())
+			return terminal.IfInterrupted(cmd.Context(), err, cmd.CommandPath()+" "+args[0])
 		},
 	}
 	f := cmd.Flags()
@@ -211,9 +216,9 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 }
 
 // converse answers the lines of a reader.
-func (c *cli) converse(ctx context.Context, talk *serve.Conversation, from io.Reader) error {
+func converse(ctx context.Context, c *terminal.Console, talk *serve.Conversation, from io.Reader) error {
 	prompt := func() {}
-	if f, ok := from.(*os.File); ok && terminal.IsTerminal(f) && !c.form.Machine() && !c.quiet {
+	if f, ok := from.(*os.File); ok && terminal.IsTerminal(f) && !c.Form.Machine() && !c.Quiet {
 		prompt = func() { fmt.Fprint(os.Stderr, "> ") }
 	}
 	lines := bufio.NewScanner(from)
@@ -224,7 +229,7 @@ func (c *cli) converse(ctx context.Context, talk *serve.Conversation, from io.Re
 			continue
 		}
 		text, made, err := talk.Say(ctx, line, func(piece string) error {
-			if c.form.Machine() {
+			if c.Form.Machine() {
 				return nil
 			}
 			_, err := fmt.Print(piece)
@@ -233,8 +238,8 @@ func (c *cli) converse(ctx context.Context, talk *serve.Conversation, from io.Re
 		if err != nil {
 			return err
 		}
-		if c.form.Machine() {
-			err = c.line(map[string]any{"role": "assistant", "content": text, "tokens": made.Tokens,
+		if c.Form.Machine() {
+			err = c.PrintLine(map[string]any{"role": "assistant", "content": text, "tokens": made.Tokens,
 				"finish_reason": made.Finish})
 		} else {
 			_, err = fmt.Println()

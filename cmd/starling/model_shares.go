@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -27,7 +29,7 @@ type holder struct {
 	Due     uint64 `json:"due_uzen"`
 }
 
-func (c *cli) modelShares() *cobra.Command {
+func modelSharesCommand(c *terminal.Console) *cobra.Command {
 	var network string
 	cmd := &cobra.Command{
 		Use:   "shares JOB --network URL",
@@ -37,9 +39,9 @@ claim. A job grants them when its run ends, if its budget says so (contributor_p
 
 With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}]}.`,
 		Example: `  starling model shares job-7f3a --network http://127.0.0.1:26601`,
-		Args:    exactly("JOB"),
+		Args:    usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := wantNetwork(cmd, network); err != nil {
+			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
 			o, err := inspect.Query(cmd.Context(), network,
@@ -47,8 +49,8 @@ With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(o, o.Holders, func(h holder) string { return h.Account }))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(o, o.Holders, func(h holder) string { return h.Account }))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, h := range o.Holders {
@@ -57,7 +59,7 @@ With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}
 			return w.Flush()
 		},
 	}
-	networkFlag(cmd, &network)
+	target.NetworkFlag(cmd, &network)
 	return cmd
 }
 
@@ -85,13 +87,13 @@ func holders(ctx context.Context, cl *client.Client, job string) (owned, error) 
 // wantShares reads a number of shares.
 func wantShares(cmd *cobra.Command, text string) (n uint64, err error) {
 	if _, err := fmt.Sscan(text, &n); err != nil || n == 0 || n > reward.Shares {
-		return 0, usage(cmd, fmt.Errorf("%q is no number of shares: 1 to %d", text, reward.Shares))
+		return 0, usage.Error(cmd, fmt.Errorf("%q is no number of shares: 1 to %d", text, reward.Shares))
 	}
 	return n, nil
 }
 
-func (c *cli) modelTransfer() *cobra.Command {
-	var t target
+func modelTransferCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "transfer JOB SHARES ADDRESS --home DIR",
 		Short: "Give shares of a model to another account",
@@ -100,30 +102,30 @@ earned until then stays its own; what they earn from then on is the other's.
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling model transfer job-7f3a 250000 starling1qx... --home net/worker-0`,
-		Args:    exactly("JOB", "SHARES", "ADDRESS"),
+		Args:    usage.Exactly("JOB", "SHARES", "ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shares, err := wantShares(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			if err := wantAddress(args[2]); err != nil {
+			if err := target.WantAddress(args[2]); err != nil {
 				return err
 			}
 			var r client.Result
-			err = t.act(cmd, "the folder of the account that holds them",
+			err = t.Act(cmd, "the folder of the account that holds them",
 				func(ctx context.Context, cl *client.Client) (err error) {
 					r, err = cl.SendShares(ctx, args[0], args[2], shares)
 					return err
 				})
-			return c.done(r, err, fmt.Sprintf("%d shares of %s went to %s", shares, args[0], args[2]))
+			return target.Done(c, r, err, fmt.Sprintf("%d shares of %s went to %s", shares, args[0], args[2]))
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) modelPay() *cobra.Command {
-	var t target
+func modelPayCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "pay JOB ZEN --home DIR",
 		Short: "Pay revenue of a model to who holds its shares",
@@ -132,24 +134,24 @@ starling model claim.
 
 With -o json: what starling model shares prints.`,
 		Example: `  starling model pay job-7f3a 12.5 --home net/consumer`,
-		Args:    exactly("JOB", "ZEN"),
+		Args:    usage.Exactly("JOB", "ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := wantAmount(cmd, args[1])
+			amount, err := target.WantAmount(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			return c.revenue(cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
+			return revenue(c, cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
 				return fmt.Sprintf("%s ZEN are paid to the shares of %s", terminal.Zen(amount), args[0]),
 					cl.PayRevenue(ctx, args[0], amount)
 			})
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) modelClaim() *cobra.Command {
-	var t target
+func modelClaimCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "claim JOB --home DIR",
 		Short: "Take what shares of a model have earned",
@@ -158,9 +160,9 @@ model/JOB says how the amount comes about.
 
 With -o json: what starling model shares prints.`,
 		Example: `  starling model claim job-7f3a --home net/worker-0`,
-		Args:    exactly("JOB"),
+		Args:    usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.revenue(cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
+			return revenue(c, cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
 				m, err := cl.Model(ctx, args[0], cl.Address())
 				if err != nil {
 					return "", err
@@ -173,16 +175,16 @@ With -o json: what starling model shares prints.`,
 			})
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
 // revenue lets the account of a folder pay or claim revenue, and shows the shares after it.
-func (c *cli) revenue(cmd *cobra.Command, t *target, job string,
+func revenue(c *terminal.Console, cmd *cobra.Command, t *target.Target, job string,
 	do func(context.Context, *client.Client) (string, error)) error {
 	var said string
 	var o owned
-	err := t.act(cmd, "the folder of the account", func(ctx context.Context, cl *client.Client) (err error) {
+	err := t.Act(cmd, "the folder of the account", func(ctx context.Context, cl *client.Client) (err error) {
 		if said, err = do(ctx, cl); err == nil {
 			o, err = holders(ctx, cl, job)
 		}
@@ -191,8 +193,8 @@ func (c *cli) revenue(cmd *cobra.Command, t *target, job string,
 	if err != nil {
 		return err
 	}
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.List(o, o.Holders, func(h holder) string { return h.Account }))
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.List(o, o.Holders, func(h holder) string { return h.Account }))
 	}
 	_, err = fmt.Println(said)
 	return err

@@ -6,18 +6,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
 // addMoved adds commands under the names that they had in the release before, hidden from the help. They do what the
 // commands of today do, and say under which names those are found.
-func addMoved(c *cli, root *cobra.Command) {
+func addMoved(c *terminal.Console, root *cobra.Command) {
 	for _, old := range []struct {
 		cmd *cobra.Command
 		now string
 	}{
-		{c.network(), "network"}, {c.status(), "network status"}, {c.economics(), "network economics"},
-		{c.gov(), "network gov"}, {c.stake(), "account stake"}, {c.init(), "job init"}, {c.verify(), "job verify"},
-		{c.explain(), "job explain"}, {c.export(), "job export-metrics"}, {c.generate(), "model generate"},
+		{networkCommand(c), "network"}, {statusCommand(c), "network status"}, {economicsCommand(c), "network economics"},
+		{govCommand(c), "network gov"}, {stakeCommand(c), "account stake"}, {initCommand(c), "job init"},
+		{verifyCommand(c), "job verify"},
+		{explainCommand(c), "job explain"}, {exportCommand(c), "job export-metrics"}, {generateCommand(c), "model generate"},
 		{man(root), "dev man"}, {exitCodes(c), "dev exit-codes"},
 	} {
 		switch old.cmd.Name() {
@@ -27,7 +29,7 @@ func addMoved(c *cli, root *cobra.Command) {
 			old.cmd.Use = strings.Replace(old.cmd.Use, "export-metrics", "export", 1)
 		}
 		old.cmd.Hidden = true
-		manual.Moved(old.cmd, "starling "+old.cmd.Name(), "starling "+old.now, &c.quiet)
+		manual.Moved(old.cmd, "starling "+old.cmd.Name(), "starling "+old.now, &c.Quiet)
 		root.AddCommand(old.cmd)
 	}
 }

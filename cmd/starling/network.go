@@ -1,45 +1,24 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/validator"
 )
 
-// group is a command that only holds others. Its help shows their examples.
-func group(name, short, long string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(commands...)
-	var examples []string
-	for _, c := range commands {
-		first, _, _ := strings.Cut(c.Example, "\n")
-		examples = append(examples, first)
-	}
-	examples = examples[:min(len(examples), groupExamples)]
-	cmd.Example = strings.Join(examples, "\n")
-	return cmd
-}
-
-// groupExamples is how many commands of a group have their first example in the help of the group.
-const groupExamples = 3
-
-func (c *cli) network() *cobra.Command {
-	return group("network", "See, check, make and govern networks", `Make a network of validators, workers and verifiers
+func networkCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("network", "See, check, make and govern networks",
+		`Make a network of validators, workers and verifiers
 that are processes of their own, on one machine or on many, and see whether one works. docs/operate.md leads through
-it.`, c.netInit(), c.netHealth(), c.netPeers(), c.netCheck(), c.status(), c.economics(), c.gov())
+it.`, netInitCommand(c), netHealthCommand(c), netPeersCommand(c), netCheckCommand(c), statusCommand(c),
+		economicsCommand(c), govCommand(c))
 }
 
 func networkFlags(cmd *cobra.Command, o *validator.NetworkOptions) {
@@ -53,10 +32,10 @@ func networkFlags(cmd *cobra.Command, o *validator.NetworkOptions) {
 	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the three after it for CometBFT's "+
 		"RPC, gRPC and REST")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks")
-	privateFlag(cmd, &o.Private)
+	usage.PrivateFlag(cmd, &o.Private)
 }
 
-func (c *cli) netInit() *cobra.Command {
+func netInitCommand(c *terminal.Console) *cobra.Command {
 	var o validator.NetworkOptions
 	cmd := &cobra.Command{
 		Use:   "init DIR",
@@ -71,14 +50,14 @@ json, standard output carries the content of network.json.`,
   starling network init net --validators 4 --workers 8 --host 10.0.0.7
   starling network init net --validators 3 --host 10.0.0.7,10.0.0.8,10.0.0.9
   starling network init net -o json`,
-		Args: exactly("DIR"),
+		Args: usage.Exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			n, err := validator.InitNetwork(args[0], o)
 			if err != nil {
-				return networkError(err)
+				return cause.Network(err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(n, args[0]))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(n, args[0]))
 			}
 			fmt.Printf("%s with %d validators, %d workers, %d verifiers and a consumer in %s\n\n", n.ChainID, len(n.Validators),
 				len(n.Workers), len(n.Verifiers), args[0])
@@ -92,28 +71,4 @@ json, standard output carries the content of network.json.`,
 	}
 	networkFlags(cmd, &o)
 	return cmd
-}
-
-// networkError gives the errors of networks their codes.
-func networkError(err error) error {
-	stopped := (*client.Stopped)(nil)
-	switch {
-	case errors.As(err, &stopped):
-		return terminal.WithExit(&terminal.Problem{Code: stopped.Code, What: "the validator is stopped", Why: stopped.Why,
-			Fix: stopped.Fix}, terminal.ExitFailure)
-	case errors.Is(err, keystore.ErrNetworkExists):
-		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_EXISTS", What: err.Error(),
-			Why: "keys are never overwritten", Fix: "give another folder, or remove this one"}, terminal.ExitConflict)
-	case errors.Is(err, keystore.ErrNoNetwork):
-		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_NOT_FOUND", What: err.Error(),
-			Fix: "make one with starling network init"}, terminal.ExitNotFound)
-	case errors.Is(err, chain.ErrClock):
-		return terminal.WithExit(&terminal.Problem{Code: "CLOCK_WRONG", What: err.Error(),
-			Why: "a validator whose clock is slow cannot follow the others",
-			Fix: "set the clock, best by NTP, and start the validator again: it catches up"}, terminal.ExitConflict)
-	case errors.Is(err, keystore.ErrNoValidator):
-		return terminal.WithExit(&terminal.Problem{Code: "VALIDATOR_NOT_FOUND", What: err.Error(),
-			Fix: "give a validator's folder of a network that starling network init made"}, terminal.ExitNotFound)
-	}
-	return err
 }

@@ -7,16 +7,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/market"
 )
 
-func (c *cli) workerBench() *cobra.Command {
+func workerBenchCommand(c *terminal.Console) *cobra.Command {
 	var o benchmark.OfferOptions
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what this machine can offer", Annotations: figures,
+		Short: "Measure what this machine can offer", Annotations: terminal.FiguresOnly,
 		Long: `Measure what a worker needs of a machine: matrix products, training steps of a GPT of 10 million parameters,
 the disk, and blobs on their way from one peer to another over the loopback; and what it would earn if it
 trained all the time, before the fee of 5 %. It takes about half a minute, and nothing is sent anywhere.
@@ -25,14 +27,14 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 "uzen_per_hour","price"}, train as starling bench train gives it.`,
 		Example: `  starling worker bench
   starling worker bench --threads 1 --dir /data/starling --price 500000000`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := benchmark.Offer(cmd.Context(), o)
 			if err != nil {
-				return benchError(cmd, err)
+				return cause.Measurement(cmd, err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, figuresAnswer(r))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "products\t%.1f GFLOP/s\n", r.Matmul)
@@ -46,7 +48,7 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 		},
 	}
 	f := cmd.Flags()
-	threadsFlag(cmd, &o.Threads)
+	usage.ThreadsFlag(cmd, &o.Threads)
 	f.StringVar(&o.Dir, "dir", ".", "folder whose disk is measured")
 	f.IntVar(&o.Steps, "steps", 5, "training steps that count")
 	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen for 10^15 floating-point operations")

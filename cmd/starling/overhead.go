@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/node"
 )
 
@@ -33,7 +34,7 @@ func (f overheadFlags) measure(ctx context.Context) (_ *node.Overhead, err error
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	return node.MeasureOverhead(ctx, node.OverheadOptions{
 		Load: func(overrides ...string) (*job.Job, error) {
-			return loadJob(f.job, slices.Concat(f.set, overrides))
+			return jobfile.Load(f.job, slices.Concat(f.set, overrides))
 		},
 		Audited: f.audited, WarmUp: f.warmUp, Repeat: f.runs, Dir: dir,
 	})

@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/journal"
@@ -41,21 +44,21 @@ func (r *workerReport) address() string {
 }
 
 // report asks the process and the chain. One of them may not answer.
-func report(cmd *cobra.Command, t *target) (*workerReport, error) {
-	if t.home == "" {
-		return nil, usage(cmd, errors.New("--home is needed"))
+func report(cmd *cobra.Command, t *target.Target) (*workerReport, error) {
+	if t.Home == "" {
+		return nil, usage.Error(cmd, errors.New("--home is needed"))
 	}
 	r, p := &workerReport{}, &provider.WorkerStatus{}
-	switch err := control.Status(cmd.Context(), t.home, p); {
+	switch err := control.Status(cmd.Context(), t.Home, p); {
 	case err == nil:
 		r.Running, r.Process = true, p
 	case !errors.Is(err, control.ErrNotRunning):
 		return nil, err
 	}
-	if err := t.settle(cmd); err != nil {
+	if err := t.Settle(cmd); err != nil {
 		return nil, err
 	}
-	s, err := t.ask(cmd.Context())
+	s, err := t.Ask(cmd.Context())
 	switch {
 	case err == nil:
 		r.Height, r.Account = s.Height, s.Account
@@ -101,8 +104,8 @@ const reportShape = `With -o json: {"running","process":{"pid","version","role",
 "account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind","job","round","text",
 "until","do"}]},"problem"}, the process only if it runs.`
 
-func (c *cli) workerStatus() *cobra.Command {
-	var t target
+func workerStatusCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "status --home DIR",
 		Short: "Show what a worker or verifier is doing",
@@ -110,19 +113,19 @@ func (c *cli) workerStatus() *cobra.Command {
 
 ` + reportShape,
 		Example: `  starling worker status --home net/worker-0`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := report(cmd, &t)
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(r, r.address()))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(r, r.address()))
 			}
 			return printWorker(r, time.Now())
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
@@ -166,7 +169,7 @@ func printWorker(r *workerReport, now time.Time) error {
 		return err
 	}
 	fmt.Println()
-	return printReasons(r.Account.Reasons, r.Height)
+	return target.PrintReasons(r.Account.Reasons, r.Height)
 }
 
 // link says what is known of the way to a peer.
@@ -187,27 +190,8 @@ func link(l provider.PeerStatus) string {
 	return text + fmt.Sprintf(", %s sent, %s received", terminal.Bytes(l.Sent), terminal.Bytes(l.Received))
 }
 
-func printReasons(reasons []standing.Reason, height int64) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	for _, r := range reasons {
-		at := r.Job
-		if r.Round > 0 {
-			at = fmt.Sprintf("%s round %d", r.Job, r.Round)
-		}
-		until := ""
-		if r.Until > height {
-			until = fmt.Sprintf(" (until height %d, in %d blocks)", r.Until, r.Until-height)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s%s\n", r.Kind, at, r.Text, until)
-		if r.Do != "" {
-			fmt.Fprintf(w, "\t\tto do: %s\n", r.Do)
-		}
-	}
-	return w.Flush()
-}
-
-func (c *cli) workerExplain() *cobra.Command {
-	var t target
+func workerExplainCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "explain --home DIR",
 		Short: "Explain what a worker or verifier waits for",
@@ -224,26 +208,26 @@ Payments, and what was not paid, are explained by starling job explain.
 
 ` + reportShape,
 		Example: `  starling worker explain --home net/worker-0`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := report(cmd, &t)
 			switch {
 			case err != nil:
 				return err
-			case c.form.Machine():
-				return c.form.Print(os.Stdout, terminal.One(r, r.address()))
+			case c.Form.Machine():
+				return c.Form.Print(os.Stdout, terminal.One(r, r.address()))
 			case r.Account == nil:
 				return r.unasked
 			}
-			return printReasons(r.Account.Reasons, r.Height)
+			return target.PrintReasons(r.Account.Reasons, r.Height)
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) workerDrain() *cobra.Command {
-	var t target
+func workerDrainCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "drain --home DIR",
 		Short: "Let a worker or verifier finish its runs and end",
@@ -253,12 +237,12 @@ the offer of its account is withdrawn.
 
 With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 		Example: `  starling worker drain --home net/worker-0`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if t.home == "" {
-				return usage(cmd, errors.New("--home is needed"))
+			if t.Home == "" {
+				return usage.Error(cmd, errors.New("--home is needed"))
 			}
-			err := control.Drain(cmd.Context(), t.home)
+			err := control.Drain(cmd.Context(), t.Home)
 			draining, text := err == nil, "draining: the process stops once its current work is settled"
 			if errors.Is(err, control.ErrNotRunning) {
 				err, text = withdraw(cmd, &t), "no process runs; the offer is withdrawn"
@@ -266,32 +250,32 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(map[string]bool{"draining": draining, "withdrawn": !draining}, t.home))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(map[string]bool{"draining": draining, "withdrawn": !draining}, t.Home))
 			}
 			fmt.Println(text)
 			return nil
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func withdraw(cmd *cobra.Command, t *target) error {
-	if err := t.settle(cmd); err != nil {
+func withdraw(cmd *cobra.Command, t *target.Target) error {
+	if err := t.Settle(cmd); err != nil {
 		return err
 	}
-	f, err := keystore.ReadParty(t.home)
+	f, err := keystore.ReadParty(t.Home)
 	if err != nil {
 		return err
 	}
-	f.Network = t.network
+	f.Network = t.Network
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
-	return inspect.WithdrawOffer(ctx, t.home, f)
+	return inspect.WithdrawOffer(ctx, t.Home, f)
 }
 
-func (c *cli) workerReplay() *cobra.Command {
+func workerReplayCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Play a journal back, and compare",
@@ -302,7 +286,7 @@ and no I/O, so a difference is a bug, or another version of the program; it give
 With -o json: {"header":{"format","time","role","id","job","version","plants","watches","next","continues"},
 "from","to","events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
 		Example: `  starling worker replay net/worker-0/events/20300102T030405.000000000-job-0123456789abcdef.jsonl`,
-		Args:    exactly("FILE"),
+		Args:    usage.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := validator.ReplayJournal(args[0])
 			switch {
@@ -313,10 +297,10 @@ With -o json: {"header":{"format","time","role","id","job","version","plants","w
 				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(),
 					Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitNotFound)
 			case err != nil:
-				return homeError(err)
+				return cause.Home(err)
 			}
-			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, terminal.One(r, args[0]))
+			if c.Form.Machine() {
+				err = c.Form.Print(os.Stdout, terminal.One(r, args[0]))
 			} else {
 				printReplay(r)
 			}

@@ -12,79 +12,41 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/party"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/provider"
-	"github.com/starling-network/starling/node/validator"
 )
 
-// logsCommand prints the log that a process writes in its folder.
-func (c *cli) logsCommand(use, short, example string, dir func(cmd *cobra.Command, args []string) (string, error),
-	args cobra.PositionalArgs) *cobra.Command {
-	var follow bool
-	var tail int64
-	cmd := &cobra.Command{
-		Use: use, Short: short, Example: example, Args: args,
-		Long: short + `, or, with --follow, also what is added until Ctrl-C. It reads the file in the folder, whether the
-process runs or not.
-
-With -o json: {"lines":[TEXT]}; with -o jsonl, or --follow, {"line"} for each.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			home, err := dir(cmd, args)
-			if err != nil {
-				return err
-			}
-			if tail < 1 {
-				return usage(cmd, errors.New("--bytes is at least 1"))
-			}
-			lines := []string{}
-			keep := func(more []string) error { lines = append(lines, more...); return nil }
-			if follow {
-				keep = c.printLines
-			}
-			err = validator.ReadLog(cmd.Context(), home, tail, follow, keep)
-			if errors.Is(err, validator.ErrNoLog) {
-				return terminal.WithExit(&terminal.Problem{Code: "LOG_NOT_FOUND", What: err.Error(),
-					Fix: "give the folder of a worker, verifier or validator that was started"}, terminal.ExitNotFound)
-			}
-			if err != nil || follow {
-				return err
-			}
-			return c.printLog(map[string][]string{"lines": lines}, lines)
-		},
-	}
-	f := cmd.Flags()
-	f.BoolVarP(&follow, "follow", "f", false, "print what is added, until Ctrl-C")
-	f.Int64Var(&tail, "bytes", 16<<10, "how much of the end of the log is printed")
-	return cmd
-}
-
-func (c *cli) workerLogs() *cobra.Command {
+func workerLogsCommand(c *terminal.Console) *cobra.Command {
 	var home string
-	cmd := c.logsCommand("logs --home DIR", "Print the end of the log of a worker or verifier",
+	cmd := party.LogsCommand(c, "logs --home DIR", "Print the end of the log of a worker or verifier",
 		`  starling worker logs --home net/worker-0
   starling worker logs --home net/worker-0 --follow`,
 		func(cmd *cobra.Command, _ []string) (string, error) {
 			if home == "" {
-				return "", usage(cmd, errors.New("--home is needed"))
+				return "", usage.Error(cmd, errors.New("--home is needed"))
 			}
 			return home, nil
-		}, exactly())
+		}, usage.Exactly())
 	cmd.Flags().StringVar(&home, "home", "", "folder of the worker or verifier")
 	return cmd
 }
 
-func (c *cli) validatorLogs() *cobra.Command {
-	return c.logsCommand("logs --home DIR", "Print the end of the log of a validator",
+func validatorLogsCommand(c *terminal.Console) *cobra.Command {
+	return party.LogsCommand(c, "logs --home DIR", "Print the end of the log of a validator",
 		`  starling validator logs --home net/validator-0
   starling validator logs --home net/validator-0 --follow`,
-		func(_ *cobra.Command, args []string) (string, error) { return args[0], nil }, exactly())
+		func(_ *cobra.Command, args []string) (string, error) { return args[0], nil }, usage.Exactly())
 }
 
-func (c *cli) workerTasks() *cobra.Command {
+func workerTasksCommand(c *terminal.Console) *cobra.Command {
 	var home string
 	cmd := &cobra.Command{
 		Use:   "tasks --home DIR",
@@ -95,10 +57,10 @@ each. starling worker explain says what it waits for.
 With -o json: {"tasks":[{"job","action","since"}],"runs":[JOB]}.`,
 		Example: `  starling worker tasks --home net/worker-0
   starling worker tasks --home net/worker-0 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if home == "" {
-				return usage(cmd, errors.New("--home is needed"))
+				return usage.Error(cmd, errors.New("--home is needed"))
 			}
 			p := &provider.WorkerStatus{}
 			err := control.Status(cmd.Context(), home, p)
@@ -109,13 +71,13 @@ With -o json: {"tasks":[{"job","action","since"}],"runs":[JOB]}.`,
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(map[string]any{"tasks": p.Actions, "runs": p.Runs}, p.Actions,
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(map[string]any{"tasks": p.Actions, "runs": p.Runs}, p.Actions,
 					func(a instrument.ActionStatus) string { return a.Job }))
 			}
-			w := terminal.NewColumns(os.Stdout, c.form, "JOB", "ACTION", "FOR", "+SINCE")
+			w := terminal.NewColumns(os.Stdout, c.Form, "JOB", "ACTION", "FOR", "+SINCE")
 			for _, a := range p.Actions {
-				w.Row(a.Job, a.Action, terminal.Span(time.Since(a.Since)), when(a.Since))
+				w.Row(a.Job, a.Action, terminal.Span(time.Since(a.Since)), terminal.When(a.Since))
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -133,7 +95,7 @@ func validatorProblem(home string, err error) error {
 	stopped := (*client.Stopped)(nil)
 	switch {
 	case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
-		return networkError(err)
+		return cause.Network(err)
 	case errors.Is(err, inspect.ErrNoBond):
 		return terminal.WithExit(&terminal.Problem{Code: "NOT_BONDED", What: err.Error(),
 			Fix: "stake for it with starling validator bond --home " + home}, terminal.ExitNotFound)
@@ -144,7 +106,7 @@ func validatorProblem(home string, err error) error {
 	}, terminal.ExitUnreachable)
 }
 
-func (c *cli) validatorDuties() *cobra.Command {
+func validatorDutiesCommand(c *terminal.Console) *cobra.Command {
 	var blocks int
 	cmd := &cobra.Command{
 		Use:   "duties --home DIR",
@@ -155,10 +117,10 @@ starling validator status counts what it missed in the whole window that it is j
 With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed","missed","proposed"}.`,
 		Example: `  starling validator duties --home net/validator-0
   starling validator duties --home net/validator-0 --blocks 100 -o jsonl`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if blocks < 1 || blocks > 1000 {
-				return usage(cmd, errors.New("--blocks is 1 to 1000"))
+				return usage.Error(cmd, errors.New("--blocks is 1 to 1000"))
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
@@ -178,14 +140,14 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 					proposed++
 				}
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.List(map[string]any{"duties": duties, "signed": signed, "missed": missed,
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.List(map[string]any{"duties": duties, "signed": signed, "missed": missed,
 					"proposed": proposed}, duties, func(d inspect.BlockParticipation) string {
 					return strconv.FormatInt(d.Height,
 						10)
 				}))
 			}
-			w := terminal.NewColumns(os.Stdout, c.form, "HEIGHT", "SIGNED", "PROPOSED", "POWER", "+BLOCK")
+			w := terminal.NewColumns(os.Stdout, c.Form, "HEIGHT", "SIGNED", "PROPOSED", "POWER", "+BLOCK")
 			for _, d := range duties {
 				w.Row(d.Height, d.Signed, d.Proposed, d.Power, d.Block)
 			}
@@ -200,7 +162,7 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 	return cmd
 }
 
-func (c *cli) validatorEarnings() *cobra.Command {
+func validatorEarningsCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "earnings --home DIR",
 		Short: "Show what a validator has earned of the fees of transactions",
@@ -211,16 +173,16 @@ transactions cost nothing pays its validators nothing.
 With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uzen"}.`,
 		Example: `  starling validator earnings --home net/validator-0
   starling validator earnings --home net/validator-0 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskPatience)
 			defer cancel()
 			e, err := inspect.AskValidatorEarnings(ctx, args[0])
 			if err != nil {
 				return validatorProblem(args[0], err)
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(e, e.Account))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(e, e.Account))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "operator\t%s\naccount\t%s, %s ZEN\n", e.Operator, e.Account, terminal.Zen(e.Balance))

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/client/job/foreign"
 	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
 // schemaFile is where editors find what a job file may say.
@@ -23,7 +24,7 @@ const schemaFile = "job.schema.json"
 // schemaName is what the schema calls itself.
 const schemaName = "urn:starling:training-job:v1"
 
-func (c *cli) init() *cobra.Command {
+func initCommand(c *terminal.Console) *cobra.Command {
 	var dir string
 	var about strings.Builder
 	for _, t := range templates.All() {
@@ -42,13 +43,13 @@ With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","abou
   starling job init finetune --dir my-model`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one template", len(args)))
+				return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted at most one template", len(args)))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return c.listTemplates()
+				return listTemplates(c)
 			}
 			t, err := template(cmd, args[0])
 			if err != nil {
@@ -62,8 +63,8 @@ With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","abou
 			if err := create(schema, job.Schema); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(map[string]string{"file": file, "schema": schema}, file))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(map[string]string{"file": file, "schema": schema}, file))
 			}
 			fmt.Printf("%s\n%s\n\nnext: put your data where datasets in %s says, and\n      starling train %s --dry-run\n",
 				file, schema, file, file)
@@ -80,14 +81,14 @@ type templateLine struct {
 	About string `json:"about"`
 }
 
-func (c *cli) listTemplates() error {
+func listTemplates(c *terminal.Console) error {
 	all := templates.All()
-	if c.form.Machine() {
+	if c.Form.Machine() {
 		list := make([]templateLine, len(all))
 		for i, t := range all {
 			list[i] = templateLine{t.Name, t.About}
 		}
-		return c.form.Print(os.Stdout, terminal.Items("templates", list, func(t templateLine) string { return t.Name }))
+		return c.Form.Print(os.Stdout, terminal.Items("templates", list, func(t templateLine) string { return t.Name }))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TEMPLATE\tABOUT")
@@ -105,7 +106,8 @@ func template(cmd *cobra.Command, name string) (templates.Template, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return templates.Template{}, usage(cmd, fmt.Errorf("there is no template %q; there are %s", name, strings.Join(names, ", ")))
+	return templates.Template{}, usage.Error(cmd, fmt.Errorf("there is no template %q; there are %s", name,
+		strings.Join(names, ", ")))
 }
 
 // create writes a file that does not exist, and the folder of it.
@@ -124,19 +126,19 @@ func create(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (c *cli) jobSchema() *cobra.Command {
+func jobSchemaCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of job files",
 		Long: `Print the JSON Schema (draft 2020-12) of job files. An editor that speaks YAML takes it from a first line
 "# yaml-language-server: $schema=` + schemaFile + `".`,
 		Example: `  starling job schema > ` + schemaFile,
-		Args:    exactly(),
-		RunE:    func(*cobra.Command, []string) error { return c.printDocument(job.Schema, schemaName) },
+		Args:    usage.Exactly(),
+		RunE:    func(*cobra.Command, []string) error { return c.PrintDocument(job.Schema, schemaName) },
 	}
 }
 
-func (c *cli) jobImport() *cobra.Command {
+func jobImportCommand(c *terminal.Console) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "import FILE [--file JOB.yaml]",
@@ -148,7 +150,7 @@ with the reason. A configuration of another method of training, such as DPO, is 
 With -o json: {"from","file","left":[TEXT]}.`,
 		Example: `  starling job import axolotl.yaml --file job.yaml
   starling job import train_config.toml > job.yaml`,
-		Args: exactly("FILE"),
+		Args: usage.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := foreign.Read(args[0])
 			if err != nil {
@@ -173,8 +175,8 @@ With -o json: {"from","file","left":[TEXT]}.`,
 					return err
 				}
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(map[string]any{"from": made.From, "file": string(made.File),
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(map[string]any{"from": made.From, "file": string(made.File),
 					"left": made.Left}, out))
 			}
 			for _, l := range made.Left {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/quote"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/plan"
 )
 
@@ -95,7 +97,7 @@ func TestManualPages(t *testing.T) {
 			pages[i][f.Name()] = string(page)
 		}
 	}
-	everyCommand(new(cli).root(), func(c *cobra.Command) {
+	everyCommand(rootCommand(new(terminal.Console)), func(c *cobra.Command) {
 		if isTopic(c) || isHidden(c) { // no pages for old names
 			return
 		}
@@ -206,7 +208,7 @@ func TestRoom(t *testing.T) {
 		"500 MB more than the 1": {MemoryBytes: 15e8, FreeBytes: 1e9, Fits: "no"},
 		"is not known":           {MemoryBytes: 15e8, Fits: "unknown"},
 	} {
-		if got := room(at); !strings.Contains(got, want) || at == nil && got != "" {
+		if got := quote.Room(at); !strings.Contains(got, want) || at == nil && got != "" {
 			t.Errorf("%+v: %q lacks %q", at, got, want)
 		}
 	}

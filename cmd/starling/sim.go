@@ -14,7 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/simulate"
@@ -39,7 +42,7 @@ type simFlags struct {
 	price         float64
 }
 
-func (c *cli) sim() *cobra.Command {
+func simCommand(c *terminal.Console) *cobra.Command {
 	var f simFlags
 	cmd := &cobra.Command{
 		Use:   "sim JOB.yaml",
@@ -72,8 +75,8 @@ in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compar
   starling sim job.yaml --advise --link up=20,down=100 --gflops 2000,500
   starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 --sweep seed=1,2,3 --dir out/sweep
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
-		Args: exactly("JOB.yaml"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.runSim(cmd, args[0], f) },
+		Args: usage.Exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runSim(c, cmd, args[0], f) },
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
@@ -98,7 +101,7 @@ in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compar
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
 	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
-	cmd.AddCommand(c.simStrategies(), c.simAttacks(), c.simNetworks())
+	cmd.AddCommand(simStrategiesCommand(c), simAttacksCommand(c), simNetworksCommand(c))
 	return cmd
 }
 
@@ -108,17 +111,17 @@ type variant struct {
 	*simulate.Simulation
 }
 
-func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
+func runSim(c *terminal.Console, cmd *cobra.Command, path string, f simFlags) error {
 	opt, err := f.options()
 	if err != nil {
-		return usage(cmd, err)
+		return usage.Error(cmd, err)
 	}
 	if f.advise {
-		return c.advise(cmd, path, f, opt)
+		return advise(c, cmd, path, f, opt)
 	}
 	settings, err := sweeps(f.sweep)
 	if err != nil {
-		return usage(cmd, err)
+		return usage.Error(cmd, err)
 	}
 	if f.events != "" {
 		file, err := os.Create(f.events)
@@ -138,12 +141,12 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 	}
 	var done []variant
 	for i, setting := range settings {
-		if opt.Job = jobs[i]; len(jobs) > 1 && !c.quiet && !c.form.Machine() {
+		if opt.Job = jobs[i]; len(jobs) > 1 && !c.Quiet && !c.Form.Machine() {
 			fmt.Fprintf(os.Stderr, "variant %d of %d: %s\n", i+1, len(jobs), strings.Join(pairs(setting), " "))
 		}
-		v, err := c.playVariant(cmd.Context(), opt, setting)
+		v, err := playVariant(cmd.Context(), c, opt, setting)
 		if err != nil {
-			if failed := c.printDone(done, dirs, f); failed != nil { // what was played of a sweep is not lost
+			if failed := printDone(c, done, dirs, f); failed != nil { // what was played of a sweep is not lost
 				return failed
 			}
 			return err
@@ -160,16 +163,16 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 			}
 		}
 	}
-	return c.printDone(done, dirs, f)
+	return printDone(c, done, dirs, f)
 }
 
 // printDone prints what was played; nothing if nothing was.
-func (c *cli) printDone(done []variant, dirs []string, f simFlags) error {
+func printDone(c *terminal.Console, done []variant, dirs []string, f simFlags) error {
 	switch {
 	case len(done) == 0:
 		return nil
-	case c.form.Machine():
-		return c.form.Print(os.Stdout, simAnswer(done, dirs, len(f.sweep) > 0))
+	case c.Form.Machine():
+		return c.Form.Print(os.Stdout, simAnswer(done, dirs, len(f.sweep) > 0))
 	}
 	return printVariants(done, f.sweep)
 }
@@ -178,7 +181,7 @@ func (c *cli) printDone(done []variant, dirs []string, f simFlags) error {
 func (f simFlags) jobs(path string, settings [][][2]string) (jobs []*job.Job, err error) {
 	var all job.ErrorList
 	for _, setting := range settings {
-		j, err := loadJob(path, slices.Concat(f.set, pairs(setting)))
+		j, err := jobfile.Load(path, slices.Concat(f.set, pairs(setting)))
 		var wrong *job.ErrorList
 		switch {
 		case errors.As(err, &wrong):
@@ -267,14 +270,15 @@ func vacant(dirs []string) error {
 	return nil
 }
 
-func (c *cli) playVariant(ctx context.Context, opt simulate.Options, setting [][2]string) (v variant, err error) {
+func playVariant(ctx context.Context, c *terminal.Console, opt simulate.Options, setting [][2]string) (v variant,
+	err error) {
 	for _, s := range setting {
 		if v.Settings == nil {
 			v.Settings = map[string]string{}
 		}
 		v.Settings[s[0]] = s[1]
 	}
-	if !c.quiet && terminal.IsTerminal(os.Stderr) {
+	if !c.Quiet && terminal.IsTerminal(os.Stderr) {
 		opt.Progress = func(round, rounds int, at time.Duration) {
 			fmt.Fprintf(os.Stderr, "\rround %d of %d at %s   ", round, rounds, at.Round(time.Second))
 			if round == rounds {
@@ -291,7 +295,7 @@ func (c *cli) playVariant(ctx context.Context, opt simulate.Options, setting [][
 
 // simError gives the errors of a simulation their codes.
 func simError(ctx context.Context, err error) error {
-	if err = cause(interrupted(ctx, err, "")); terminal.Explained(err) {
+	if err = cause.Explain(terminal.IfInterrupted(ctx, err, "")); terminal.Explained(err) {
 		return err
 	}
 	return &terminal.Problem{

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,32 +12,21 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim"
 )
 
 // listCommand is a command that lists what the program itself knows.
-func listCommand[T any](c *cli, use, short, long, example, key string, known func() []T, name func(T) string,
+func listCommand[T any](c *terminal.Console, use, short, long, example, key string, known func() []T,
+	name func(T) string,
 	titles []string, row func(T) []any) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Long: long, Example: example, Args: exactly(),
+		Use: use, Short: short, Long: long, Example: example, Args: usage.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return printList(c.form, key, known(), name, titles, row)
+			return terminal.PrintList(c.Form, key, known(), name, titles, row)
 		},
 	}
-}
-
-// printList prints a list in any form: to programs as an object with the list under a key, to people as a table.
-func printList[T any](f terminal.Form, key string, all []T, name func(T) string, titles []string,
-	row func(T) []any) error {
-	if f.Machine() {
-		return f.Print(os.Stdout, terminal.Items(key, all, name))
-	}
-	w := terminal.NewColumns(os.Stdout, f, titles...)
-	for _, x := range all {
-		w.Row(row(x)...)
-	}
-	return w.Flush()
 }
 
 // method is a strategy as a method of a job file stands for it.
@@ -82,12 +70,13 @@ func methods() (all []method) {
 	return all
 }
 
-func (c *cli) simStrategies() *cobra.Command {
+func simStrategiesCommand(c *terminal.Console) *cobra.Command {
 	return listCommand(c, "strategies", "List the methods that strategy.method names", `List the methods that
 strategy.method of a job file names, with what each sets unless the file does. docs/strategies.md says what their parts
 cost and bear; starling sim JOB.yaml --advise ranks them for a job and its links.
 
-With -o json: {"strategies":[{"name","outer_optimizer","lr","compression","aggregation","proximal_mu","gradients"}]}.`, `  starling sim strategies
+With -o json: {"strategies":[{"name","outer_optimizer","lr","compression","aggregation","proximal_mu","gradients"}]}.`,
+		`  starling sim strategies
   starling sim job.yaml --sweep strategy.method=$(starling sim strategies -o name | paste -sd,)`,
 		"strategies", methods, func(m method) string { return m.Name },
 		[]string{"METHOD", "OUTER OPTIMIZER", "LR", "COMPRESSION", "AGGREGATION", "ROUND"},
@@ -113,7 +102,7 @@ func attacks() (all []attack) {
 	return all
 }
 
-func (c *cli) simAttacks() *cobra.Command {
+func simAttacksCommand(c *terminal.Console) *cobra.Command {
 	return listCommand(c, "attacks", "List what those who break the rules can do", `List the acts that --act gives a party
 of a simulation. docs/security.md says what each meets.
 
@@ -143,7 +132,7 @@ func profiles() (all []profile) {
 	return all
 }
 
-func (c *cli) simNetworks() *cobra.Command {
+func simNetworksCommand(c *terminal.Console) *cobra.Command {
 	return listCommand(c, "networks", "List the links that have names", `List the links that --link of a simulation knows
 by name. Others are given as settings: up=20,down=100,latency=50ms,loss=0.01.
 

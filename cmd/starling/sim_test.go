@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node/recommend"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/sim"
@@ -123,8 +124,8 @@ func TestSimulationFolders(t *testing.T) {
 func TestAdviceGoesWithItsFlags(t *testing.T) {
 	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"},
 		{"--price", "-1"}, {"--modelled"}} {
-		c := &cli{}
-		cmd := c.sim()
+		c := &terminal.Console{}
+		cmd := simCommand(c)
 		cmd.SetArgs(append([]string{"../../examples/quickstart.yaml", "--advise"}, more...))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		if err := cmd.Execute(); terminal.ExitCode(err) != terminal.ExitUsage {
@@ -186,7 +187,7 @@ func TestUnknownCommands(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", args, code, stderr)
 		}
 	}
-	if code, stdout, _ := starling(t, "--version"); code != 0 || !strings.Contains(stdout, binaryVersion()) {
+	if code, stdout, _ := starling(t, "--version"); code != 0 || !strings.Contains(stdout, version.Binary()) {
 		t.Errorf("--version: exit %d, %q", code, stdout)
 	}
 }

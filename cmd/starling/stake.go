@@ -8,18 +8,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/session"
 )
 
-func (c *cli) stake() *cobra.Command {
-	return group("stake", "See and change the stake behind work", `Add to the coins that answer for the work of an account,
+func stakeCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("stake", "See and change the stake behind work",
+		`Add to the coins that answer for the work of an account,
 or take some back. They bound how much work it is leased at a time, and a conviction takes a part of them.
-docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove(), c.stakeUnjail(), c.stakeList(), c.stakeSlashes())
+docs/market.md has the rules.`, stakeAddCommand(c), stakeRemoveCommand(c), stakeUnjailCommand(c), stakeListCommand(c),
+		stakeSlashesCommand(c))
 }
 
-func (c *cli) stakeUnjail() *cobra.Command {
-	var t target
+func stakeUnjailCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "unjail --home DIR",
 		Short: "Be given work again after a conviction",
@@ -31,17 +35,17 @@ the account afterwards, so that it makes its offer.
 
 With -o json: what starling account show prints.`,
 		Example: `  starling account stake unjail --home net/worker-0`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.restake(cmd, &t, session.UnjailStake)
+			return restake(c, cmd, &t, session.UnjailStake)
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) stakeRemove() *cobra.Command {
-	var t target
+func stakeRemoveCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "remove ZEN|all --home DIR",
 		Short: "Take a part of the stake back",
@@ -53,26 +57,26 @@ the stake of the tier.
 With -o json: what starling account show prints.`,
 		Example: `  starling account stake remove 10 --home net/worker-0
   starling account stake remove all --home net/worker-0`,
-		Args: exactly("ZEN"),
+		Args: usage.Exactly("ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			var amount uint64 // all
 			if args[0] != "all" {
-				if amount, err = wantAmount(cmd, args[0]); err != nil {
+				if amount, err = target.WantAmount(cmd, args[0]); err != nil {
 					return err
 				}
 			}
-			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error {
+			return restake(c, cmd, &t, func(ctx context.Context, cl *client.Client) error {
 				return session.Unstake(ctx, cl,
 					amount)
 			})
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
-func (c *cli) stakeAdd() *cobra.Command {
-	var t target
+func stakeAddCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "add ZEN --home DIR",
 		Short: "Stake more",
@@ -81,33 +85,34 @@ what --stake says when it registers.
 
 With -o json: what starling account show prints.`,
 		Example: `  starling account stake add 10 --home net/worker-0`,
-		Args:    exactly("ZEN"),
+		Args:    usage.Exactly("ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := wantAmount(cmd, args[0])
+			amount, err := target.WantAmount(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error {
+			return restake(c, cmd, &t, func(ctx context.Context, cl *client.Client) error {
 				return session.AddStake(ctx, cl,
 					amount)
 			})
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
 // restake changes the stake of the account of a folder, and says what it is then.
-func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context, *client.Client) error) error {
-	if err := t.act(cmd, "the folder of the account", change); err != nil {
+func restake(c *terminal.Console, cmd *cobra.Command, t *target.Target,
+	change func(context.Context, *client.Client) error) error {
+	if err := t.Act(cmd, "the folder of the account", change); err != nil {
 		return err
 	}
-	a, err := session.ReadAccount(cmd.Context(), t.network, t.account)
+	a, err := session.ReadAccount(cmd.Context(), t.Network, t.Account)
 	if err != nil {
 		return err
 	}
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.One(a, a.Address))
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.One(a, a.Address))
 	}
 	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
 	if a.Leaving > 0 {

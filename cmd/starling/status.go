@@ -12,57 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
 )
 
-// target is the network and the account that a question is about.
-type target struct {
-	home, network, account string
-}
-
-func (t *target) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.home, "home", "", "folder of a party: its account is looked at, on its network")
-	cmd.Flags().StringVar(&t.network, "network", "", "HTTP interface of a validator (default: that of the folder's "+
-		"last worker up)")
-}
-
-// settle fills in what the folder says.
-func (t *target) settle(cmd *cobra.Command) error {
-	if t.home != "" {
-		h, err := home.Read(t.home)
-		if err != nil {
-			return homeError(err)
-		}
-		f, err := keystore.ReadParty(t.home)
-		if err != nil {
-			return err
-		}
-		t.account = h.Account().Address()
-		if t.network == "" {
-			t.network = f.Network
-		}
-	}
-	if t.network == "" {
-		return usage(cmd, errors.New("--network is needed: the HTTP interface of a validator, such as "+
-			"http://127.0.0.1:26601"))
-	}
-	return nil
-}
-
-// askPatience is how long a validator may take for its answers.
-const askPatience = 20 * time.Second
-
-func (t *target) ask(ctx context.Context) (*inspect.NetworkStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	return inspect.AskNetwork(ctx, t.network, t.account)
-}
-
-func (c *cli) status() *cobra.Command {
-	var t target
+func statusCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "status --network URL",
 		Short: "Show a network: validators, runs, workers, and an account",
@@ -78,22 +37,22 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 		Example: `  starling network status --network http://127.0.0.1:26601
   starling network status --home net/worker-0
   starling network status --network http://127.0.0.1:26601 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := t.settle(cmd); err != nil {
+			if err := t.Settle(cmd); err != nil {
 				return err
 			}
-			s, err := t.ask(cmd.Context())
+			s, err := t.Ask(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(s, s.ChainID))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(s, s.ChainID))
 			}
-			return printNetwork(s, c.form)
+			return printNetwork(s, c.Form)
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }
 
@@ -151,7 +110,7 @@ func printNetwork(s *inspect.NetworkStatus, f terminal.Form) error {
 	}
 	if s.Account != nil {
 		fmt.Println()
-		return printReasons(s.Account.Reasons, s.Height)
+		return target.PrintReasons(s.Account.Reasons, s.Height)
 	}
 	return nil
 }
@@ -171,12 +130,12 @@ func printPeople(s *inspect.NetworkStatus) error {
 		"CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
 	for _, p := range s.Participants {
 		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device,
-			gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
+			terminal.Gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
 	}
 	return w.Flush()
 }
 
-func (c *cli) validatorStatus() *cobra.Command {
+func validatorStatusCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status --home DIR",
 		Short: "Show the validator of a folder, and how it keeps up with its duty",
@@ -185,22 +144,22 @@ func (c *cli) validatorStatus() *cobra.Command {
 With -o json: {"home","network","chain_id","node_id","address","height","block_time","catching_up","power",
 "of_power","signed","missed_blocks","window_blocks","jailed_until","tombstoned","peers","of_peers"}.`,
 		Example: `  starling validator status --home net/validator-0`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskPatience)
 			defer cancel()
 			s, err := inspect.AskValidator(ctx, args[0])
 			stopped := (*client.Stopped)(nil)
 			switch {
 			case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
-				return networkError(err)
+				return cause.Network(err)
 			case err != nil:
 				return terminal.WithExit(&terminal.Problem{
 					Code: "VALIDATOR_NOT_RUNNING", What: "the validator of " + args[0] + " does not answer", Why: err.Error(),
 					Fix: "start it with starling validator up --home " + args[0] + "; validator.log there says why it ended",
 				}, terminal.ExitUnreachable)
-			case c.form.Machine():
-				return c.form.Print(os.Stdout, terminal.One(s, s.Home))
+			case c.Form.Machine():
+				return c.Form.Print(os.Stdout, terminal.One(s, s.Home))
 			}
 			return printValidator(s)
 		},
@@ -242,8 +201,8 @@ func printBooks(b *inspect.Books) error {
 	return w.Flush()
 }
 
-func (c *cli) netCheck() *cobra.Command {
-	var t target
+func netCheckCommand(c *terminal.Console) *cobra.Command {
+	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "check --network URL",
 		Short: "Count the coins of a network twice",
@@ -253,19 +212,19 @@ proposals; and all accounts together with the supply. A difference gives exit co
 
 With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","spare"}],"wrong":[TEXT]}.`,
 		Example: `  starling network check --network http://127.0.0.1:26601`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := t.settle(cmd); err != nil {
+			if err := t.Settle(cmd); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			b, err := inspect.CheckBooks(ctx, t.network)
+			b, err := inspect.CheckBooks(ctx, t.Network)
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, terminal.List(b, b.Books, func(book client.Book) string { return book.Module }))
+			if c.Form.Machine() {
+				err = c.Form.Print(os.Stdout, terminal.List(b, b.Books, func(book client.Book) string { return book.Module }))
 			} else {
 				err = printBooks(b)
 			}
@@ -278,6 +237,6 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 			return err
 		},
 	}
-	t.flags(cmd)
+	t.Flags(cmd)
 	return cmd
 }

@@ -13,14 +13,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/executor"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
-	"github.com/starling-network/starling/node/member"
-	"github.com/starling-network/starling/node/plan"
-	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -44,7 +46,7 @@ type trainFlags struct {
 	torch     torch.Options
 }
 
-func (c *cli) train() *cobra.Command {
+func trainCommand(c *terminal.Console) *cobra.Command {
 	var f trainFlags
 	cmd := &cobra.Command{
 		Use:   "train JOB.yaml",
@@ -76,11 +78,11 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
   starling train examples/quickstart.yaml --dry-run
   starling train examples/quickstart.yaml --dishonest 1
   starling train job.yaml --network http://127.0.0.1:26601 --home net/consumer`,
-		Args: exactly("JOB.yaml"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.runTrain(cmd.Context(), args[0], f) },
+		Args: usage.Exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runTrain(cmd.Context(), c, args[0], f) },
 	}
-	metricsFlag(cmd, &f.metrics)
-	executorFlags(cmd, &f.torch)
+	usage.MetricsFlag(cmd, &f.metrics)
+	executor.Flags(cmd, &f.torch)
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	fl.StringVar(&f.dir, "dir", "", "output folder, in place of the job's output.dir")
@@ -103,7 +105,7 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	return cmd
 }
 
-func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
+func runTrain(ctx context.Context, c *terminal.Console, path string, f trainFlags) error {
 	if f.workers != 0 {
 		f.set = append(f.set, fmt.Sprintf("strategy.workers=%d", f.workers))
 	}
@@ -113,17 +115,17 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 			Fix: "give both, such as --network http://127.0.0.1:26601 --home net/consumer",
 		}, terminal.ExitUsage)
 	}
-	j, err := loadJob(path, f.set)
+	j, err := jobfile.Load(path, f.set)
 	if err != nil {
 		return err
 	}
 	if j.Executor == job.Torch && f.network == "" {
-		if err := c.confirmReduced(&f.torch, true); err != nil { // train has no file of flags
+		if err := executor.ConfirmReduced(c, &f.torch, true); err != nil { // train has no file of flags
 			return err
 		}
 	}
 	if f.dryRun {
-		return c.plan(ctx, j, path, f.network, f.again(), f.torch)
+		return quote.Plan(ctx, c, j, path, f.network, f.again(), f.torch)
 	}
 	dir := f.dir
 	if dir == "" {
@@ -133,7 +135,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if err != nil {
 		return err
 	}
-	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()),
+	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.Quiet || c.Form.Machine()),
 		terminal.Width(os.Stderr))
 	for _, n := range j.Notes {
 		progress.Say(time.Now(), n.Place+": "+n.Text)
@@ -146,16 +148,16 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	summary, err := node.Train(ctx, consumer.Options{
 		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Dishonest: f.dishonest, Network: f.network, Home: f.home,
 		Listen:  f.listen,
-		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: binaryVersion(),
+		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: version.Binary(),
 		Progress: func(p consumer.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})
 	progress.Done()
 	if err != nil {
-		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
+		return terminal.IfInterrupted(ctx, cause.Train(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 	}
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.One(summary, dir))
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.One(summary, dir))
 	}
 	prompt := "The"
 	if len(j.Eval.Prompts) > 0 {
@@ -216,52 +218,6 @@ func (f trainFlags) agree(dir string) (resume bool, err error) {
 		Code: "OUTPUT_UNFINISHED", What: "the output folder " + dir + " holds an unfinished run",
 		Why: "starting over would delete it", Fix: "go on with --resume, give another folder with --dir, or remove this one",
 	}, terminal.ExitConflict)
-}
-
-// trainError gives the errors of a run their exit codes.
-func trainError(err error) error {
-	var wrong *job.ErrorList
-	var halted *consumer.HaltedError
-	var room *member.ShortageError
-	var budget *prepare.BudgetError
-	var diverged *train.DivergedError
-	switch {
-	case errors.As(err, &wrong):
-		return terminal.WithExit(err, terminal.ExitUsage)
-	case errors.As(err, &halted):
-		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why,
-			Fix: halted.Fix()}, halted.ExitCode())
-	case errors.As(err, &diverged):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "RUN_DIVERGED", What: diverged.Error(),
-			Fix: "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer; the model and the receipts " +
-				"of the rounds before are in the output folder",
-		}, terminal.ExitJobFailed)
-	case errors.As(err, &budget):
-		return terminal.WithExit(&terminal.Problem{Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job",
-			Why: budget.Error(), Fix: budget.Fix()}, terminal.ExitFunds)
-	case errors.As(err, &room):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "STORE_TOO_SMALL", What: "the disk is too small for the job", Why: err.Error(),
-			Fix: "make room on the disk, or give an output folder on a larger one with --dir",
-		}, terminal.ExitFailure)
-	case errors.Is(err, plan.ErrPlanStale):
-		return terminal.WithExit(&terminal.Problem{Code: "PLAN_STALE", What: err.Error(),
-			Fix: "plan it again with --dry-run"}, terminal.ExitConflict)
-	case errors.Is(err, rundir.ErrOtherJob):
-		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
-			Fix: "go on with the job file, the data and the --set flags that it began with, which job.yaml and run.json in " +
-				"the folder tell; or give another folder with --dir"}, terminal.ExitConflict)
-	case errors.Is(err, prepare.ErrMemory):
-		return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
-			What: "the job does not fit into the memory of this machine", Why: err.Error(),
-			Fix: "train a smaller model, fewer or shorter sequences of a step, or with fewer workers; or on a network " +
-				"(--network)"}, terminal.ExitNoCapacity)
-	case errors.Is(err, rundir.ErrInUse):
-		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
-			Fix: "give another folder with --dir"}, terminal.ExitConflict)
-	}
-	return err
 }
 
 func printSummary(s *rundir.Summary, dir, prompt string) {

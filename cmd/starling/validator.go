@@ -2,32 +2,38 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/manual"
-
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/validator"
 )
 
-func (c *cli) validator() *cobra.Command {
-	validator := group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain
-says. A chain goes on while fewer than a third of them are down. --home is the folder of a validator.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport(), c.validatorReplay())
+func validatorCommand(c *terminal.Console) *cobra.Command {
+	validator := usage.Group("validator", "Run a validator",
+		`Run a validator: one of those who decide together what the chain
+says. A chain goes on while fewer than a third of them are down. --home is the folder of a validator.`,
+		validatorUpCommand(c), validatorStatusCommand(c), validatorDutiesCommand(c), validatorEarningsCommand(c),
+		validatorLogsCommand(c), validatorJoinCommand(c), validatorBondCommand(c), validatorUnjailCommand(c),
+		validatorIdentityCommand(c), validatorExportCommand(c), validatorImportCommand(c), validatorReplayCommand(c))
 	for _, cmd := range validator.Commands() {
-		manual.HomeByFlag(cmd, &c.quiet)
+		manual.HomeByFlag(cmd, &c.Quiet)
 	}
 	return validator
 }
 
-func (c *cli) validatorUp() *cobra.Command { return c.validate(new(validator.Options)) }
+func validatorUpCommand(c *terminal.Console) *cobra.Command {
+	return validateCommand(c, new(validator.Options))
+}
 
-// validate is validator up over options of which the caller may have set some.
-func (c *cli) validate(o *validator.Options) *cobra.Command {
+// validateCommand is validator up over options of which the caller may have set some.
+func validateCommand(c *terminal.Console, o *validator.Options) *cobra.Command {
 	reserve := disk.Share{Bytes: validator.DefaultReserve}
 	cmd := &cobra.Command{
 		Use:   "up --home DIR",
@@ -39,17 +45,17 @@ there. Stop and start it as you like: it goes on where it was, and never signs t
 nearly full (--reserve) it stops, says so (DISK_FULL), and goes on by itself when there is room.`,
 		Example: `  starling validator up --home net/validator-0
   starling validator up --home net/validator-0 --metrics 127.0.0.1:9464`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Home, o.Version, o.Say, o.Reserve = args[0], binaryVersion(), c.say, reserve.Bytes
+			o.Home, o.Version, o.Say, o.Reserve = args[0], version.Binary(), c.Say, reserve.Bytes
 			if o.Reserve == 0 {
-				return usage(cmd, errors.New("--reserve is a number of bytes, such as 256MiB"))
+				return usage.Error(cmd, errors.New("--reserve is a number of bytes, such as 256MiB"))
 			}
 			err := validator.Run(cmd.Context(), *o)
 			if errors.Is(err, validator.ErrRoomAgain) {
 				err = startAgain()
 			}
-			return networkError(err)
+			return cause.Network(err)
 		},
 	}
 	cmd.Flags().Var(&reserve, "reserve", "free space of the disk below which the validator stops until there is room")
@@ -58,23 +64,11 @@ nearly full (--reserve) it stops, says so (DISK_FULL), and goes on by itself whe
 	cmd.Flags().StringVar(&o.GasPrice, "gas-price", "",
 		"uzen that a transaction pays for a unit of gas, such as 0.02, where that is more than the chain asks; 0: nothing "+
 			"(default: what the chain asks)")
-	metricsFlag(cmd, &o.Metrics)
+	usage.MetricsFlag(cmd, &o.Metrics)
 	return cmd
 }
 
-func metricsFlag(cmd *cobra.Command, address *string) {
-	cmd.Flags().StringVar(address, "metrics", "", "host:port where Prometheus finds metrics, such as 127.0.0.1:9464 "+
-		"(default: nowhere)")
-}
-
-// say prints a line of news to standard error.
-func (c *cli) say(text string) {
-	if !c.quiet {
-		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), text)
-	}
-}
-
-func (c *cli) validatorExport() *cobra.Command {
+func validatorExportCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export --home DIR",
 		Short: "Print the whole state of a stopped validator as a genesis",
@@ -82,32 +76,32 @@ func (c *cli) validatorExport() *cobra.Command {
 accounts, stakes, offers, orders, runs and disputes, everything but old blocks and transactions. With -o json it
 is on one line.`,
 		Example: `  starling validator export --home net/validator-0 > genesis.json`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc, err := validator.ExportChain(args[0])
 			if err != nil {
-				return networkError(err)
+				return cause.Network(err)
 			}
-			return c.printDocument(append(doc, '\n'), args[0])
+			return c.PrintDocument(append(doc, '\n'), args[0])
 		},
 	}
 }
 
-func (c *cli) validatorImport() *cobra.Command {
+func validatorImportCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import GENESIS --home DIR",
 		Short: "Begin the chain of a genesis in the folder of a stopped validator",
 		Long: `Put a genesis, such as validator export prints, in the folder of a stopped validator. The chain that the folder
 holds is set aside in it; keys stay. Every validator of the chain imports the same file.`,
 		Example: `  starling validator import --home net/validator-0 genesis.json`,
-		Args:    exactly("GENESIS"),
+		Args:    usage.Exactly("GENESIS"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			aside, err := validator.ImportChain(args[0], args[1])
 			if err != nil {
-				return networkError(err)
+				return cause.Network(err)
 			}
 			if aside != "" {
-				c.say("the chain that was there is in " + aside)
+				c.Say("the chain that was there is in " + aside)
 			}
 			return nil
 		},

@@ -11,12 +11,16 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/party"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/validator"
 )
 
-func (c *cli) validatorJoin() *cobra.Command {
+func validatorJoinCommand(c *terminal.Console) *cobra.Command {
 	o := validator.JoinOptions{}
 	cmd := &cobra.Command{
 		Use:   "join --home DIR --network URL --host ADDRESS",
@@ -42,9 +46,9 @@ only when the keys are new.`,
 		Example: `  starling validator join --home my-validator --network http://10.0.0.7:26601 --host 10.0.0.9
   starling validator join --home my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0
   starling validator join --home my-node --full --network http://10.0.0.7:26601 --host 10.0.0.9`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := wantNetwork(cmd, o.Network); err != nil {
+			if err := target.WantNetwork(cmd, o.Network); err != nil {
 				return err
 			}
 			o.Home = args[0]
@@ -56,8 +60,8 @@ only when the keys are new.`,
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(j, j.Home))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(j, j.Home))
 			}
 			fmt.Printf("a %s of %s in %s, with %d peers\n", map[bool]string{false: "validator", true: "full node"}[o.Full],
 				j.ChainID, j.Home, len(j.Peers))
@@ -68,16 +72,16 @@ only when the keys are new.`,
 				fmt.Printf("\nnext: starling validator up --home %s\n", j.Home)
 				return nil
 			}
-			printPhrase(j.Phrase, "", "starling validator identity --home "+j.Home+" --restore")
+			party.PrintPhrase(j.Phrase, "", "starling validator identity --home "+j.Home+" --restore")
 			fmt.Printf("\nnext: starling validator up --home %s\n      starling account send %s 100.1 --home DIR --network "+
 				"%s\n      starling validator bond --home %s 100\n", j.Home, j.Operator, o.Network, j.Home)
 			return nil
 		},
 	}
-	networkFlag(cmd, &o.Network)
+	target.NetworkFlag(cmd, &o.Network)
 	f := cmd.Flags()
 	f.BoolVar(&o.Full, "full", false, "make a full node, which follows the chain and answers clients, and is no validator")
-	privateFlag(cmd, &o.Private)
+	usage.PrivateFlag(cmd, &o.Private)
 	f.StringVar(&o.Host, "host", "127.0.0.1", "address at which everybody reaches this validator")
 	f.IntVar(&o.Port, "port", 26600, "port for other validators; the three after it are for CometBFT's RPC, gRPC and REST")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks, as the other validators have it")
@@ -86,13 +90,7 @@ only when the keys are new.`,
 	return cmd
 }
 
-// privateFlag is where validators answer clients.
-func privateFlag(cmd *cobra.Command, private *bool) {
-	cmd.Flags().BoolVar(private, "private", false, "answer clients on the loopback only; full nodes (starling "+
-		"validator join --full) answer everybody")
-}
-
-func (c *cli) validatorBond() *cobra.Command {
+func validatorBondCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "bond ZEN --home DIR",
 		Short: "Stake for a validator, so that it votes",
@@ -102,13 +100,13 @@ Whoever signs two votes for one step loses a part of the stake and never votes a
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling validator bond --home my-validator 100`,
-		Args:    exactly("ZEN"),
+		Args:    usage.Exactly("ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := wantAmount(cmd, args[1])
+			amount, err := target.WantAmount(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			return c.operate(cmd, args[0], "the stake is in block %d\n",
+			return operate(c, cmd, args[0], "the stake is in block %d\n",
 				func(ctx context.Context, home string) (client.Result, error) {
 					return validator.Bond(ctx, home, amount)
 				})
@@ -116,7 +114,7 @@ With -o json: {"height","hash"}.`,
 	}
 }
 
-func (c *cli) validatorUnjail() *cobra.Command {
+func validatorUnjailCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unjail --home DIR",
 		Short: "Give a validator its vote back",
@@ -125,31 +123,31 @@ and the time for which it is jailed, which starling validator status shows, is o
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling validator unjail --home net/validator-0`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.operate(cmd, args[0], "it votes again after block %d\n", validator.Unjail)
+			return operate(c, cmd, args[0], "it votes again after block %d\n", validator.Unjail)
 		},
 	}
 }
 
 // operate lets the operator of a validator do something.
-func (c *cli) operate(cmd *cobra.Command, home, done string,
+func operate(c *terminal.Console, cmd *cobra.Command, home, done string,
 	do func(context.Context, string) (client.Result, error)) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
 	r, err := do(ctx, home)
 	switch {
 	case errors.Is(err, keystore.ErrNoValidator):
-		return networkError(err)
+		return cause.Network(err)
 	case errors.Is(err, keystore.ErrBehind):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "VALIDATOR_BEHIND", What: err.Error(), Fix: "wait until starling validator status says that it has caught up",
 		}, terminal.ExitConflict)
 	case err != nil:
-		return homeError(err)
+		return cause.Home(err)
 	}
-	if c.form.Machine() {
-		return c.form.Print(os.Stdout, terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash))
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash))
 	}
 	fmt.Printf(done, r.Height)
 	return nil

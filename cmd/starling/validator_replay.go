@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/validator"
 )
 
-func (c *cli) validatorReplay() *cobra.Command {
+func validatorReplayCommand(c *terminal.Console) *cobra.Command {
 	var until int64
 	cmd := &cobra.Command{
 		Use:   "replay --home DIR",
@@ -27,16 +29,16 @@ With -o json: {"chain_id","from","to","transactions"} and, after a difference,
 "different":{"height","agreed","replayed"}.`,
 		Example: `  starling validator replay --home net/validator-0
   starling validator replay --home net/validator-0 --until 1000 -o json`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if until < 0 {
-				return usage(cmd, errors.New("--until is a height, such as 1000"))
+				return usage.Error(cmd, errors.New("--until is a height, such as 1000"))
 			}
 			said := time.Now()
 			r, err := validator.ReplayChain(cmd.Context(), args[0], until, func(height, last int64) {
 				if now := time.Now(); now.Sub(said) > 5*time.Second {
 					said = now
-					c.say(fmt.Sprintf("block %d of %d", height, last))
+					c.Say(fmt.Sprintf("block %d of %d", height, last))
 				}
 			})
 			if errors.Is(err, chain.ErrBegins) {
@@ -46,10 +48,10 @@ With -o json: {"chain_id","from","to","transactions"} and, after a difference,
 				}, terminal.ExitNotFound)
 			}
 			if err != nil {
-				return networkError(err)
+				return cause.Network(err)
 			}
-			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, terminal.One(r, args[0]))
+			if c.Form.Machine() {
+				err = c.Form.Print(os.Stdout, terminal.One(r, args[0]))
 			} else if r.Different == nil {
 				fmt.Printf("%s: blocks %d to %d with %d transactions lead to the states that were agreed on\n", r.ChainID, r.From,
 					r.To, r.Txs)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
 // said starts a process, and returns a function that waits until it says something of a pattern on standard error.
@@ -185,7 +187,7 @@ func TestValidatorJoins(t *testing.T) {
 
 // The folder of a validator is given as those of other commands are.
 func TestValidatorHomeByFlag(t *testing.T) {
-	for _, cmd := range new(cli).validator().Commands() {
+	for _, cmd := range validatorCommand(new(terminal.Console)).Commands() {
 		words := []string{"validator", cmd.Name(), "--home", "here"}
 		for _, name := range strings.Fields(cmd.Use)[1:] {
 			if strings.HasPrefix(name, "-") {

@@ -3,19 +3,23 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/provider"
 )
 
-func (c *cli) verifier() *cobra.Command {
-	return group("verifier", "Re-execute the work of others, and dispute what is wrong", `Do units of jobs again that
+func verifierCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("verifier", "Re-execute the work of others, and dispute what is wrong", `Do units of jobs again that
 others have done, and dispute what is wrong. Who verifies for pay starts starling worker up --role verifier, which does
-this in its spare time, too.`, c.verifierWatch())
+this in its spare time, too.`, verifierWatchCommand(c))
 }
 
-func (c *cli) verifierWatch() *cobra.Command {
+func verifierWatchCommand(c *terminal.Console) *cobra.Command {
 	var o provider.Options
 	cmd := &cobra.Command{
 		Use:   "watch --home DIR --network URL",
@@ -30,13 +34,13 @@ half of the bond. starling account stake remove returns the rest of the bond.
 
 The first Ctrl-C stops when nothing is open that was challenged, the second at once.`,
 		Example: `  starling verifier watch --home ~/.starling-watch --network http://10.0.0.7:26601`,
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Say, o.Version = c.say, binaryVersion()
-			return workerError(provider.RunWatcher(cmd.Context(), o))
+			o.Say, o.Version = c.Say, version.Binary()
+			return cause.Worker(provider.RunWatcher(cmd.Context(), o))
 		},
 	}
-	metricsFlag(cmd, &o.Metrics)
+	usage.MetricsFlag(cmd, &o.Metrics)
 	f := cmd.Flags()
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+

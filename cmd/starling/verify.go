@@ -4,17 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/verify"
 )
 
-func (c *cli) verify() *cobra.Command {
+func verifyCommand(c *terminal.Console) *cobra.Command {
 	var opt verify.Options
 	cmd := &cobra.Command{
 		Use:   "verify OUT",
@@ -31,20 +31,20 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 		Example: `  starling job verify out/quickstart
   starling job verify out/quickstart --round 3
   starling job verify out/quickstart --job examples/quickstart.yaml -o json`,
-		Args: exactly("OUT"),
+		Args: usage.Exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("round") && opt.Round < 1 {
-				return usage(cmd, errors.New("rounds are counted from 1"))
+				return usage.Error(cmd, errors.New("rounds are counted from 1"))
 			}
-			show := c.counter("round")
+			show := c.Counter("round")
 			opt.Progress = show
 			v, err := verify.Run(cmd.Context(), args[0], opt)
 			show(0, 0)
 			if err != nil {
-				return interrupted(cmd.Context(), verifyError(err), "starling job verify "+args[0])
+				return terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "starling job verify "+args[0])
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(v, args[0]))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(v, args[0]))
 			}
 			how := "bit for bit"
 			if v.Numerics == job.Tolerant {
@@ -62,38 +62,4 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false,
 		"take the data from the folder's blobs, not from the files that the job names")
 	return cmd
-}
-
-func verifyError(err error) error {
-	var differs *verify.MismatchError
-	var wrong *job.ErrorList
-	switch {
-	case errors.As(err, &differs):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "VERIFICATION_FAILED", What: "the run is not what its job and data determine", Why: differs.Error(),
-			Fix: "if the data's files have changed since, try --shipped-data; otherwise do not trust this model",
-		}, terminal.ExitVerification)
-	case errors.Is(err, rundir.ErrNotARun):
-		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
-			Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
-	case errors.As(err, &wrong):
-		return terminal.WithExit(err, terminal.ExitVerification)
-	}
-	return err
-}
-
-// counter shows done of total on the terminal; total 0 ends the line.
-func (c *cli) counter(what string) func(done, total int) {
-	mode := terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine())
-	begin, shown := time.Now(), false
-	return func(done, total int) {
-		switch {
-		case mode != terminal.Line:
-		case total > 0:
-			fmt.Fprintf(os.Stderr, "\r%s %d/%d  %s", what, done, total, terminal.Span(time.Since(begin)))
-			shown = true
-		case shown:
-			fmt.Fprint(os.Stderr, "\r\x1b[K")
-		}
-	}
 }

@@ -8,13 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/server"
 )
 
-func (c *cli) web() *cobra.Command {
+func webCommand(c *terminal.Console) *cobra.Command {
 	var o dashboard.WebOptions
 	var readOnly bool
 	cmd := &cobra.Command{
@@ -38,7 +41,7 @@ read, with a token a line and its scopes, read or read,submit. docs/api.md has t
   starling web out --listen 0.0.0.0:7300 --token-file tokens --host train.example.org`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one folder", len(args)))
+				return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted at most one folder", len(args)))
 			}
 			return nil
 		},
@@ -53,7 +56,7 @@ read, with a token a line and its scopes, read or read,submit. docs/api.md has t
 			if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
 				return err
 			}
-			o.Version = binaryVersion()
+			o.Version = version.Binary()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
 			return webError(cmd, server.Serve(cmd.Context(), dir, o))
@@ -83,7 +86,7 @@ func webError(cmd *cobra.Command, err error) error {
 	case cmd.Context().Err() != nil:
 		return nil
 	}
-	if err = cause(err); err == nil || terminal.Explained(err) {
+	if err = cause.Explain(err); err == nil || terminal.Explained(err) {
 		return err
 	}
 	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot go on", Why: err.Error(),

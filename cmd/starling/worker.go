@@ -6,8 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node/member"
@@ -18,12 +22,18 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-func (c *cli) worker() *cobra.Command {
-	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units
-of jobs or do units of others again, and be paid for what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerTasks(), c.workerLogs(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
+func workerCommand(c *terminal.Console) *cobra.Command {
+	return usage.Group("worker", "Work for a network, and be paid for it",
+		`Take part in a network with this machine: train units
+of jobs or do units of others again, and be paid for what is verified.`, workerUpCommand(c), workerSchemaCommand(c),
+		workerStatusCommand(c), workerTasksCommand(c), workerLogsCommand(c), workerEarningsCommand(c),
+		workerExplainCommand(c), workerDrainCommand(c), workerIdentityCommand(c), workerBenchCommand(c),
+		workerReplayCommand(c))
 }
 
-func (c *cli) workerUp() *cobra.Command { return c.takePart(new(provider.Options)) }
+func workerUpCommand(c *terminal.Console) *cobra.Command {
+	return takePartCommand(c, new(provider.Options))
+}
 
 // takingPart is what worker up --help says.
 const takingPart = `Join a network as a worker, which trains units, or as a verifier, which re-executes units of
@@ -51,9 +61,9 @@ With --executor torch the units of jobs that say executor: torch are trained in 
 in a child process that has no network and sees none of your files. docs/executor.md says how, and how to write a step
 of your own. A unit that it fails at is computed by the built-in engine.`
 
-// takePart is worker up over options of which the caller may have set some.
-func (c *cli) takePart(o *provider.Options) *cobra.Command {
-	var role, config, executor, accelerators string
+// takePartCommand is worker up over options of which the caller may have set some.
+func takePartCommand(c *terminal.Console, o *provider.Options) *cobra.Command {
+	var role, config, engine, accelerators string
 	var pytorch torch.Options
 	cmd := &cobra.Command{
 		Use:   "up --home DIR --network URL [--config FILE]",
@@ -64,50 +74,50 @@ func (c *cli) takePart(o *provider.Options) *cobra.Command {
   starling worker up --config examples/worker.yaml
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --executor torch --executor-device cuda
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			typed := cmd.Flags().Changed(flagIsolation)
+			typed := cmd.Flags().Changed(executor.FlagIsolation)
 			if config != "" {
 				if err := workerFile(cmd).Read(config); err != nil {
 					return terminal.WithExit(err, terminal.ExitUsage)
 				}
 				if err := cmd.ValidateFlagGroups(); err != nil {
-					return usage(cmd, err)
+					return usage.Error(cmd, err)
 				}
 			}
 			var err error
 			if o.Hardware.Model, o.Hardware.Devices, err = prepare.ParseAccelerators(accelerators); err != nil {
-				return usage(cmd, err)
+				return usage.Error(cmd, err)
 			}
 			o.Verifies = role == "verifier"
-			if executor == job.Torch {
+			if engine == job.Torch {
 				o.Torch = &pytorch
 			}
 			if o.Torch != nil && o.Verifies {
-				return usage(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for "+
+				return usage.Error(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for "+
 					"workers"))
 			}
-			if err := c.confirmReduced(o.Torch, typed); err != nil {
+			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
 			if o.Keep < 1 {
-				return usage(cmd, fmt.Errorf("--keep is at least 1"))
+				return usage.Error(cmd, fmt.Errorf("--keep is at least 1"))
 			}
 			if o.Replicas < 1 {
-				return usage(cmd, fmt.Errorf("--replicas is at least 1"))
+				return usage.Error(cmd, fmt.Errorf("--replicas is at least 1"))
 			}
 			if o.Home == "" || o.RPC == "" {
-				return usage(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
+				return usage.Error(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
 			}
-			o.Say, o.Version = c.say, binaryVersion()
-			return workerError(provider.Run(cmd.Context(), *o))
+			o.Say, o.Version = c.Say, version.Binary()
+			return cause.Worker(provider.Run(cmd.Context(), *o))
 		},
 	}
-	metricsFlag(cmd, &o.Metrics)
-	executorFlags(cmd, &pytorch)
+	usage.MetricsFlag(cmd, &o.Metrics)
+	executor.Flags(cmd, &pytorch)
 	f := cmd.Flags()
 	f.StringVar(&config, "config", "", "file that gives flags, as starling worker schema describes it")
-	f.Var(flagfile.OneOf(&executor, job.Builtin, job.Torch), "executor",
+	f.Var(flagfile.OneOf(&engine, job.Builtin, job.Torch), "executor",
 		"what takes the steps of jobs with executor: torch: builtin, the engine that every worker has, or torch, your "+
 			"PyTorch")
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
@@ -147,30 +157,20 @@ func workerFile(up *cobra.Command) flagfile.Form {
 	return flagfile.Form{Kind: "Worker", Flags: up.LocalFlags(), Except: []string{"config", "help"}}
 }
 
-func (c *cli) workerSchema() *cobra.Command {
+func workerSchemaCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of worker files",
 		Long: `Print the JSON Schema (draft 2020-12) of the files of starling worker up --config. An editor that speaks YAML
 takes it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
 		Example: "  starling worker schema > worker.schema.json",
-		Args:    exactly(),
+		Args:    usage.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			text, err := workerFile(c.workerUp()).Schema("Starling worker")
+			text, err := workerFile(workerUpCommand(c)).Schema("Starling worker")
 			if err != nil {
 				return err
 			}
-			return c.printDocument(text, "urn:starling:worker:v1")
+			return c.PrintDocument(text, "urn:starling:worker:v1")
 		},
 	}
-}
-
-func workerError(err error) error {
-	if err = cause(err); err == nil || terminal.Explained(err) {
-		return err
-	}
-	return terminal.WithExit(&terminal.Problem{
-		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(),
-		Fix: "check --network and the account's coins; worker.log in its folder says more",
-	}, terminal.ExitFailure)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/confine"
 	"github.com/starling-network/starling/node/rundir"
@@ -23,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the schema in examples/")
 // The schema that is published is that of the flags, it takes the example, and so does the command.
 func TestWorkerFile(t *testing.T) {
 	examples := filepath.Join("..", "..", "examples")
-	up := new(cli).workerUp()
+	up := workerUpCommand(new(terminal.Console))
 	form := workerFile(up)
 	want, err := form.Schema("Starling worker")
 	if err != nil {
@@ -77,7 +79,7 @@ func TestWorkerFileIsWrong(t *testing.T) {
 		if err := os.WriteFile(file, []byte("apiVersion: starling/v1\nkind: Worker\n"+text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		up := new(cli).workerUp()
+		up := workerUpCommand(new(terminal.Console))
 		err := up.ParseFlags([]string{"--config", file})
 		if err == nil {
 			err = up.RunE(up, nil)
@@ -90,18 +92,18 @@ func TestWorkerFileIsWrong(t *testing.T) {
 
 // Who says on the command line that PyTorch runs in a reduced box, is told what that means, and need not say it again.
 func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
-	c := &cli{quiet: true}
+	c := &terminal.Console{Quiet: true}
 	reduced := &torch.Options{Box: confine.Reduced}
-	if err := c.confirmReduced(reduced, false); terminal.ExitCode(err) != terminal.ExitUsage ||
+	if err := executor.ConfirmReduced(c, reduced, false); terminal.ExitCode(err) != terminal.ExitUsage ||
 		!strings.Contains(err.Error(), "nobody has confirmed it") {
 		t.Errorf("not confirmed: %v", err)
 	}
 	for _, o := range []*torch.Options{nil, {}, {Box: confine.Full}} {
-		if err := c.confirmReduced(o, false); err != nil {
+		if err := executor.ConfirmReduced(c, o, false); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if err := c.confirmReduced(reduced, true); err != nil {
+	if err := executor.ConfirmReduced(c, reduced, true); err != nil {
 		t.Errorf("on the command line: %v", err)
 	}
 }
@@ -127,7 +129,7 @@ func TestEarningsAnswer(t *testing.T) {
 
 // A worker that has drained ends well.
 func TestWorkerEndsWell(t *testing.T) {
-	if err := workerError(nil); err != nil {
+	if err := cause.Worker(nil); err != nil {
 		t.Error(err)
 	}
 }

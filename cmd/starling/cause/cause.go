@@ -1,4 +1,6 @@
-package main
+// Package cause explains the errors that packages below the command line return: what happened, why, what to do about
+// it, a stable code, and the exit code. It makes no errors of its own.
+package cause
 
 import (
 	"context"
@@ -21,14 +23,14 @@ import (
 	"github.com/starling-network/starling/node/simulate"
 )
 
-// cause explains an error that a command returns as a package below gave it: its code, what to do, and the exit code.
+// Explain explains an error that a command returns as a package below gave it: its code, what to do, and the exit code.
 // It is the one place for what can happen to every command, such as a network that does not answer. An error that
 // explains itself, or that nothing is known of, stays as it is.
-func cause(err error) error {
+func Explain(err error) error {
 	if err == nil || terminal.Explained(err) {
 		return err
 	}
-	for _, known := range []func(error) error{passphrase.Explain, networkError, homeError, trainError,
+	for _, known := range []func(error) error{passphrase.Explain, Network, Home, Train,
 		networkCause, machineCause} {
 		if explained := known(err); terminal.Explained(explained) {
 			return explained

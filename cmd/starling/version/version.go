@@ -1,4 +1,5 @@
-package main
+// Package version says which build this is, and has the command that shows it. It compares no versions.
+package version
 
 import (
 	"fmt"
@@ -9,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
-func (c *cli) version() *cobra.Command {
+// Command is starling version.
+func Command(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version, the numerics and the kernels in use",
@@ -20,13 +23,13 @@ func (c *cli) version() *cobra.Command {
 			`made for), and the kernels in use.`,
 		Example: `  starling version
   starling version -o name`,
-		Args: exactly(),
+		Args: usage.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			version := binaryVersion()
+			version := Binary()
 			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.One(v, version))
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(v, version))
 			}
 			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"],
 				v["go"])
@@ -35,7 +38,8 @@ func (c *cli) version() *cobra.Command {
 	}
 }
 
-func binaryVersion() string {
+// Binary is the version of this build: of a release, or the commit.
+func Binary() string {
 	info, ok := debug.ReadBuildInfo()
 	switch {
 	case !ok:

@@ -1,4 +1,6 @@
-package main
+// Package quote shows what a job will take: its plan, and what a network would charge for it and why it would wait
+// there. The figures are of node/plan.
+package quote
 
 import (
 	"context"
@@ -10,18 +12,19 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/torch"
 )
 
-// plan says what a job will take, and starts nothing.
+// Plan says what a job will take, and starts nothing.
 // flags are those with which the job is begun.
-func (c *cli) plan(ctx context.Context, j *job.Job, path, network, flags string, o torch.Options) error {
+func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, flags string, o torch.Options) error {
 	p, err := plan.PlanJob(ctx, j, network)
 	if err != nil {
-		return trainError(err)
+		return cause.Train(err)
 	}
 	executor := "the built-in engine"
 	if j.Executor == job.Torch && network == "" {
@@ -33,8 +36,8 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network, flags string,
 	} else if j.Executor == job.Torch {
 		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
-	if c.form.Machine() {
-		return errors.Join(c.form.Print(os.Stdout, terminal.One(p, p.ID)), placed(p.Quote))
+	if c.Form.Machine() {
+		return errors.Join(c.Form.Print(os.Stdout, terminal.One(p, p.ID)), Placed(p.Quote))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
@@ -53,7 +56,7 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network, flags string,
 	if p.Seconds > 0 {
 		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))
 	}
-	row("memory", "%s for each worker%s", terminal.Bytes(p.Memory), room(p.Placement))
+	row("memory", "%s for each worker%s", terminal.Bytes(p.Memory), Room(p.Placement))
 	if at := p.Placement; at != nil {
 		row("placement", "%d workers and %d verifiers, all on this machine", at.Workers, at.Verifiers)
 	}
@@ -67,20 +70,20 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network, flags string,
 	}
 	if p.Quote != nil {
 		fmt.Println()
-		if err := errors.Join(printQuote(p.Quote), placed(p.Quote)); err != nil {
+		if err := errors.Join(Print(p.Quote), Placed(p.Quote)); err != nil {
 			return err
 		}
 	}
 	if at := p.Placement; at != nil && at.Fits == "no" {
-		return trainError(fmt.Errorf("%w: all at work take about %s, and %s are free", prepare.ErrMemory,
+		return cause.Train(fmt.Errorf("%w: all at work take about %s, and %s are free", prepare.ErrMemory,
 			terminal.Bytes(at.MemoryBytes), terminal.Bytes(at.FreeBytes)))
 	}
 	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
 	return nil
 }
 
-// room says whether the memory of a machine is enough for all who work on it.
-func room(at *api.Placement) string {
+// Room says whether the memory of a machine is enough for all who work on it.
+func Room(at *api.Placement) string {
 	if at == nil {
 		return ""
 	}

@@ -1,4 +1,6 @@
-package main
+// Package source is where a command looks for jobs and data: in a folder, at a server of starling web, or on a network.
+// It asks, and commands show what came of it.
+package source
 
 import (
 	"errors"
@@ -8,45 +10,45 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/rest"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/runs"
 )
 
-// place is where a command looks for jobs: in a folder, at a server, or on a network.
-type place struct {
-	dir, api, token, network string
+// Place is where a command looks for jobs: in a folder, at a server, or on a network.
+type Place struct {
+	dir, API, token, network string
 }
 
-// server adds the flags of a server.
-func (p *place) server(cmd *cobra.Command) {
+// Server adds the flags of a server.
+func (p *Place) Server(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.api, "api", os.Getenv("STARLING_URL"),
+	f.StringVar(&p.API, "api", os.Getenv("STARLING_URL"),
 		"address of a starling web to ask, such as http://127.0.0.1:7300 (default: $STARLING_URL)")
 	f.StringVar(&p.token, "token-file", "", "file whose first word is the token of the server (default: $STARLING_TOKEN)")
 }
 
-// flags adds those of every place.
-func (p *place) flags(cmd *cobra.Command) {
+// Flags adds those of every place.
+func (p *Place) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.dir, "dir", "out", "folder of runs to look in")
-	p.server(cmd)
+	p.Server(cmd)
 	cmd.Flags().StringVar(&p.network, "network", "", "HTTP interface of a validator: look at the jobs of its network")
 }
 
-// asking is a client of a place.
-type asking struct {
+// Client is a client of a place.
+type Client struct {
 	*rest.Client
-	close func()
+	Close func()
 }
 
-// open returns a client of the place; data is the folder of files of examples, or "".
-func (p place) open(cmd *cobra.Command, data string) (*asking, error) {
+// Open returns a client of the place; data is the folder of files of examples, or "".
+func (p Place) Open(cmd *cobra.Command, data string) (*Client, error) {
 	var said []string
 	for _, name := range []string{"api", "network", "dir", "data"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
@@ -54,15 +56,15 @@ func (p place) open(cmd *cobra.Command, data string) (*asking, error) {
 		}
 	}
 	if len(said) > 1 {
-		return nil, usage(cmd, fmt.Errorf("%s are given: one of them says where to look", strings.Join(said, " and ")))
+		return nil, usage.Error(cmd, fmt.Errorf("%s are given: one of them says where to look", strings.Join(said, " and ")))
 	}
 	if len(said) == 1 && said[0] != "--api" {
-		p.api = "" // what the environment says is for those who say nothing
+		p.API = "" // what the environment says is for those who say nothing
 	}
 	where := dashboard.Source{Network: p.network, Dir: p.dir, Data: data,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
 	if p.network == "" {
-		where.API, where.Token = p.api, os.Getenv("STARLING_TOKEN")
+		where.API, where.Token = p.API, os.Getenv("STARLING_TOKEN")
 	}
 	if p.token != "" {
 		text, err := os.ReadFile(p.token)
@@ -84,19 +86,19 @@ func (p place) open(cmd *cobra.Command, data string) (*asking, error) {
 	case err != nil && p.network != "":
 		return nil, err
 	case err != nil:
-		return nil, askError(err)
+		return nil, Explain(err)
 	}
-	return &asking{c, done}, nil
+	return &Client{c, done}, nil
 }
 
-// find returns a client of the place that a job is at, and the job. The job may also be named by the folder of its run.
-func (p place) find(cmd *cobra.Command, name string) (*asking, api.Job, error) {
-	if p.network == "" && (p.api == "" || cmd.Flags().Changed("dir")) {
+// Find returns a client of the place that a job is at, and the job. The job may also be named by the folder of its run.
+func (p Place) Find(cmd *cobra.Command, name string) (*Client, api.Job, error) {
+	if p.network == "" && (p.API == "" || cmd.Flags().Changed("dir")) {
 		if path := filepath.Clean(name); name != "" && isFolder(path) && !isFolder(filepath.Join(p.dir, name)) {
 			p.dir, name = path, ""
 		}
 	}
-	a, err := p.open(cmd, "")
+	a, err := p.Open(cmd, "")
 	if err != nil {
 		return nil, api.Job{}, err
 	}
@@ -105,8 +107,8 @@ func (p place) find(cmd *cobra.Command, name string) (*asking, api.Job, error) {
 	}
 	j, err := a.Find(cmd.Context(), name)
 	if err != nil {
-		a.close()
-		return nil, j, askError(err)
+		a.Close()
+		return nil, j, Explain(err)
 	}
 	return a, j, nil
 }
@@ -133,8 +135,8 @@ var askExits = map[int]int{
 	http.StatusServiceUnavailable: terminal.ExitUnreachable, http.StatusGatewayTimeout: terminal.ExitTimeout,
 }
 
-// askError gives what a server refuses its exit code.
-func askError(err error) error {
+// Explain gives what a server refuses its exit code.
+func Explain(err error) error {
 	e, ok := errors.AsType[*rest.Error](err)
 	if !ok {
 		return err
@@ -147,66 +149,4 @@ func askError(err error) error {
 		code = terminal.ExitUsage
 	}
 	return terminal.WithExit(err, code)
-}
-
-// jobCommand is a command about one job: ask answers for it, whole is the answer for programs, and print shows it to
-// people.
-func jobCommand[T any](c *cli, use, short, long, example string,
-	ask func(cmd *cobra.Command, a *asking, j api.Job) (T, error), whole func(T) terminal.Answer,
-	print func(T, terminal.Form) error) *cobra.Command {
-	var p place
-	cmd := &cobra.Command{
-		Use: use + " JOB", Short: short, Example: example,
-		Long: long + "\n\n" + jobNames,
-		Args: exactly("JOB"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, j, err := p.find(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			answer, err := ask(cmd, a, j)
-			if err != nil {
-				return askError(err)
-			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, whole(answer))
-			}
-			return print(answer, c.form)
-		},
-	}
-	p.flags(cmd)
-	return cmd
-}
-
-// jobNames is what the help of commands says about their argument.
-const jobNames = `JOB is the identifier of a job at the place that is asked, its name, or the beginning of its
-identifier; or the folder of its run. The place is a folder of runs (--dir), the server of starling web (--api), or a
-network (--network), whose chain knows what was ordered, attested, disputed and paid, and neither losses nor logs.`
-
-// stamp is a time in seconds since 1970, for people.
-func stamp(seconds int64) string { return time.Unix(seconds, 0).Local().Format(time.DateTime) }
-
-// when is a time for people, or nothing.
-func when(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Local().Format(time.DateTime)
-}
-
-// number is a figure that may be missing.
-func number(x *float64) string {
-	if x == nil {
-		return ""
-	}
-	return fmt.Sprintf("%.4f", *x)
-}
-
-// part is what was done of what is planned, if that is known.
-func part(done, planned int) string {
-	if planned == 0 {
-		return fmt.Sprint(done)
-	}
-	return fmt.Sprintf("%d/%d", done, planned)
 }

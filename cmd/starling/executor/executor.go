@@ -1,4 +1,6 @@
-package main
+// Package executor has the flags of commands that let PyTorch train, and the question whether a reduced box is enough.
+// It starts no PyTorch: node/torch does.
+package executor
 
 import (
 	"bufio"
@@ -14,8 +16,8 @@ import (
 	"github.com/starling-network/starling/node/torch"
 )
 
-// executorFlags are about the PyTorch that takes the steps of jobs with executor: torch.
-func executorFlags(cmd *cobra.Command, o *torch.Options) {
+// Flags are about the PyTorch that takes the steps of jobs with executor: torch.
+func Flags(cmd *cobra.Command, o *torch.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Python, "executor-python", torch.DefaultPython, "with executor: torch, the Python that has torch")
 	f.StringVar(&o.Module, "executor-module", "", "with executor: torch, a Python file of yours with a function "+
@@ -24,24 +26,24 @@ func executorFlags(cmd *cobra.Command, o *torch.Options) {
 		"with executor: torch, what it computes on: cpu, cuda, cuda:1, or auto")
 	f.Uint64Var(&o.MiB, "executor-memory", torch.DefaultMiB, "with executor: torch, MiB that it may allocate")
 	f.DurationVar(&o.Timeout, "executor-timeout", torch.DefaultTimeout, "with executor: torch, how long one step may take")
-	f.Var(flagfile.OneOf((*string)(&o.Box), string(confine.Full), string(confine.Reduced)), flagIsolation,
+	f.Var(flagfile.OneOf((*string)(&o.Box), string(confine.Full), string(confine.Reduced)), FlagIsolation,
 		"with executor: torch, full, or reduced where the system allows no namespaces: no network and no processes still, "+
 			"but it can read your files")
 }
 
-// flagIsolation is the flag that says how much of a box the child of PyTorch has.
-const flagIsolation = "executor-isolation"
+// FlagIsolation is the flag that says how much of a box the child of PyTorch has.
+const FlagIsolation = "executor-isolation"
 
-// confirmReduced reports why PyTorch may not run in a reduced box in this start: whoever starts it has to say so, on
+// ConfirmReduced reports why PyTorch may not run in a reduced box in this start: whoever starts it has to say so, on
 // the command line, which typed says, or when it is asked. A file of flags that somebody wrote once is not enough.
-func (c *cli) confirmReduced(o *torch.Options, typed bool) error {
+func ConfirmReduced(c *terminal.Console, o *torch.Options, typed bool) error {
 	if o == nil || o.Box != confine.Reduced {
 		return nil
 	}
 	const what = "PyTorch runs in a reduced box: what strangers wrote is read by a process that can read your files, " +
 		"keys included"
 	if typed {
-		c.say("EXECUTOR_REDUCED: " + what)
+		c.Say("EXECUTOR_REDUCED: " + what)
 		return nil
 	}
 	if terminal.IsTerminal(os.Stdin) && terminal.IsTerminal(os.Stderr) {
@@ -53,6 +55,6 @@ func (c *cli) confirmReduced(o *torch.Options, typed bool) error {
 	}
 	return terminal.WithExit(&terminal.Problem{
 		Code: "EXECUTOR_REDUCED", What: what, Why: "a file asks for it, and nobody has confirmed it for this start",
-		Fix: "give --" + flagIsolation + " reduced on the command line, or use full where the system has namespaces",
+		Fix: "give --" + FlagIsolation + " reduced on the command line, or use full where the system has namespaces",
 	}, terminal.ExitUsage)
 }

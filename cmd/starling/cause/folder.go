@@ -1,0 +1,36 @@
+package cause
+
+import (
+	"errors"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/home"
+)
+
+// Home gives the errors of a party's folder their codes.
+func Home(err error) error {
+	problem, code := &terminal.Problem{What: err.Error()}, terminal.ExitAuth
+	switch {
+	case errors.Is(err, home.ErrPhrase):
+		problem.Code, problem.Fix = "PHRASE_INVALID", "give the 24 words in their order; a word missing or wrong shows in "+
+			"the check"
+	case errors.Is(err, home.ErrBadKey):
+		problem.Code, problem.Fix = "KEY_UNREADABLE", "restore the folder from its backup phrase in another place"
+	case errors.Is(err, home.ErrNoKey):
+		problem.Code, problem.Fix, code = "KEY_NOT_FOUND",
+			"give the folder of a worker or verifier, or make one with starling worker identity --home DIR",
+			terminal.ExitNotFound
+	case errors.Is(err, chain.ErrNoSecret):
+		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a validator", terminal.ExitNotFound
+	case errors.Is(err, home.ErrKeyExists), errors.Is(err, chain.ErrSecretExists):
+		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder",
+			terminal.ExitConflict
+	case errors.Is(err, home.ErrInUse):
+		problem.Code, problem.Why, problem.Fix, code = "HOME_IN_USE", "one identity works in one process",
+			"stop the process that runs over it, or give another folder", terminal.ExitConflict
+	default:
+		return err
+	}
+	return terminal.WithExit(problem, code)
+}

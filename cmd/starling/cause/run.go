@@ -1,0 +1,108 @@
+package cause
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/verify"
+)
+
+// Measurement gives the errors of a measurement their exit codes.
+func Measurement(cmd *cobra.Command, err error) error {
+	switch {
+	case errors.Is(err, benchmark.ErrOption):
+		return usage.Error(cmd, err)
+	case errors.Is(err, benchmark.ErrFile):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "FILE_UNUSABLE", What: err.Error(), Fix: "see `" + cmd.CommandPath() + " --help` for the files it takes",
+		}, terminal.ExitNotFound)
+	}
+	return terminal.IfInterrupted(cmd.Context(), err, cmd.CommandPath())
+}
+
+// Train gives the errors of a run their exit codes.
+func Train(err error) error {
+	var wrong *job.ErrorList
+	var halted *consumer.HaltedError
+	var room *member.ShortageError
+	var budget *prepare.BudgetError
+	var diverged *train.DivergedError
+	switch {
+	case errors.As(err, &wrong):
+		return terminal.WithExit(err, terminal.ExitUsage)
+	case errors.As(err, &halted):
+		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why,
+			Fix: halted.Fix()}, halted.ExitCode())
+	case errors.As(err, &diverged):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "RUN_DIVERGED", What: diverged.Error(),
+			Fix: "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer; the model and the receipts " +
+				"of the rounds before are in the output folder",
+		}, terminal.ExitJobFailed)
+	case errors.As(err, &budget):
+		return terminal.WithExit(&terminal.Problem{Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job",
+			Why: budget.Error(), Fix: budget.Fix()}, terminal.ExitFunds)
+	case errors.As(err, &room):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "STORE_TOO_SMALL", What: "the disk is too small for the job", Why: err.Error(),
+			Fix: "make room on the disk, or give an output folder on a larger one with --dir",
+		}, terminal.ExitFailure)
+	case errors.Is(err, plan.ErrPlanStale):
+		return terminal.WithExit(&terminal.Problem{Code: "PLAN_STALE", What: err.Error(),
+			Fix: "plan it again with --dry-run"}, terminal.ExitConflict)
+	case errors.Is(err, rundir.ErrOtherJob):
+		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
+			Fix: "go on with the job file, the data and the --set flags that it began with, which job.yaml and run.json in " +
+				"the folder tell; or give another folder with --dir"}, terminal.ExitConflict)
+	case errors.Is(err, prepare.ErrMemory):
+		return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
+			What: "the job does not fit into the memory of this machine", Why: err.Error(),
+			Fix: "train a smaller model, fewer or shorter sequences of a step, or with fewer workers; or on a network " +
+				"(--network)"}, terminal.ExitNoCapacity)
+	case errors.Is(err, rundir.ErrInUse):
+		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
+			Fix: "give another folder with --dir"}, terminal.ExitConflict)
+	}
+	return err
+}
+
+// Verification gives the errors of a verification their codes.
+func Verification(err error) error {
+	var differs *verify.MismatchError
+	var wrong *job.ErrorList
+	switch {
+	case errors.As(err, &differs):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "VERIFICATION_FAILED", What: "the run is not what its job and data determine", Why: differs.Error(),
+			Fix: "if the data's files have changed since, try --shipped-data; otherwise do not trust this model",
+		}, terminal.ExitVerification)
+	case errors.Is(err, rundir.ErrNotARun):
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
+			Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
+	case errors.As(err, &wrong):
+		return terminal.WithExit(err, terminal.ExitVerification)
+	}
+	return err
+}
+
+// Worker explains why a worker or verifier cannot go on.
+func Worker(err error) error {
+	if err = Explain(err); err == nil || terminal.Explained(err) {
+		return err
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(),
+		Fix: "check --network and the account's coins; worker.log in its folder says more",
+	}, terminal.ExitFailure)
+}

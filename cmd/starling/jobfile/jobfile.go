@@ -1,0 +1,18 @@
+// Package jobfile reads the job file that a command is given, with the keys that its flags change. What a job file may say
+// is in client/job.
+package jobfile
+
+import (
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/dataset"
+)
+
+// Load reads a job file, with its length in steps. All that is wrong with it is a wrong usage.
+func Load(path string, set []string) (*job.Job, error) {
+	j, err := job.Load(path, set...)
+	if err == nil {
+		j, err = dataset.InSteps(j)
+	}
+	return j, terminal.WithExit(err, terminal.ExitUsage)
+}

@@ -1,0 +1,74 @@
+package quote
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/protocol/market"
+)
+
+// Placed is the error of a job that would not begin on a network now.
+func Placed(q *plan.Quote) error {
+	switch {
+	case q == nil || q.Matched:
+		return nil
+	case q.Why == market.BudgetTooSmall:
+		return terminal.WithExit(&terminal.Problem{
+			Code: "BUDGET_TOO_SMALL", What: "the job would wait on this network", Why: q.Why.Text(),
+			Fix: "raise budget.max_cost or train fewer steps",
+		}, terminal.ExitFunds)
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "NO_PLACEMENT", What: "the job would wait on this network", Why: waiting(q),
+		Fix: "ask for less in resources, strategy.workers or budget, as the offers that are not taken say, or wait for " +
+			"others",
+	}, terminal.ExitNoCapacity)
+}
+
+// waiting says why a job would wait, with how many offers fit of those that are needed.
+func waiting(q *plan.Quote) string {
+	fit := len(q.Members)
+	for _, o := range q.Others {
+		if o.Text == "" {
+			fit++
+		}
+	}
+	return fmt.Sprintf("%s: %d of %d that it takes fit", q.Why.Text(), fit, q.Wanted)
+}
+
+// Print shows a quote: the price and who would be drawn, or why the job would wait.
+func Print(q *plan.Quote) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	if q.Matched {
+		fmt.Fprintf(w, "price\t%s ZEN, and %s at most, of a budget of %s\n", terminal.Zen(q.Likely), terminal.Zen(q.Whole),
+			terminal.Zen(q.Budget))
+		took := "unknown: a machine was never measured"
+		if q.Seconds > 0 {
+			took = (time.Duration(q.Seconds) * time.Second).String()
+		}
+		fmt.Fprintf(w, "training\t%s\n", took)
+		fmt.Fprintf(w, "paid\t%s ZEN per PFLOP (10^15 operations) to every worker, %s to every verifier, as one beacon "+
+			"draws them\n", terminal.Zen(q.Work), terminal.Zen(q.Audit))
+	} else {
+		fmt.Fprintf(w, "waits\t%s\n", waiting(q))
+	}
+	for _, m := range q.Members {
+		fmt.Fprintf(w, "%s\t%s\t%s ZEN\tdrawn with a chance of %.0f %%\n", m.Role, m.ID, terminal.Zen(m.Price), 100*m.Odds)
+	}
+	for _, o := range q.Others {
+		fmt.Fprintf(w, "%s\t%s\t%s ZEN\t%s\n", o.Role, o.ID, terminal.Zen(o.Price), unfit(o.Text))
+	}
+	return w.Flush()
+}
+
+// unfit says why an offer cannot be drawn.
+func unfit(why string) string {
+	if why == "" {
+		return "fits; the order waits for others"
+	}
+	return "not drawn: " + why
+}
