@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 )
+
+var rewrite = flag.Bool("rewrite", false, "rewrite docs/cli.md")
 
 // reference is docs/cli.md: the help of every command that is not hidden.
 func reference() string {

@@ -22,10 +22,9 @@ import (
 
 func dataCommand(c *terminal.Console) *cobra.Command {
 	return usage.Group("data", "Inspect, check and tokenize training data",
-		`See what is in the data that jobs are trained on,
-find everything that is wrong with it before a job does, and tokenize it once for many jobs. SOURCE is a file of data
-(text, jsonl, parquet, llmc-bin, nanogpt-bin, packed by gzip or zstd), or a job file (.yaml), which stands for the
-files that its datasets name.
+		`See what is in the data that jobs are trained on, find everything that is wrong with it before a job does,
+and tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, parquet, llmc-bin, nanogpt-bin, packed by
+gzip or zstd), or a job file (.yaml), which stands for the files that its datasets name.
 
 Jobs name their data by its path, so that there is nothing to register. add, list and rm are about the files of
 examples that models are tuned with over OpenAI's interface (docs/api.md).`,

@@ -9,6 +9,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/manual"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	commands "github.com/starling-network/starling/cmd/starling/validator"
+	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/role/adversary"
@@ -18,7 +20,7 @@ import (
 func devAdversaryCommand(c *terminal.Console) *cobra.Command {
 	var o provider.Options
 	var act string
-	cmd := takePartCommand(c, &o)
+	cmd := worker.UpOver(c, &o)
 	takes := cmd.RunE
 	cmd.Use = "adversary --act NAME --home DIR --network URL"
 	cmd.Short = "Take part in a network of your own as somebody who breaks the rules"
@@ -45,7 +47,7 @@ func devDeviantCommand(c *terminal.Console) *cobra.Command {
 	var o validator.Options
 	var act string
 	var against []string
-	cmd := validateCommand(c, &o)
+	cmd := commands.UpOver(c, &o)
 	runs := cmd.RunE
 	cmd.Use = "deviant --home DIR --act NAME"
 	cmd.Short = "Run a validator of a network of your own that breaks the rules"

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/cmd/starling/network"
 )
 
 func TestEconomics(t *testing.T) {
@@ -21,7 +23,7 @@ func TestEconomics(t *testing.T) {
 	} {
 		code, stdout, stderr := starling(t, "network", "economics", "--stake", "2.5", "--reward", "1.3", "--cost", "1",
 			"--audit-rate", c.rate, "--steps", c.steps, "--cheat-fraction", c.cheat, "-o", "json")
-		var e economics
+		var e network.Economics
 		if err := json.Unmarshal([]byte(stdout), &e); code != 0 || err != nil {
 			t.Fatalf("exit %d: %v\n%s%s", code, err, stdout, stderr)
 		}
@@ -53,16 +55,6 @@ func TestEconomicsRefusesNonsense(t *testing.T) {
 		if code, stdout, stderr := starling(t, append([]string{"network", "economics"},
 			strings.Fields(args)...)...); code != 2 || stdout != "" || !strings.Contains(stderr, "USAGE") {
 			t.Errorf("%s: exit %d, %q, %s", args, code, stdout, stderr)
-		}
-	}
-}
-
-func TestDecimal(t *testing.T) {
-	for text, want := range map[string]string{"1": "1", "0.05": "0.05", "5%": "0.05", "0.0001%": "0.000001",
-		"12.500000": "12.5", ".5": "0.5", "7.": "7", "0": "0"} {
-		var d decimal
-		if err := d.Set(text); err != nil || d.String() != want {
-			t.Errorf("%s: %s, want %s (%v)", text, d.String(), want, err)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestValidatorIdentity(t *testing.T) {
 
 // A folder that is lost comes back from its phrase, and a key that is there is never overwritten.
 func TestWorkerIdentity(t *testing.T) {
-	show := func(want int, stdin string, args ...string) (id identity, stderr string) {
+	show := func(want int, stdin string, args ...string) (id workerIdentity, stderr string) {
 		t.Helper()
 		c := command(t, append([]string{"worker", "identity", "-o", "json"}, args...)...)
 		var out, errs bytes.Buffer

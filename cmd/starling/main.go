@@ -13,13 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/account"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/market"
+	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/startup"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/validator"
+	"github.com/starling-network/starling/cmd/starling/verifier"
 	"github.com/starling-network/starling/cmd/starling/version"
+	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/provider"
 )
@@ -99,8 +105,8 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	f.Lookup("passphrase-file").DefValue = ""
 	root.AddCommand(
 		trainCommand(c), simCommand(c), jobCommand(c), dataCommand(c), modelCommand(c), webCommand(c),
-		workerCommand(c), verifierCommand(c), marketCommand(c), accountCommand(c),
-		validatorCommand(c), networkCommand(c), devCommand(c, root),
+		worker.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
+		validator.Command(c), network.Command(c), devCommand(c, root),
 		benchCommand(c), doctorCommand(c), version.Command(c),
 	)
 	addMoved(c, root)

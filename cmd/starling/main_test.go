@@ -17,11 +17,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/validator"
+	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/node/rundir"
 )
 
 // The test binary is the program itself when this variable is set, so that the tests run real processes.
 const asProgram = "STARLING_TEST_AS_PROGRAM"
+
+// What commands answer as JSON; variables of tests have the names of the packages.
+type (
+	workerReport      = worker.Report
+	workerIdentity    = worker.Identity
+	validatorIdentity = validator.Identity
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {

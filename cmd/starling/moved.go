@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/account"
 	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
@@ -16,8 +18,9 @@ func addMoved(c *terminal.Console, root *cobra.Command) {
 		cmd *cobra.Command
 		now string
 	}{
-		{networkCommand(c), "network"}, {statusCommand(c), "network status"}, {economicsCommand(c), "network economics"},
-		{govCommand(c), "network gov"}, {stakeCommand(c), "account stake"}, {initCommand(c), "job init"},
+		{network.Command(c), "network"}, {network.StatusCommand(c), "network status"},
+		{network.EconomicsCommand(c), "network economics"},
+		{network.GovCommand(c), "network gov"}, {account.StakeCommand(c), "account stake"}, {initCommand(c), "job init"},
 		{verifyCommand(c), "job verify"},
 		{explainCommand(c), "job explain"}, {exportCommand(c), "job export-metrics"}, {generateCommand(c), "model generate"},
 		{man(root), "dev man"}, {exitCodes(c), "dev exit-codes"},

@@ -438,7 +438,8 @@ func tenths(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second / 10)
 }
 
-func zen(uzen uint64) float64 { return float64(uzen) / millionth }
+// zen is an amount in uzen as a number of ZEN.
+func zen(uzen uint64) float64 { return float64(uzen) / 1e6 }
 
 func printParties(s *simulate.Simulation) error {
 	fmt.Println()

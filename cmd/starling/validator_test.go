@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/validator"
 )
 
 // said starts a process, and returns a function that waits until it says something of a pattern on standard error.
@@ -187,7 +188,7 @@ func TestValidatorJoins(t *testing.T) {
 
 // The folder of a validator is given as those of other commands are.
 func TestValidatorHomeByFlag(t *testing.T) {
-	for _, cmd := range validatorCommand(new(terminal.Console)).Commands() {
+	for _, cmd := range validator.Command(new(terminal.Console)).Commands() {
 		words := []string{"validator", cmd.Name(), "--home", "here"}
 		for _, name := range strings.Fields(cmd.Use)[1:] {
 			if strings.HasPrefix(name, "-") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	answers "github.com/starling-network/starling/cmd/starling/market"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/instrument"
@@ -94,7 +95,7 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 			t.Errorf("%v", rows[role])
 		}
 	}
-	var offers struct{ Offers []offered }
+	var offers struct{ Offers []answers.Offered }
 	rows = shows(t, &offers, "market", "offers", "--network", network)
 	if len(offers.Offers) != 5 {
 		t.Errorf("offers: %+v", offers)
@@ -124,7 +125,7 @@ func waits(t *testing.T, job, dir, network string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	var orders struct{ Orders []ordered }
+	var orders struct{ Orders []answers.Ordered }
 	for len(orders.Orders) == 0 {
 		select {
 		case err := <-ended:

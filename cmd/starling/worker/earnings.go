@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"fmt"
@@ -11,10 +11,20 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-func workerEarningsCommand(c *terminal.Console) *cobra.Command {
+// earningsAnswer is about receipts of many jobs: a name is a job and a number.
+func earningsAnswer(account string, received, lost uint64, found []rundir.Explanation) terminal.Answer {
+	if found == nil {
+		found = []rundir.Explanation{}
+	}
+	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "receipts": found}
+	return terminal.List(whole, found, func(e rundir.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
+}
+
+func earningsCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var account string
 	cmd := &cobra.Command{

@@ -1,4 +1,6 @@
-package main
+// Package network is starling network: commands that make, show, check and govern a network. Its processes are started
+// by those of cmd/starling/validator and cmd/starling/worker.
+package network
 
 import (
 	"fmt"
@@ -13,15 +15,17 @@ import (
 	"github.com/starling-network/starling/node/validator"
 )
 
-func networkCommand(c *terminal.Console) *cobra.Command {
+// Command is starling network.
+func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("network", "See, check, make and govern networks",
-		`Make a network of validators, workers and verifiers
-that are processes of their own, on one machine or on many, and see whether one works. docs/operate.md leads through
-it.`, netInitCommand(c), netHealthCommand(c), netPeersCommand(c), netCheckCommand(c), statusCommand(c),
-		economicsCommand(c), govCommand(c))
+		`Make a network of validators, workers and verifiers that are processes of their own, on one machine or on
+many, and see whether one works. docs/operate.md leads through it.`,
+		initCommand(c), healthCommand(c), peersCommand(c), checkCommand(c), StatusCommand(c), EconomicsCommand(c),
+		GovCommand(c))
 }
 
-func networkFlags(cmd *cobra.Command, o *validator.NetworkOptions) {
+// InitFlags are those of a new network.
+func InitFlags(cmd *cobra.Command, o *validator.NetworkOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.ChainID, "chain-id", "starling-local-1", "name of the chain")
 	f.IntVar(&o.Validators, "validators", 1, "number of validators")
@@ -35,7 +39,7 @@ func networkFlags(cmd *cobra.Command, o *validator.NetworkOptions) {
 	usage.PrivateFlag(cmd, &o.Private)
 }
 
-func netInitCommand(c *terminal.Console) *cobra.Command {
+func initCommand(c *terminal.Console) *cobra.Command {
 	var o validator.NetworkOptions
 	cmd := &cobra.Command{
 		Use:   "init DIR",
@@ -69,6 +73,6 @@ json, standard output carries the content of network.json.`,
 			return nil
 		},
 	}
-	networkFlags(cmd, &o)
+	InitFlags(cmd, &o)
 	return cmd
 }

@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 	"github.com/starling-network/starling/node/session"
 )
 
-func stakeCommand(c *terminal.Console) *cobra.Command {
+// StakeCommand is starling account stake.
+func StakeCommand(c *terminal.Console) *cobra.Command {
 	return usage.Group("stake", "See and change the stake behind work",
-		`Add to the coins that answer for the work of an account,
-or take some back. They bound how much work it is leased at a time, and a conviction takes a part of them.
-docs/market.md has the rules.`, stakeAddCommand(c), stakeRemoveCommand(c), stakeUnjailCommand(c), stakeListCommand(c),
-		stakeSlashesCommand(c))
+		`Add to the coins that answer for the work of an account, or take some back. They bound how much work it is
+leased at a time, and a conviction takes a part of them. docs/market.md has the rules.`,
+		addCommand(c), removeCommand(c), unjailCommand(c), listCommand(c), slashesCommand(c))
 }
 
-func stakeUnjailCommand(c *terminal.Console) *cobra.Command {
+func unjailCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "unjail --home DIR",
@@ -44,7 +44,7 @@ With -o json: what starling account show prints.`,
 	return cmd
 }
 
-func stakeRemoveCommand(c *terminal.Console) *cobra.Command {
+func removeCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "remove ZEN|all --home DIR",
@@ -75,7 +75,7 @@ With -o json: what starling account show prints.`,
 	return cmd
 }
 
-func stakeAddCommand(c *terminal.Console) *cobra.Command {
+func addCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "add ZEN --home DIR",

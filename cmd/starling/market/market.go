@@ -1,4 +1,6 @@
-package main
+// Package market is starling market: commands that show what is offered and asked on a network, and offer. How orders
+// are matched is in protocol/market.
+package market
 
 import (
 	"context"
@@ -19,13 +21,15 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-func marketCommand(c *terminal.Console) *cobra.Command {
+// Command is starling market.
+func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("market", "See what is offered and asked on a network, and offer",
-		`See the offers and the open orders of
-a network, what would become of a job there, and offer work. docs/market.md says how they are matched and what is paid.`, marketQuoteCommand(c), marketOfferCommand(c), marketPriceCommand(c), marketOffersCommand(c), marketOrdersCommand(c), marketNodesCommand(c))
+		`See the offers and the open orders of a network, what would become of a job there, and offer work.
+docs/market.md says how they are matched and what is paid.`,
+		quoteCommand(c), offerCommand(c), priceCommand(c), offersCommand(c), ordersCommand(c), nodesCommand(c))
 }
 
-func marketQuoteCommand(c *terminal.Console) *cobra.Command {
+func quoteCommand(c *terminal.Console) *cobra.Command {
 	var network string
 	var set []string
 	cmd := &cobra.Command{
@@ -84,7 +88,7 @@ func devices(n uint32, model string) string {
 	return fmt.Sprintf("%s:%d", model, n)
 }
 
-func marketOffersCommand(c *terminal.Console) *cobra.Command {
+func offersCommand(c *terminal.Console) *cobra.Command {
 	return target.ListCommand(c, "offers", "List the offers, with what is known of who makes them",
 		`List the offers of a network
 as they are matched: those of pools one for each member, with the class, place and tier of who makes them, and the
@@ -92,15 +96,15 @@ slots that are left.
 
 With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","disk_mib","cpus",
 "accelerators","accelerator_model","audits_passed","region","jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`, `  starling market offers --network http://127.0.0.1:26601`,
-		"offers", func(ctx context.Context, t *target.Target) ([]offered, error) {
+		"offers", func(ctx context.Context, t *target.Target) ([]Offered, error) {
 			lots, err := inspect.MarketOffers(ctx, t.Network)
 			return offersOf(lots), err
 		},
-		func(o offered) string { return o.ID },
+		func(o Offered) string { return o.ID },
 		[]string{"ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
 			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED",
 			"+COVER", "+SINCE HEIGHT"},
-		func(o offered) []any {
+		func(o Offered) []any {
 			return []any{o.ID, o.Role, o.Price, terminal.OptionalZen(market.Hourly(o.Price, o.Rate)), o.Slots, o.Class, o.Tier,
 				o.Region,
 				o.Jurisdiction, unit(o.Memory, "MiB"),
@@ -118,21 +122,21 @@ func unit(n uint64, of string) string {
 	return fmt.Sprint(n, " ", of)
 }
 
-func marketOrdersCommand(c *terminal.Console) *cobra.Command {
+func ordersCommand(c *terminal.Console) *cobra.Command {
 	return target.ListCommand(c, "orders", "List the open orders, and why each waits",
 		`List the orders of a network that are not
 matched yet, and why each waits.
 
 With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","most_workers","verifiers","since",
 "expires","why"}]}.`, `  starling market orders --network http://127.0.0.1:26601`,
-		"orders", func(ctx context.Context, t *target.Target) ([]ordered, error) {
+		"orders", func(ctx context.Context, t *target.Target) ([]Ordered, error) {
 			orders, err := inspect.MarketOrders(ctx, t.Network)
 			return ordersOf(orders), err
 		},
-		func(o ordered) string { return o.Job },
+		func(o Ordered) string { return o.Job },
 		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT", "+UNTIL HEIGHT",
 			"+CONSUMER"},
-		func(o ordered) []any {
+		func(o Ordered) []any {
 			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, seats(o.Workers, o.Most),
 				market.Reason(o.Why).Text(), o.Verifiers, o.Since, terminal.Whole(o.Expires), o.Consumer}
 		})

@@ -1,4 +1,6 @@
-package main
+// Package verifier is starling verifier: the command that examines runs of others for nothing. Verifiers that are paid
+// are started by starling worker.
+package verifier
 
 import (
 	"github.com/spf13/cobra"
@@ -13,13 +15,15 @@ import (
 	"github.com/starling-network/starling/node/provider"
 )
 
-func verifierCommand(c *terminal.Console) *cobra.Command {
-	return usage.Group("verifier", "Re-execute the work of others, and dispute what is wrong", `Do units of jobs again that
-others have done, and dispute what is wrong. Who verifies for pay starts starling worker up --role verifier, which does
-this in its spare time, too.`, verifierWatchCommand(c))
+// Command is starling verifier.
+func Command(c *terminal.Console) *cobra.Command {
+	return usage.Group("verifier", "Re-execute the work of others, and dispute what is wrong",
+		`Do units of jobs again that others have done, and dispute what is wrong. Who verifies for pay starts starling
+worker up --role verifier, which does this in its spare time, too.`,
+		watchCommand(c))
 }
 
-func verifierWatchCommand(c *terminal.Console) *cobra.Command {
+func watchCommand(c *terminal.Console) *cobra.Command {
 	var o provider.Options
 	cmd := &cobra.Command{
 		Use:   "watch --home DIR --network URL",

@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"bytes"
@@ -12,11 +12,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/starling-network/starling/cmd/starling/cause"
-	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/confine"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -24,9 +21,9 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the schema in examples/")
 
 // The schema that is published is that of the flags, it takes the example, and so does the command.
 func TestWorkerFile(t *testing.T) {
-	examples := filepath.Join("..", "..", "examples")
-	up := workerUpCommand(new(terminal.Console))
-	form := workerFile(up)
+	examples := filepath.Join("..", "..", "..", "examples")
+	up := upCommand(new(terminal.Console))
+	form := fileForm(up)
 	want, err := form.Schema("Starling worker")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +35,7 @@ func TestWorkerFile(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(published); err != nil || !bytes.Equal(have, want) {
-		t.Errorf("%s is not what the flags say: go test ./cmd/starling -run WorkerFile -rewrite (%v)", published, err)
+		t.Errorf("%s is not what the flags say: go test ./cmd/starling/worker -run WorkerFile -rewrite (%v)", published, err)
 	}
 	s, err := jsonschema.NewCompiler().Compile(published)
 	if err != nil {
@@ -79,7 +76,7 @@ func TestWorkerFileIsWrong(t *testing.T) {
 		if err := os.WriteFile(file, []byte("apiVersion: starling/v1\nkind: Worker\n"+text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		up := workerUpCommand(new(terminal.Console))
+		up := upCommand(new(terminal.Console))
 		err := up.ParseFlags([]string{"--config", file})
 		if err == nil {
 			err = up.RunE(up, nil)
@@ -87,24 +84,6 @@ func TestWorkerFileIsWrong(t *testing.T) {
 		if terminal.ExitCode(err) != terminal.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
-	}
-}
-
-// Who says on the command line that PyTorch runs in a reduced box, is told what that means, and need not say it again.
-func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
-	c := &terminal.Console{Quiet: true}
-	reduced := &torch.Options{Box: confine.Reduced}
-	if err := executor.ConfirmReduced(c, reduced, false); terminal.ExitCode(err) != terminal.ExitUsage ||
-		!strings.Contains(err.Error(), "nobody has confirmed it") {
-		t.Errorf("not confirmed: %v", err)
-	}
-	for _, o := range []*torch.Options{nil, {}, {Box: confine.Full}} {
-		if err := executor.ConfirmReduced(c, o, false); err != nil {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	if err := executor.ConfirmReduced(c, reduced, true); err != nil {
-		t.Errorf("on the command line: %v", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package validator
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/node/validator"
 )
 
-func validatorReplayCommand(c *terminal.Console) *cobra.Command {
+func replayCommand(c *terminal.Console) *cobra.Command {
 	var until int64
 	cmd := &cobra.Command{
 		Use:   "replay --home DIR",

@@ -1,4 +1,6 @@
-package main
+// Package validator is starling validator: commands that make, start, examine and stake for validators. The process
+// itself is in node/validator.
+package validator
 
 import (
 	"errors"
@@ -15,25 +17,25 @@ import (
 	"github.com/starling-network/starling/node/validator"
 )
 
-func validatorCommand(c *terminal.Console) *cobra.Command {
+// Command is starling validator.
+func Command(c *terminal.Console) *cobra.Command {
 	validator := usage.Group("validator", "Run a validator",
-		`Run a validator: one of those who decide together what the chain
-says. A chain goes on while fewer than a third of them are down. --home is the folder of a validator.`,
-		validatorUpCommand(c), validatorStatusCommand(c), validatorDutiesCommand(c), validatorEarningsCommand(c),
-		validatorLogsCommand(c), validatorJoinCommand(c), validatorBondCommand(c), validatorUnjailCommand(c),
-		validatorIdentityCommand(c), validatorExportCommand(c), validatorImportCommand(c), validatorReplayCommand(c))
+		`Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
+third of them are down. --home is the folder of a validator.`,
+		upCommand(c), statusCommand(c), dutiesCommand(c), earningsCommand(c), logsCommand(c), joinCommand(c),
+		bondCommand(c), unjailCommand(c), identityCommand(c), exportCommand(c), importCommand(c), replayCommand(c))
 	for _, cmd := range validator.Commands() {
 		manual.HomeByFlag(cmd, &c.Quiet)
 	}
 	return validator
 }
 
-func validatorUpCommand(c *terminal.Console) *cobra.Command {
-	return validateCommand(c, new(validator.Options))
+func upCommand(c *terminal.Console) *cobra.Command {
+	return UpOver(c, new(validator.Options))
 }
 
-// validateCommand is validator up over options of which the caller may have set some.
-func validateCommand(c *terminal.Console, o *validator.Options) *cobra.Command {
+// UpOver is validator up over options of which the caller may have set some.
+func UpOver(c *terminal.Console, o *validator.Options) *cobra.Command {
 	reserve := disk.Share{Bytes: validator.DefaultReserve}
 	cmd := &cobra.Command{
 		Use:   "up --home DIR",
@@ -68,7 +70,7 @@ nearly full (--reserve) it stops, says so (DISK_FULL), and goes on by itself whe
 	return cmd
 }
 
-func validatorExportCommand(c *terminal.Console) *cobra.Command {
+func exportCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export --home DIR",
 		Short: "Print the whole state of a stopped validator as a genesis",
@@ -87,7 +89,7 @@ is on one line.`,
 	}
 }
 
-func validatorImportCommand(c *terminal.Console) *cobra.Command {
+func importCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import GENESIS --home DIR",
 		Short: "Begin the chain of a genesis in the folder of a stopped validator",

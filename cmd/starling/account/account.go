@@ -1,4 +1,5 @@
-package main
+// Package account is starling account: commands that show and move coins and stakes. The rules are those of the chain.
+package account
 
 import (
 	"context"
@@ -17,11 +18,12 @@ import (
 	"github.com/starling-network/starling/node/session"
 )
 
-func accountCommand(c *terminal.Console) *cobra.Command {
+// Command is starling account.
+func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("account", "See and move coins and stakes",
-		`See the coins of accounts on a network, and send some. An
-account is the key in a folder: starling worker identity makes one. It exists on the chain once it has coins.`,
-		accountShowCommand(c), accountSendCommand(c), accountHistoryCommand(c), stakeCommand(c))
+		`See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
+identity makes one. It exists on the chain once it has coins.`,
+		showCommand(c), sendCommand(c), historyCommand(c), StakeCommand(c))
 }
 
 // mostOne takes an argument or none.
@@ -34,7 +36,7 @@ func mostOne(name string) cobra.PositionalArgs {
 	}
 }
 
-func accountShowCommand(c *terminal.Console) *cobra.Command {
+func showCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "show [ADDRESS]",
@@ -81,7 +83,7 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 	return cmd
 }
 
-func accountSendCommand(c *terminal.Console) *cobra.Command {
+func sendCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var memo string
 	cmd := &cobra.Command{
@@ -150,7 +152,7 @@ type movement struct {
 	Spent    uint64   `json:"spent_uzen"`
 }
 
-func accountHistoryCommand(c *terminal.Console) *cobra.Command {
+func historyCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var limit int
 	cmd := &cobra.Command{

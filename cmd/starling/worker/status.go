@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"context"
@@ -12,21 +12,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/inspect"
-	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/provider"
-	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/standing"
 )
 
-// workerReport is what a process and the chain say about a worker or verifier.
-type workerReport struct {
+// Report is what a process and the chain say about a worker or verifier.
+type Report struct {
 	Running bool                   `json:"running"`
 	Process *provider.WorkerStatus `json:"process,omitempty"`
 	Height  int64                  `json:"height,omitempty"` // of what the chain says
@@ -36,19 +33,19 @@ type workerReport struct {
 }
 
 // address is the account, as the chain or the process says.
-func (r *workerReport) address() string {
+func (r *Report) address() string {
 	if r.Account != nil {
 		return r.Account.Address
 	}
 	return r.Process.Address
 }
 
-// report asks the process and the chain. One of them may not answer.
-func report(cmd *cobra.Command, t *target.Target) (*workerReport, error) {
+// reportOf asks the process and the chain. One of them may not answer.
+func reportOf(cmd *cobra.Command, t *target.Target) (*Report, error) {
 	if t.Home == "" {
 		return nil, usage.Error(cmd, errors.New("--home is needed"))
 	}
-	r, p := &workerReport{}, &provider.WorkerStatus{}
+	r, p := &Report{}, &provider.WorkerStatus{}
 	switch err := control.Status(cmd.Context(), t.Home, p); {
 	case err == nil:
 		r.Running, r.Process = true, p
@@ -72,7 +69,7 @@ func report(cmd *cobra.Command, t *target.Target) (*workerReport, error) {
 }
 
 // process is what the process itself is a reason for.
-func (r *workerReport) process() []standing.Reason {
+func (r *Report) process() []standing.Reason {
 	if r.Running && len(r.Process.Refused) > 0 {
 		var reasons []standing.Reason
 		for _, job := range slices.Sorted(maps.Keys(r.Process.Refused)) {
@@ -104,7 +101,7 @@ const reportShape = `With -o json: {"running","process":{"pid","version","role",
 "account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind","job","round","text",
 "until","do"}]},"problem"}, the process only if it runs.`
 
-func workerStatusCommand(c *terminal.Console) *cobra.Command {
+func statusCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "status --home DIR",
@@ -115,7 +112,7 @@ func workerStatusCommand(c *terminal.Console) *cobra.Command {
 		Example: `  starling worker status --home net/worker-0`,
 		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := report(cmd, &t)
+			r, err := reportOf(cmd, &t)
 			if err != nil {
 				return err
 			}
@@ -129,7 +126,7 @@ func workerStatusCommand(c *terminal.Console) *cobra.Command {
 	return cmd
 }
 
-func printWorker(r *workerReport, now time.Time) error {
+func printWorker(r *Report, now time.Time) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	if p := r.Process; p != nil {
 		state := "running"
@@ -190,7 +187,7 @@ func link(l provider.PeerStatus) string {
 	return text + fmt.Sprintf(", %s sent, %s received", terminal.Bytes(l.Sent), terminal.Bytes(l.Received))
 }
 
-func workerExplainCommand(c *terminal.Console) *cobra.Command {
+func explainCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "explain --home DIR",
@@ -210,7 +207,7 @@ Payments, and what was not paid, are explained by starling job explain.
 		Example: `  starling worker explain --home net/worker-0`,
 		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := report(cmd, &t)
+			r, err := reportOf(cmd, &t)
 			switch {
 			case err != nil:
 				return err
@@ -226,7 +223,7 @@ Payments, and what was not paid, are explained by starling job explain.
 	return cmd
 }
 
-func workerDrainCommand(c *terminal.Console) *cobra.Command {
+func drainCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "drain --home DIR",
@@ -273,60 +270,4 @@ func withdraw(cmd *cobra.Command, t *target.Target) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
 	return inspect.WithdrawOffer(ctx, t.Home, f)
-}
-
-func workerReplayCommand(c *terminal.Console) *cobra.Command {
-	return &cobra.Command{
-		Use:   "replay FILE",
-		Short: "Play a journal back, and compare",
-		Long: `Play back a journal that a worker, verifier or consumer wrote in the folder events of its home: the same events
-are told to the same role, and what it asks for is compared with what it asked for then. Roles have no clock, no dice
-and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
-
-With -o json: {"header":{"format","time","role","id","job","version","plants","watches","next","continues"},
-"from","to","events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
-		Example: `  starling worker replay net/worker-0/events/20300102T030405.000000000-job-0123456789abcdef.jsonl`,
-		Args:    usage.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := validator.ReplayJournal(args[0])
-			switch {
-			case errors.Is(err, journal.ErrFormat):
-				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_UNREADABLE", What: err.Error(),
-					Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitVerification)
-			case errors.Is(err, os.ErrNotExist):
-				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(),
-					Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitNotFound)
-			case err != nil:
-				return cause.Home(err)
-			}
-			if c.Form.Machine() {
-				err = c.Form.Print(os.Stdout, terminal.One(r, args[0]))
-			} else {
-				printReplay(r)
-			}
-			if r.Different > 0 {
-				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
-					Code: "REPLAY_DIFFERS", What: fmt.Sprintf("after %d of %d events the role asks for something else than it did "+
-						"then", r.Different, r.Events),
-					Fix: "compare the version of the journal with starling version; with the same version it is a bug worth a report",
-				}, terminal.ExitVerification))
-			}
-			return err
-		},
-	}
-}
-
-func printReplay(r *journal.Report) {
-	h := r.Header
-	fmt.Printf("%s %s in %s, written by starling %s\n", h.Role, h.ID, h.Job, h.Version)
-	fmt.Printf("heights %d to %d: %d events, %d actions, %d differences\n", r.From, r.To, r.Events, r.Actions, r.Different)
-	if r.Unjudged > 0 {
-		fmt.Printf("the file begins in the middle of the run: %d differences at its beginning say nothing\n", r.Unjudged)
-	}
-	if r.Torn {
-		fmt.Println("the last line was cut off")
-	}
-	for _, d := range r.Differences {
-		fmt.Printf("line %d, height %d, %s:\n  then %q\n  now  %q\n", d.Line, d.Height, d.Event, d.Logged, d.Asked)
-	}
 }

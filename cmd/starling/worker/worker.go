@@ -1,4 +1,6 @@
-package main
+// Package worker is starling worker: commands that start, examine and stop workers and verifiers. The process itself is
+// in node/provider.
+package worker
 
 import (
 	"fmt"
@@ -22,17 +24,17 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-func workerCommand(c *terminal.Console) *cobra.Command {
+// Command is starling worker.
+func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("worker", "Work for a network, and be paid for it",
-		`Take part in a network with this machine: train units
-of jobs or do units of others again, and be paid for what is verified.`, workerUpCommand(c), workerSchemaCommand(c),
-		workerStatusCommand(c), workerTasksCommand(c), workerLogsCommand(c), workerEarningsCommand(c),
-		workerExplainCommand(c), workerDrainCommand(c), workerIdentityCommand(c), workerBenchCommand(c),
-		workerReplayCommand(c))
+		`Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
+what is verified.`,
+		upCommand(c), schemaCommand(c), statusCommand(c), tasksCommand(c), logsCommand(c), earningsCommand(c),
+		explainCommand(c), drainCommand(c), identityCommand(c), benchCommand(c), replayCommand(c))
 }
 
-func workerUpCommand(c *terminal.Console) *cobra.Command {
-	return takePartCommand(c, new(provider.Options))
+func upCommand(c *terminal.Console) *cobra.Command {
+	return UpOver(c, new(provider.Options))
 }
 
 // takingPart is what worker up --help says.
@@ -61,8 +63,8 @@ With --executor torch the units of jobs that say executor: torch are trained in 
 in a child process that has no network and sees none of your files. docs/executor.md says how, and how to write a step
 of your own. A unit that it fails at is computed by the built-in engine.`
 
-// takePartCommand is worker up over options of which the caller may have set some.
-func takePartCommand(c *terminal.Console, o *provider.Options) *cobra.Command {
+// UpOver is worker up over options of which the caller may have set some.
+func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	var role, config, engine, accelerators string
 	var pytorch torch.Options
 	cmd := &cobra.Command{
@@ -78,7 +80,7 @@ func takePartCommand(c *terminal.Console, o *provider.Options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			typed := cmd.Flags().Changed(executor.FlagIsolation)
 			if config != "" {
-				if err := workerFile(cmd).Read(config); err != nil {
+				if err := fileForm(cmd).Read(config); err != nil {
 					return terminal.WithExit(err, terminal.ExitUsage)
 				}
 				if err := cmd.ValidateFlagGroups(); err != nil {
@@ -107,7 +109,8 @@ func takePartCommand(c *terminal.Console, o *provider.Options) *cobra.Command {
 				return usage.Error(cmd, fmt.Errorf("--replicas is at least 1"))
 			}
 			if o.Home == "" || o.RPC == "" {
-				return usage.Error(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
+				return usage.Error(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the "+
+					"file of --config"))
 			}
 			o.Say, o.Version = c.Say, version.Binary()
 			return cause.Worker(provider.Run(cmd.Context(), *o))
@@ -152,12 +155,12 @@ func takePartCommand(c *terminal.Console, o *provider.Options) *cobra.Command {
 	return cmd
 }
 
-// workerFile is the form of the files of --config.
-func workerFile(up *cobra.Command) flagfile.Form {
+// fileForm is the form of the files of --config.
+func fileForm(up *cobra.Command) flagfile.Form {
 	return flagfile.Form{Kind: "Worker", Flags: up.LocalFlags(), Except: []string{"config", "help"}}
 }
 
-func workerSchemaCommand(c *terminal.Console) *cobra.Command {
+func schemaCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of worker files",
@@ -166,7 +169,7 @@ takes it from a first line "# yaml-language-server: $schema=worker.schema.json".
 		Example: "  starling worker schema > worker.schema.json",
 		Args:    usage.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			text, err := workerFile(workerUpCommand(c)).Schema("Starling worker")
+			text, err := fileForm(upCommand(c)).Schema("Starling worker")
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package main
+package validator
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/node/validator"
 )
 
-func validatorJoinCommand(c *terminal.Console) *cobra.Command {
+func joinCommand(c *terminal.Console) *cobra.Command {
 	o := validator.JoinOptions{}
 	cmd := &cobra.Command{
 		Use:   "join --home DIR --network URL --host ADDRESS",
@@ -90,7 +90,7 @@ only when the keys are new.`,
 	return cmd
 }
 
-func validatorBondCommand(c *terminal.Console) *cobra.Command {
+func bondCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "bond ZEN --home DIR",
 		Short: "Stake for a validator, so that it votes",
@@ -114,7 +114,7 @@ With -o json: {"height","hash"}.`,
 	}
 }
 
-func validatorUnjailCommand(c *terminal.Console) *cobra.Command {
+func unjailCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unjail --home DIR",
 		Short: "Give a validator its vote back",

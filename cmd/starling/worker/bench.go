@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-func workerBenchCommand(c *terminal.Console) *cobra.Command {
+func benchCommand(c *terminal.Console) *cobra.Command {
 	var o benchmark.OfferOptions
 	cmd := &cobra.Command{
 		Use:   "bench",

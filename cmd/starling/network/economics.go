@@ -1,10 +1,9 @@
-package main
+package network
 
 import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -16,45 +15,8 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-const millionth = 1_000_000
-
-// decimal is a flag that is not negative and has at most six decimals, in millionths. "5%" is 0.05.
-type decimal struct {
-	millionths uint64
-	kind       string
-}
-
-// String implements pflag.Value.
-func (d *decimal) String() string {
-	s := fmt.Sprintf("%d.%06d", d.millionths/millionth, d.millionths%millionth)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-}
-
-// Type implements pflag.Value.
-func (d *decimal) Type() string { return d.kind }
-
-// Set implements pflag.Value.
-func (d *decimal) Set(text string) error {
-	number, percent := strings.CutSuffix(text, "%")
-	places := 6
-	if percent {
-		places = 4
-	}
-	whole, part, _ := strings.Cut(number, ".")
-	part = strings.TrimRight(part, "0")
-	if len(part) > places {
-		return fmt.Errorf("more than %d decimals", places)
-	}
-	n, err := strconv.ParseUint(whole+part+strings.Repeat("0", places-len(part)), 10, 64)
-	if err != nil || whole+part == "" {
-		return fmt.Errorf("%q is not a number such as 1.5 or 5%%", text)
-	}
-	d.millionths = n
-	return nil
-}
-
-// economics is what `starling network economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
-type economics struct {
+// Economics is what `starling network economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
+type Economics struct {
 	Stake                float64  `json:"stake"`
 	Reward               float64  `json:"reward"`
 	Cost                 float64  `json:"cost"`
@@ -73,7 +35,8 @@ type economics struct {
 	AuditCost            float64  `json:"audit_cost"`
 }
 
-func economicsCommand(c *terminal.Console) *cobra.Command {
+// EconomicsCommand is starling network economics.
+func EconomicsCommand(c *terminal.Console) *cobra.Command {
 	stake, pay, cost := decimal{kind: "amount"}, decimal{kind: "amount"}, decimal{kind: "amount"}
 	rate, cheat := decimal{kind: "rate"}, decimal{millionths: millionth, kind: "fraction"}
 	var steps uint32
@@ -141,7 +104,7 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 	return cmd
 }
 
-func reckoned(w reward.Wager, o reward.Odds) economics {
+func reckoned(w reward.Wager, o reward.Odds) Economics {
 	stake := func(uzen uint64) *float64 {
 		if uzen == reward.NoStake {
 			return nil
@@ -149,8 +112,9 @@ func reckoned(w reward.Wager, o reward.Odds) economics {
 		amount := zen(uzen)
 		return &amount
 	}
-	return economics{
-		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost), AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps,
+	return Economics{
+		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost),
+		AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps,
 		CheatFraction: zen(uint64(w.CheatPPM)),
 		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / reward.Certainty,
 		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
@@ -161,7 +125,7 @@ func reckoned(w reward.Wager, o reward.Odds) economics {
 	}
 }
 
-func (e economics) print() error {
+func (e Economics) print() error {
 	amount := func(zen float64) string { return strconv.FormatFloat(zen, 'f', -1, 64) + " ZEN" }
 	stake := func(zen *float64) string {
 		if zen == nil {

@@ -1,4 +1,4 @@
-package main
+package market
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-func marketOfferCommand(c *terminal.Console) *cobra.Command {
+func offerCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var o inspect.OfferSpec
 	var role, hourly string
@@ -61,7 +61,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 				return err
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Items("offers", offersOf(mine), func(o offered) string { return o.ID }))
+				return c.Form.Print(os.Stdout, terminal.Items("offers", offersOf(mine), func(o Offered) string { return o.ID }))
 			}
 			if len(mine) == 0 {
 				_, err = fmt.Println("nothing of it can be matched now")
