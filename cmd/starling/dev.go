@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/dev"
 	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -28,9 +29,8 @@ import (
 
 func devCommand(c *terminal.Console, root *cobra.Command) *cobra.Command {
 	return usage.Group("dev", "Run a whole network on this machine",
-		`Run a whole network on this machine, every part of it a process of its own: to try things, and to develop
-against.`,
-		devUpCommand(c), devDownCommand(c), devAdversaryCommand(c), devDeviantCommand(c), man(root), exitCodes(c))
+		`Run a whole network on this machine, of many processes.`,
+		devUpCommand(c), devDownCommand(c), devAdversaryCommand(c), devDeviantCommand(c), dev.Stranger(c), man(root), exitCodes(c))
 }
 
 // filePID holds the process that keeps a development network up.

@@ -1,42 +1,23 @@
 package fault
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
-	"github.com/libp2p/go-libp2p"
-	p2p "github.com/libp2p/go-libp2p/core/peer"
-	"github.com/multiformats/go-multiaddr"
-
-	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/network/peer"
-	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
 )
 
-// While a job runs, strangers flood the interfaces of all validators, accounts with coins send transactions at the
-// default price of gas, which the transactions of the job pay, too, and a registered peer and strangers hold the upload
-// slots of all workers. Blocks come, the job ends with the model that it determines, and nobody loses stake. A
+// While a job runs, processes of strangers flood the interfaces of all validators, send transactions at the default
+// price of gas, which the transactions of the job pay, too, and hold the upload slots of all workers, as a registered
+// peer and as unknown ones. Blocks come, the job ends with the model that it determines, and nobody loses stake. A
 // member whose memory is too small for the job leaves it at no cost, and the consumer reaches the chain through a full
 // node alone.
 func TestSiege(t *testing.T) {
@@ -62,26 +43,22 @@ func TestSiege(t *testing.T) {
 	n.set = []string{"--set", "strategy.workers.target=5", "--set", "training.global_batch_size=10"}
 
 	ctx, end := context.WithCancel(t.Context())
-	var hostile sync.WaitGroup
-	answers := n.flood(ctx, &hostile)
-	held := n.loris(ctx, &hostile)
-	spammed := n.spam(ctx, &hostile)
+	hostile := n.attack()
 	longest := n.longestBlock(ctx)
 	begun := time.Now()
 	n.judge("siege", 5, nil)
 	took := time.Since(begun)
 	end()
-	hostile.Wait()
-	sent, paid := spammed()
-	t.Logf("spammers have %d transactions in blocks, for %d uzen", sent, paid)
-	if sent < 100 || paid < sent*leastFee {
-		t.Errorf("%d transactions for %d uzen: wanted 100, each for %d", sent, paid, leastFee)
+	hostile.end()
+	t.Logf("spammers have %d transactions in blocks, for %d uzen", hostile.sent, hostile.paid)
+	if hostile.sent < 100 || hostile.paid < hostile.sent*leastFee {
+		t.Errorf("%d transactions for %d uzen: wanted 100, each for %d", hostile.sent, hostile.paid, leastFee)
 	}
 	tiny.says(`MEMORY_TOO_SMALL: left `)
-	t.Logf("%.0f s, %d answers to the flood, %d leaves held, the longest block took %v", took.Seconds(), answers.Load(),
-		held.Load(), time.Duration(longest.Load()))
-	if answers.Load() < 100 || held.Load() == 0 {
-		t.Errorf("%d answers and %d leaves are no siege", answers.Load(), held.Load())
+	t.Logf("%.0f s, %d answers to the flood, %d uploads held, the longest block took %v", took.Seconds(),
+		hostile.answers, hostile.uploads, time.Duration(longest.Load()))
+	if hostile.answers < 100 || hostile.uploads == 0 {
+		t.Errorf("%d answers and %d uploads are no siege", hostile.answers, hostile.uploads)
 	}
 	if d := time.Duration(longest.Load()); d > 20*blockTime {
 		t.Errorf("a block took %v", d)
@@ -123,194 +100,81 @@ func (n *network) fullNode() string {
 	return made.RPC
 }
 
-// flood asks every validator what costs it the most, as often as it answers, from several connections, until the
-// context ends.
-func (n *network) flood(ctx context.Context, working *sync.WaitGroup) *atomic.Int64 {
-	answers := new(atomic.Int64)
-	junk := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x0a, 0x7f}, 1<<16))
-	for _, at := range n.rpc {
-		for _, body := range []string{
-			`{"jsonrpc":"2.0","id":1,"method":"abci_query","params":{"path":"/starling.market.v1.Query/Lots","data":"","height":"0","prove":false}}`,
-			`{"jsonrpc":"2.0","id":1,"method":"abci_query","params":{"path":"/app/simulate","data":"` +
-				strings.Repeat("0a7f", 1<<15) + `","height":"0","prove":false}}`,
-			`{"jsonrpc":"2.0","id":1,"method":"broadcast_tx_sync","params":{"tx":"` + junk + `"}}`,
-			`{"jsonrpc":"2.0","id":1,"method":"tx_search","params":{"query":"tx.height>0","prove":true,"page":"1","per_page":"100","order_by":"desc"}}`,
-		} {
-			for range 2 {
-				working.Go(func() {
-					for ctx.Err() == nil {
-						r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(body))
-						if err != nil {
-							return
-						}
-						r.Header.Set("Content-Type", "application/json")
-						a, err := http.DefaultClient.Do(r)
-						if err != nil {
-							select {
-							case <-ctx.Done():
-							case <-time.After(10 * time.Millisecond): // refused: it asks again
-							}
-							continue
-						}
-						_, _ = io.Copy(io.Discard, a.Body)
-						_ = a.Body.Close()
-						answers.Add(1)
-					}
-				})
-			}
-		}
-	}
-	return answers
-}
-
 // leastFee is what a transaction of any kind pays at the default price of gas: it takes more than 40,000 units.
 const leastFee = 40_000 * market.GasPrice / 1_000_000
 
-// spam has an account at every validator send transactions as fast as they are taken, until the context ends. What is
-// returned says then how many are in blocks, and what they cost.
-func (n *network) spam(ctx context.Context, working *sync.WaitGroup) func() (sent, paid uint64) {
-	n.t.Helper()
-	const coins = 1000 // ZEN
-	var spammers []*client.Client
-	for _, at := range n.rpc {
-		c, err := client.Connect(at, client.KeyFromSeed(canon.Sum("spammer", []byte(n.dir+at))))
-		if err != nil {
-			n.t.Fatal(err)
-		}
-		spammers = append(spammers, c)
-		send := exec.Command(program, "account", "send", c.Address(), fmt.Sprint(coins),
-			"--network", n.ask, "--home", filepath.Join(n.dir, "consumer"))
-		if out, err := send.CombinedOutput(); err != nil {
-			n.t.Fatalf("%s: %v\n%s", send, err, out)
-		}
-		working.Go(func() {
-			me := c.Address()
-			own := &banktypes.MsgSend{FromAddress: me, ToAddress: me, Amount: adapter.Coins(1)}
-			for ctx.Err() == nil {
-				if _, err := c.SubmitAsync(ctx, own); err != nil {
-					select {
-					case <-ctx.Done():
-					case <-time.After(10 * time.Millisecond): // refused: it tries again
-					}
-				}
-			}
-		})
-	}
-	return func() (sent, paid uint64) {
-		for _, c := range spammers {
-			defer c.Close()
-			made, err := n.chain.Transactions(n.t.Context(), c.Address())
-			left, wrong := n.chain.Balance(n.t.Context(), c.Address())
-			if err != nil || wrong != nil {
-				n.t.Fatal(err, wrong)
-			}
-			sent, paid = sent+made, paid+coins*1_000_000-left
-		}
-		return sent, paid
-	}
+// attackers are processes that attack the network from outside until they are told to end.
+type attackers struct {
+	n                *network
+	floods, holds    *process
+	spammers         []*process
+	coins            uint64 // of the spammers, in uzen, before they began
+	sent, paid       uint64 // transactions of spammers in blocks, and their cost
+	answers, uploads uint64
 }
 
-// loris connects to every worker as a registered peer and as strangers, asks for the updates of the run on as many
-// streams as it is let open, and reads next to nothing of what comes.
-func (n *network) loris(ctx context.Context, working *sync.WaitGroup) *atomic.Int64 {
+// attack starts one process that floods all validators, one that holds uploads of all workers with the identity of a
+// registered participant, and one at every validator that sends transactions.
+func (n *network) attack() *attackers {
 	n.t.Helper()
-	held := new(atomic.Int64)
-	registered, err := home.Read(filepath.Join(n.dir, n.newcomer.name))
+	a := &attackers{n: n}
+	a.floods = a.start("floods", strings.Join(n.rpc, ","), "")
+	a.holds = a.start("holds", n.rpc[0], filepath.Join(n.dir, n.newcomer.name))
+	for i, at := range n.rpc {
+		a.spammers = append(a.spammers, a.start("spams", at, filepath.Join(n.dir, fmt.Sprintf("verifier-%d", 2+i))))
+		a.coins += n.balance(n.account(a.spammers[i]))
+	}
+	return a
+}
+
+func (a *attackers) start(act, at, dir string) *process {
+	a.n.t.Helper()
+	p := &process{t: a.n.t, name: filepath.Base(dir)}
+	a.n.all = append(a.n.all, p)
+	p.args = []string{"dev", "stranger", "--act", act, "--network", at, "-o", "json"}
+	if dir != "" {
+		p.args = append(p.args, "--home", dir)
+	}
+	p.start(0)
+	return p
+}
+
+// end stops the attacks, and adds up what they did.
+func (a *attackers) end() {
+	a.n.t.Helper()
+	for _, p := range append(a.spammers, a.floods, a.holds) {
+		if !p.running() {
+			a.n.t.Fatalf("%v ended with code %d:\n%s", p.args, p.code, p.tail(20))
+		}
+		p.signal(syscall.SIGTERM)
+		p.end()
+		var done struct{ Answers, Held uint64 }
+		if err := json.Unmarshal(p.stdout.Bytes(), &done); err != nil || p.code != 0 {
+			a.n.t.Fatalf("%v ended with code %d, %v:\n%s", p.args, p.code, err, p.tail(20))
+		}
+		a.answers, a.uploads = a.answers+done.Answers, a.uploads+done.Held
+	}
+	left := uint64(0)
+	for _, p := range a.spammers {
+		account := a.n.account(p)
+		made, err := a.n.chain.Transactions(a.n.t.Context(), account)
+		if err != nil {
+			a.n.t.Fatal(err)
+		}
+		a.sent += made
+		left += a.n.balance(account)
+	}
+	a.paid = a.coins - left
+}
+
+// balance is how many uzen an account has.
+func (n *network) balance(account string) uint64 {
+	n.t.Helper()
+	has, err := n.chain.Balance(n.t.Context(), account)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	participants, err := n.chain.Participants(n.t.Context())
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	for _, p := range participants {
-		if !slices.ContainsFunc(n.workers, func(w *process) bool { return w.address == p.ID }) {
-			continue
-		}
-		info := p2p.AddrInfo{}
-		for _, a := range p.Addrs {
-			if m, err := multiaddr.NewMultiaddr(a); err == nil {
-				if i, err := p2p.AddrInfoFromP2pAddr(m); err == nil {
-					info.ID, info.Addrs = i.ID, append(info.Addrs, i.Addrs...)
-				}
-			}
-		}
-		for i := range 8 {
-			key := registered.Peer()
-			if i > 0 {
-				if key, err = peer.GenerateKey(); err != nil {
-					n.t.Fatal(err)
-				}
-			}
-			working.Go(func() { n.hold(ctx, key, info, held) })
-		}
-	}
-	return held
-}
-
-// hold keeps streams to a worker open, on which it asks for what the run's workers serve and reads a byte at a time.
-func (n *network) hold(ctx context.Context, key peer.Key, to p2p.AddrInfo, held *atomic.Int64) {
-	h, err := libp2p.New(libp2p.Identity(key), libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(),
-		libp2p.ResourceManager(nil))
-	if err != nil {
-		n.t.Error(err)
-		return
-	}
-	defer h.Close()
-	for ctx.Err() == nil {
-		_ = h.Connect(ctx, to) // a worker that has had enough of it refuses
-		for _, c := range n.wanted(ctx) {
-			s, err := h.NewStream(ctx, to.ID, peer.Protocol)
-			if err != nil {
-				break
-			}
-			body := canon.MustMarshal(struct {
-				Root []byte `cbor:"1,keyasint"`
-				From uint32 `cbor:"2,keyasint"`
-				To   uint32 `cbor:"3,keyasint"`
-			}{c.Bytes(), 0, 1})
-			for range 4 {
-				_, _ = s.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(body))), body...))
-			}
-			go func() {
-				if _, err := io.ReadFull(s, make([]byte, 5)); err == nil { // it has begun to answer
-					held.Add(1)
-				}
-			}()
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(blockTime):
-		}
-	}
-}
-
-// wanted are blobs that the workers of the runs under way serve.
-func (n *network) wanted(ctx context.Context) (list []blob.CID) {
-	jobs, err := n.chain.Runs(ctx, true)
-	if err != nil {
-		return nil
-	}
-	for _, j := range jobs {
-		s, err := n.chain.Run(ctx, j)
-		if err != nil {
-			return list
-		}
-		for _, id := range append(updates(s), s.Terms.SpecCID) {
-			if c, err := blob.Parse(id); err == nil {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
-}
-
-// updates are the CIDs of those that the units of a run have committed.
-func updates(s run.State) (list []string) {
-	for _, u := range s.Units {
-		list = append(list, u.Commit.UpdateCID)
-	}
-	return list
+	return has
 }
 
 // longestBlock measures the longest time between the arrival of two blocks, until the context ends.

@@ -103,9 +103,9 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 				j.t.Errorf("%s kept the rules, and lost %d uzen of its stake", p.ID, p.Slashed)
 			}
 			m, _ := state.Member(p.ID)
-			// Also who is out meanwhile is paid for what it did, unless it could do nothing.
+			// A member that is out meanwhile is paid for its work, too. Audits that others made needless are not.
 			did := m.Why != run.WhyUnopened && slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
-				return r.Who == p.ID && (r.Kind == reward.Work || r.Kind == reward.Audit)
+				return r.Who == p.ID && (r.Kind == reward.Work || r.Kind == reward.Audit) && r.Reason != reward.AuditMoot
 			})
 			if worked == 0 && (did || m.Active && m.Role == run.Worker) {
 				j.t.Errorf("%s kept the rules, and is paid nothing: out %q", p.ID, m.Why)
