@@ -28,9 +28,9 @@ import (
 )
 
 func devCommand(c *terminal.Console, root *cobra.Command) *cobra.Command {
-	return usage.Group("dev", "Run a whole network on this machine",
-		`Run a whole network on this machine, of many processes.`,
-		devUpCommand(c), devDownCommand(c), devAdversaryCommand(c), devDeviantCommand(c), dev.Stranger(c), man(root), exitCodes(c))
+	return usage.Group("dev", "Run a whole network on this machine", `Run a network on this machine, of many processes.`,
+		devUpCommand(c), devDownCommand(c), devAdversaryCommand(c), devDeviantCommand(c), dev.Stranger(c), man(root),
+		exitCodes(c))
 }
 
 // filePID holds the process that keeps a development network up.
