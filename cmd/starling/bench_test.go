@@ -1,32 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/cmd/starling/bench"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/benchmark"
-	"github.com/starling-network/starling/node/compat"
 )
-
-// What was not played is not shown as nothing.
-func TestStrategiesWithoutACrowd(t *testing.T) {
-	for crowd, want := range map[*benchmark.CrowdRow]bool{nil: false, {Runs: 625}: true} {
-		var b bytes.Buffer
-		if err := printStrategies(&b, &benchmark.StrategiesResult{Note: "losses: none", Crowd: crowd}); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(b.String(), "losses: none") || strings.Contains(b.String(), "modelled workers") != want {
-			t.Errorf("of the crowd %v:\n%s", crowd, b.String())
-		}
-	}
-}
 
 // Every measurement can be had in less than a minute.
 func TestEveryBenchIsQuick(t *testing.T) {
-	for _, cmd := range benchCommand(new(terminal.Console)).Commands() {
+	for _, cmd := range bench.Command(new(terminal.Console)).Commands() {
 		if f := cmd.Flags().Lookup("quick"); f == nil || f.Usage != "take less than a minute" {
 			t.Errorf("%s has no --quick", cmd.Name())
 		}
@@ -37,16 +22,6 @@ func TestEveryBenchIsQuick(t *testing.T) {
 			append(append([]string{"bench"}, args...), "--quick", "-o", "json")...); code != 0 || len(stdout) == 0 {
 			t.Errorf("%v: exit %d\n%s", args, code, stderr)
 		}
-	}
-}
-
-// A figure that a bench could not measure is no zero.
-func TestBenchAllNamesWhatIsMissing(t *testing.T) {
-	var shown strings.Builder
-	err := printBenches(&shown, "table", []benchmark.Done{{Name: "compat",
-		Bars: []compat.Bar{{Name: "findings", Bar: 1, Missing: "a browser"}}}})
-	if err != nil || !strings.Contains(shown.String(), "missing: a browser") {
-		t.Errorf("%v: %s", err, shown.String())
 	}
 }
 

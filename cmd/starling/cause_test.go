@@ -14,7 +14,6 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/cause"
-	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
@@ -115,17 +114,6 @@ func TestWrongAddresses(t *testing.T) {
 	} {
 		if err := execute(t.Context(), new(terminal.Console), args); terminal.ExitCode(err) != terminal.ExitUsage {
 			t.Errorf("%v: exit %d: %v", args, terminal.ExitCode(err), err)
-		}
-	}
-}
-
-// A job that nobody would train now is no success.
-func TestQuoteWithoutPlacement(t *testing.T) {
-	for q, want := range map[*plan.Quote]int{
-		nil: 0, {Matched: true}: 0, {Why: "conditions_unmet"}: 7, {Why: "too_few_workers"}: 7, {Why: "budget_below_round"}: 6,
-	} {
-		if err := quote.Placed(q); terminal.ExitCode(err) != want || want != 0 && terminal.Problems(err)[0].Why == "" {
-			t.Errorf("%+v: %v", q, err)
 		}
 	}
 }

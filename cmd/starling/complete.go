@@ -12,10 +12,12 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/templates"
+	"github.com/starling-network/starling/cmd/starling/bench"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
+	commands "github.com/starling-network/starling/cmd/starling/job"
+	"github.com/starling-network/starling/cmd/starling/sim"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/adversary"
 )
@@ -82,8 +84,9 @@ var argumentCompletions = map[string]completion{
 var flagCompletions = map[string]completion{
 	"output": among(terminal.FormNames), "home": folders, "dir": folders, "out": runFolders, "job": files("yaml", "yml"),
 	"config": files("yaml", "yml"),
-	"set":    settings, "format": among(func() []string { return exportFormats }), "preset": among(presetNames),
-	"link": among(linkNames), "act": acts,
+	"set":    settings, "format": among(func() []string { return commands.ExportFormats }),
+	"preset": among(bench.PresetNames),
+	"link":   among(sim.LinkNames), "act": acts,
 }
 
 func among(words func() []string) completion {
@@ -212,24 +215,9 @@ func settings(_ *cobra.Command, _ []string, word string) (found []cobra.Completi
 	return beginning(word, found), more
 }
 
-// linkNames are the links that have names, and how one that is described begins.
-func linkNames() (names []string) {
-	for _, p := range profiles() {
-		names = append(names, p.Name)
-	}
-	return append(names, "up=")
-}
-
 func templateNames() (names []string) {
 	for _, t := range templates.All() {
 		names = append(names, t.Name)
-	}
-	return names
-}
-
-func presetNames() (names []string) {
-	for _, p := range benchmark.Presets {
-		names = append(names, p.Name)
 	}
 	return names
 }

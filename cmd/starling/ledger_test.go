@@ -206,10 +206,10 @@ func (l *ledger) trains() {
 func (l *ledger) owns() {
 	on := []string{"--network", l.network}
 	worker, consumer := l.clients["worker"].Address(), l.clients["consumer"].Address()
-	var o owned
+	var o ownedModel
 	l.must(json.Unmarshal([]byte(l.says(worker, append(on, "model", "shares", "job", "-o", "json")...)), &o))
-	if len(o.Holders) != 2 || o.Holders[0] != (holder{worker, 600_000, 0}) ||
-		o.Holders[1] != (holder{consumer, 400_000, 0}) {
+	if len(o.Holders) != 2 || o.Holders[0] != (modelHolder{Account: worker, Shares: 600_000}) ||
+		o.Holders[1] != (modelHolder{Account: consumer, Shares: 400_000}) {
 		l.t.Fatalf("%+v", o)
 	}
 	l.refuses(3, "no such thing: reward: nobody holds shares of such a model\n", append(on, "model", "shares", "other")...)

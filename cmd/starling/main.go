@@ -14,17 +14,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/account"
+	"github.com/starling-network/starling/cmd/starling/bench"
 	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/data"
+	"github.com/starling-network/starling/cmd/starling/dev"
+	"github.com/starling-network/starling/cmd/starling/doctor"
+	"github.com/starling-network/starling/cmd/starling/job"
 	"github.com/starling-network/starling/cmd/starling/manual"
 	"github.com/starling-network/starling/cmd/starling/market"
+	"github.com/starling-network/starling/cmd/starling/model"
 	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
+	"github.com/starling-network/starling/cmd/starling/sim"
 	"github.com/starling-network/starling/cmd/starling/startup"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/train"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/cmd/starling/validator"
 	"github.com/starling-network/starling/cmd/starling/verifier"
 	"github.com/starling-network/starling/cmd/starling/version"
+	"github.com/starling-network/starling/cmd/starling/web"
 	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/provider"
@@ -104,10 +113,10 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 		"file whose first line is the passphrase of encrypted keys (default: $"+passphrase.Variable+", or ask)")
 	f.Lookup("passphrase-file").DefValue = ""
 	root.AddCommand(
-		trainCommand(c), simCommand(c), jobCommand(c), dataCommand(c), modelCommand(c), webCommand(c),
+		train.Command(c), sim.Command(c), job.Command(c), data.Command(c), model.Command(c), web.Command(c),
 		worker.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
-		validator.Command(c), network.Command(c), devCommand(c, root),
-		benchCommand(c), doctorCommand(c), version.Command(c),
+		validator.Command(c), network.Command(c), dev.Command(c, root),
+		bench.Command(c), doctor.Command(c), version.Command(c),
 	)
 	addMoved(c, root)
 	manual.Install(root)
@@ -145,16 +154,4 @@ func setUp(c *terminal.Console, cmd *cobra.Command, secret string) error {
 		}, terminal.ExitUsage)
 	}
 	return nil
-}
-
-func exitCodes(c *terminal.Console) *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "Show the exit codes of every command", Long: terminal.ExitCodesText(),
-		Example: "  starling dev exit-codes -o json", Args: usage.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !c.Form.Machine() {
-				return cmd.Help()
-			}
-			return c.Form.Print(os.Stdout, terminal.ExitCodesAnswer())
-		},
-	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/model"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/validator"
 	"github.com/starling-network/starling/cmd/starling/worker"
@@ -30,6 +31,9 @@ type (
 	workerReport      = worker.Report
 	workerIdentity    = worker.Identity
 	validatorIdentity = validator.Identity
+	exportedModel     = model.Exported
+	ownedModel        = model.Owned
+	modelHolder       = model.Holder
 )
 
 func TestMain(m *testing.M) {

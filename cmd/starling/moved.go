@@ -6,7 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/account"
+	"github.com/starling-network/starling/cmd/starling/dev"
+	"github.com/starling-network/starling/cmd/starling/job"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/manual"
+	"github.com/starling-network/starling/cmd/starling/model"
 	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
@@ -20,10 +24,12 @@ func addMoved(c *terminal.Console, root *cobra.Command) {
 	}{
 		{network.Command(c), "network"}, {network.StatusCommand(c), "network status"},
 		{network.EconomicsCommand(c), "network economics"},
-		{network.GovCommand(c), "network gov"}, {account.StakeCommand(c), "account stake"}, {initCommand(c), "job init"},
-		{verifyCommand(c), "job verify"},
-		{explainCommand(c), "job explain"}, {exportCommand(c), "job export-metrics"}, {generateCommand(c), "model generate"},
-		{man(root), "dev man"}, {exitCodes(c), "dev exit-codes"},
+		{network.GovCommand(c), "network gov"}, {account.StakeCommand(c), "account stake"},
+		{jobfile.InitCommand(c), "job init"},
+		{job.VerifyCommand(c), "job verify"},
+		{job.ExplainCommand(c), "job explain"}, {job.ExportMetricsCommand(c), "job export-metrics"},
+		{model.GenerateCommand(c), "model generate"},
+		{dev.ManCommand(root), "dev man"}, {dev.ExitCodesCommand(c), "dev exit-codes"},
 	} {
 		switch old.cmd.Name() {
 		case "network":

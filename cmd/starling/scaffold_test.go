@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/cmd/starling/quote"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/plan"
 )
@@ -35,10 +34,10 @@ func TestInit(t *testing.T) {
 		t.Error(err)
 	}
 	head, err := os.ReadFile(file)
-	if err != nil || !strings.HasPrefix(string(head), "# yaml-language-server: $schema="+schemaFile+"\n") {
+	if err != nil || !strings.HasPrefix(string(head), "# yaml-language-server: $schema="+jobfile.SchemaFile+"\n") {
 		t.Errorf("%v: it begins with %.80q", err, head)
 	}
-	if schema, err := os.ReadFile(filepath.Join(dir, schemaFile)); err != nil || !json.Valid(schema) {
+	if schema, err := os.ReadFile(filepath.Join(dir, jobfile.SchemaFile)); err != nil || !json.Valid(schema) {
 		t.Errorf("the schema: %v", err)
 	}
 	if code, _, stderr := starling(t, "job", "init", "pretrain", "--dir",
@@ -197,19 +196,5 @@ func TestDryRunOfWhatCannotFit(t *testing.T) {
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
-	}
-}
-
-// A plan says how much memory is left, or missing.
-func TestRoom(t *testing.T) {
-	for want, at := range map[string]*api.Placement{
-		"":                       nil,
-		"1.00 GB to spare of 3":  {MemoryBytes: 2e9, FreeBytes: 3e9, Fits: "yes"},
-		"500 MB more than the 1": {MemoryBytes: 15e8, FreeBytes: 1e9, Fits: "no"},
-		"is not known":           {MemoryBytes: 15e8, Fits: "unknown"},
-	} {
-		if got := quote.Room(at); !strings.Contains(got, want) || at == nil && got != "" {
-			t.Errorf("%+v: %q lacks %q", at, got, want)
-		}
 	}
 }

@@ -205,7 +205,8 @@ budget: {max_cost: 25}
 // sources is the code of node, of the packages below it and of the command line, without tests.
 func sources(t *testing.T) (code string) {
 	t.Helper()
-	for _, pattern := range []string{"../*.go", "../*/*.go", "../../cmd/starling/*.go"} {
+	for _, pattern := range []string{"../*.go", "../*/*.go", "../../cmd/starling/*.go",
+		"../../cmd/starling/*/*.go"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

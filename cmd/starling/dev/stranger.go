@@ -1,4 +1,3 @@
-// Package dev has commands for a network of one's own, which other networks do not need.
 package dev
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/starling-network/starling/node/stranger"
 )
 
-// Stranger attacks a network from outside.
-func Stranger(c *terminal.Console) *cobra.Command {
+// strangerCommand attacks a network from outside.
+func strangerCommand(c *terminal.Console) *cobra.Command {
 	var o stranger.Options
 	cmd := &cobra.Command{
 		Use:   "stranger --act NAME --network URL",

@@ -1,5 +1,5 @@
-// Package passphrase asks for the From of encrypted keys, in a file or at the terminal, and changes them. It holds no
-// keys: internal/keyfile does.
+// Package passphrase asks for the passphrases of encrypted keys, in a file or at the terminal, and changes them. It
+// holds no keys: internal/keyfile does.
 package passphrase
 
 import (
@@ -94,6 +94,7 @@ type AtRest struct {
 	file             string
 }
 
+// Flags adds them to a command.
 func (a *AtRest) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&a.encrypt, "encrypt", false, "encrypt the key under a passphrase, or change it")
@@ -103,7 +104,7 @@ func (a *AtRest) Flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("encrypt", "decrypt")
 }
 
-// change does what the flags say to the key in a file.
+// Change does what the flags say to the key in a file.
 func (a *AtRest) Change(path string) error {
 	switch {
 	case a.encrypt:

@@ -1,0 +1,78 @@
+// Package bench is starling bench: commands that measure this machine and show what came of it. The measurements are in
+// node/benchmark.
+package bench
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+// Command is starling bench.
+func Command(c *terminal.Console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the speed of this machine",
+		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies, the dashboard
+and attacks on this machine, or print the losses of a training run to compare them with those of another
+implementation. Nothing is sent anywhere. Each takes less than a minute with --quick, which says less exactly what it
+says without. all runs every one.
+
+STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
+processor and the system can run. The results are the same bits.`,
+		Example: `  starling bench matmul --threads 1
+  starling bench train --preset gpt2-10m
+  starling bench generate --preset llama-125m -o json
+  starling bench network --quick
+  starling bench chain --quick
+  starling bench operations --seed 7
+  starling bench strategies --quick
+  starling bench web --quick
+  starling bench attack --quick
+  starling bench all --quick
+  starling bench compat
+  starling bench audit --threads 1 -o json
+  starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c),
+		networkCommand(c), chainCommand(c),
+		operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c),
+		compatCommand(c),
+	)
+	for _, measures := range cmd.Commands() {
+		measures.Annotations = terminal.FiguresOnly
+	}
+	cmd.AddCommand(allCommand(c, cmd.Commands()))
+	return cmd
+}
+
+// quickFlag is for who wants to see that a measurement runs, and about what it gives.
+func quickFlag(cmd *cobra.Command, quick *bool) {
+	cmd.Flags().BoolVar(quick, "quick", false, "take less than a minute")
+}
+
+// few is how many of what a measurement takes when it is to be quick, unless a flag says how many.
+func few(cmd *cobra.Command, flag string, value *int, quick bool, fewer int) {
+	if quick && !cmd.Flags().Changed(flag) {
+		*value = min(*value, fewer)
+	}
+}
+
+func presetFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(PresetNames(), ", "))
+}
+
+// PresetNames are the models that --preset takes.
+func PresetNames() (names []string) {
+	for _, p := range benchmark.Presets {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,100 @@
+// Package job is starling job: commands that make job files, and that list, follow, steer, copy and verify jobs. Jobs
+// are started by starling train, and on servers by starling job submit.
+package job
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/target"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+)
+
+// Command is starling job.
+func Command(c *terminal.Console) *cobra.Command {
+	return usage.Group("job", "Make job files, see jobs, steer and verify them",
+		`Make and check job files; see the jobs of a folder of runs, of a server (--api) or of a network (--network);
+and steer a job that was ordered on a network, by its name there, as starling job list and starling market orders show
+it.`,
+		jobfile.InitCommand(c), VerifyCommand(c), ExplainCommand(c), ExportMetricsCommand(c), listCommand(c),
+		getCommand(c), watchCommand(c), logsCommand(c), eventsCommand(c), metricsCommand(c), receiptsCommand(c),
+		disputesCommand(c), lineageCommand(c), workersCommand(c), costCommand(c), compareCommand(c), exportCommand(c),
+		validateCommand(c), planCommand(c), submitCommand(c), jobfile.ImportCommand(c), jobfile.SchemaCommand(c),
+		stepCommand(c, "pause", "Let no further round begin",
+			`Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A
+pause that takes longer than the network allows ends the job.`,
+			(*client.Client).PauseJob),
+		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.", (*client.Client).ResumeJob),
+		stepCommand(c, "cancel", "Take an order back, or end its run",
+			`Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further
+round begins; those under way are finished, checked and paid, and what is not spent returns then.`,
+			(*client.Client).CancelOrder),
+		topUpCommand(c))
+}
+
+func stepCommand(c *terminal.Console, verb, short, long string,
+	step func(*client.Client, context.Context, string) error) *cobra.Command {
+	var home, network string
+	cmd := &cobra.Command{
+		Use: verb + " JOB --home DIR --network URL", Short: short,
+		Long:    long + "\n\nWith -o json: {\"job\",\"done\"}.",
+		Example: fmt.Sprintf("  starling job %s job-7f3a --home net/consumer --network http://127.0.0.1:26601", verb),
+		Args:    usage.Exactly("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return steer(c, cmd, home, network, args[0], verb,
+				func(ctx context.Context, cl *client.Client) error { return step(cl, ctx, args[0]) })
+		},
+	}
+	target.HomeFlag(cmd, &home)
+	target.NetworkFlag(cmd, &network)
+	return cmd
+}
+
+func topUpCommand(c *terminal.Console) *cobra.Command {
+	var home, network string
+	cmd := &cobra.Command{
+		Use: "top-up JOB ZEN --home DIR --network URL", Short: "Add to the budget of a job",
+		Long: `Add to the budget of a job: one that waits for a larger budget, with on_exceed: pause, goes on. What is not
+spent returns at the end.
+
+With -o json: {"job","done"}.`,
+		Example: "  starling job top-up job-7f3a 2.5 --home net/consumer --network http://127.0.0.1:26601",
+		Args:    usage.Exactly("JOB", "ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			amount, err := target.WantAmount(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			return steer(c, cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) error {
+				return cl.TopUpJob(ctx, args[0], amount)
+			})
+		},
+	}
+	target.HomeFlag(cmd, &home)
+	target.NetworkFlag(cmd, &network)
+	return cmd
+}
+
+func steer(c *terminal.Console, cmd *cobra.Command, home, network, job, verb string,
+	step func(context.Context, *client.Client) error) error {
+	if home != "" { // else act says that it is needed
+		if err := target.WantNetwork(cmd, network); err != nil {
+			return err
+		}
+	}
+	t := target.Target{Home: home, Network: network}
+	if err := t.Act(cmd, "the folder of the account that ordered the job", step); err != nil {
+		return err
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.One(map[string]string{"job": job, "done": verb}, job))
+	}
+	fmt.Printf("%s: the network has taken the %s\n", job, verb)
+	return nil
+}

@@ -1,0 +1,66 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/verify"
+)
+
+// VerifyCommand is starling job verify.
+func VerifyCommand(c *terminal.Console) *cobra.Command {
+	var opt verify.Options
+	cmd := &cobra.Command{
+		Use:   "verify OUT",
+		Short: "Re-execute a run and confirm every attested state root",
+		Long: `Re-execute a run offline, from its job file, its data and its lineage, and confirm bit for bit every state
+root that was attested. All blobs are hashed and all signatures checked. Exit code 0 means that the model is what the
+job and the data determine; 10 names the first round that differs. When the files of the data have changed since,
+--shipped-data verifies the run with the data it shipped, whose digest the job's identifier binds.
+
+The updates of a job with numerics: tolerant are not the same bits everywhere: each is held against its
+exact execution, within the job's tolerance, and combining them must give the attested roots.
+
+With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}.`,
+		Example: `  starling job verify out/quickstart
+  starling job verify out/quickstart --round 3
+  starling job verify out/quickstart --job examples/quickstart.yaml -o json`,
+		Args: usage.Exactly("OUT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("round") && opt.Round < 1 {
+				return usage.Error(cmd, errors.New("rounds are counted from 1"))
+			}
+			show := c.Counter("round")
+			opt.Progress = show
+			v, err := verify.Run(cmd.Context(), args[0], opt)
+			show(0, 0)
+			if err != nil {
+				return terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "starling job verify "+args[0])
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(v, args[0]))
+			}
+			how := "bit for bit"
+			if v.Numerics == job.Tolerant {
+				how = fmt.Sprintf("updates within %.2g of the exact ones", v.Distance)
+			}
+			fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",
+				len(v.Rounds), how, v.Units, len(v.Signers), v.StateRoot)
+			fmt.Println("not checked receipts.jsonl and the figures of summary.json, report.html and README.md: the chain " +
+				"has the first, `starling model card --verify` computes the last")
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&opt.Round, "round", 0, "confirm only the round with this number")
+	cmd.Flags().StringVar(&opt.JobFile, "job", "", "job file, in place of the one the run was started with")
+	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false,
+		"take the data from the folder's blobs, not from the files that the job names")
+	return cmd
+}

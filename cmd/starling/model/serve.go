@@ -1,0 +1,179 @@
+// Package model is starling model: commands that list, fetch, show, measure, export, serve and own models. Models are
+// made by starling train.
+package model
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/web/hub"
+	"github.com/starling-network/starling/web/openai"
+)
+
+// Command is starling model.
+func Command(c *terminal.Console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "model",
+		Short: "List, fetch, export, serve and measure trained models",
+		Long: `Work with the model in a folder: the output folder of a run, or a model in Hugging Face form
+(config.json, tokenizer.json, model.safetensors or its shards). list, pull and provenance are about the models of
+finished runs, in a folder of runs or at a server; shares, pay, claim and transfer about who owns models on a network.`,
+		Example: `  starling model serve out/quickstart
+  starling model export out/quickstart --format gguf --type q8_0 --file quickstart.gguf
+  starling model chat out/quickstart
+  starling model pull quickstart --api http://10.0.0.7:7300 --to models/quickstart
+  starling model eval out/quickstart --data other.txt
+  starling model card out/quickstart --verify
+  starling model show out/quickstart -o json
+  starling model shares job-7f3a --network http://127.0.0.1:26601`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), exportCommand(c),
+		chatCommand(c), serveCommand(c),
+		evalCommand(c), cardCommand(c), provenanceCommand(c), showCommand(c), sharesCommand(c),
+		payCommand(c), claimCommand(c),
+		transferCommand(c))
+	return cmd
+}
+
+func serveCommand(c *terminal.Console) *cobra.Command {
+	var o serve.Options
+	var listen, tokenFile string
+	var adapters, hosts, origins []string
+	var memory int
+	var quiet bool
+	cmd := &cobra.Command{
+		Use:   "serve MODEL",
+		Short: "Serve a model over OpenAI's HTTP interface",
+		Long: `Serve the model in a folder by /v1/models, /v1/completions and /v1/chat/completions of OpenAI's HTTP
+interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when --waiting
+wait, more are refused with 429. The same request with the same seed gives the same text, whatever is written beside
+it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own over the same weights.
+Loaders of the Hugging Face hub pull the files of the model from the same address as starling/NAME.
+
+The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every request
+must carry as "Authorization: Bearer TOKEN".
+
+Pages in a browser may ask it if --allow-origin names their origin, or is "*". GET /health says whether it is well,
+GET /metrics what it counts, for Prometheus; every request is a line of the log, by the name that its answer has as
+X-Request-Id, unless --no-log is given.
+
+A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see docs/serving.md.`,
+		Example: `  starling model serve out/quickstart
+  starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
+  starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
+		Args: usage.Exactly("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := serveConfig(cmd, listen, tokenFile, hosts)
+			if err != nil {
+				return err
+			}
+			for _, a := range adapters {
+				name, dir, ok := strings.Cut(a, "=")
+				if !ok || name == "" || dir == "" {
+					return usage.Error(cmd, fmt.Errorf("--adapter %s is not NAME=DIR", a))
+				}
+				o.Adapters = append(o.Adapters, serve.Adapter{Name: name, Dir: dir})
+			}
+			if memory < 1 || o.Texts < 1 || o.Waiting < 1 || o.Threads < 1 {
+				return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
+			}
+			o.Memory = int64(memory) << 20
+			e, err := serve.Open(args[0], o)
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{
+					Code: "MODEL_UNREADABLE", What: "cannot serve the model in " + args[0], Why: err.Error(),
+					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form, and adapters of it",
+				}, terminal.ExitNotFound)
+			}
+			defer e.Close()
+			noteIgnored(c, args[0], e.Ignored())
+			folders := map[string]string{"starling/" + e.Models()[0].Name: args[0]}
+			for _, a := range o.Adapters {
+				folders["starling/"+a.Name] = a.Dir
+			}
+			pull, err := hub.New(folders)
+			if err != nil {
+				return err
+			}
+			defer pull.Close()
+			config.Rest, config.Watch, config.Health, config.Origins = pull, true, e.Health, origins
+			if !quiet {
+				config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+			}
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
+					Fix: "give another --listen address"}
+			}
+			base := "http://" + l.Addr().String() + "/v1"
+			if c.Form.Machine() {
+				var names []string
+				for _, m := range e.Models() {
+					names = append(names, m.Name)
+				}
+				err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "models": names}, base))
+			} else {
+				_, err = fmt.Println("serving  " + base)
+			}
+			if err != nil {
+				return errors.Join(err, l.Close())
+			}
+			return openai.Serve(cmd.Context(), l, openai.New(e, config))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", "127.0.0.1:8088", "address and port; port 0 takes a free one")
+	f.StringVar(&tokenFile, "token-file", "", "file with the token that requests must carry")
+	f.StringSliceVar(&hosts, "host", nil, "name that browsers may know the server by, beside localhost and addresses")
+	f.StringSliceVar(&origins, "allow-origin", nil, "origin whose pages may ask from a browser, such as "+
+		"https://chat.example, or * (repeatable)")
+	f.BoolVar(&quiet, "no-log", false, "log no requests")
+	f.StringVar(&o.Name, "name", "", "name of the model (default: that of its folder)")
+	f.StringArrayVar(&adapters, "adapter", nil, "NAME=DIR: serve an adapter of the model as the model NAME")
+	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
+	f.IntVar(&o.Texts, "texts", 16, "texts that are written at once")
+	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait beside them")
+	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
+	return cmd
+}
+
+// serveConfig reads the token, which an address beyond the loopback needs.
+func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (openai.Config, error) {
+	config := openai.Config{Hosts: hosts}
+	if tokenFile != "" {
+		text, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_UNREADABLE", What: "cannot read the token",
+				Why: err.Error(), Fix: "give a file that holds it in its first line"}, terminal.ExitAuth)
+		}
+		config.Token, _, _ = strings.Cut(string(text), "\n")
+		if config.Token = strings.TrimSpace(config.Token); len(config.Token) < 16 {
+			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_WEAK",
+				What: "the token of " + tokenFile + " has fewer than 16 characters",
+				Fix:  "make one, such as by `openssl rand -hex 24 > " + tokenFile + "`"}, terminal.ExitAuth)
+		}
+		return config, nil
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return config, usage.Error(cmd, fmt.Errorf("--listen: %w", err))
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen,
+			Why: "without a token, whoever does may use the model",
+			Fix: "listen on 127.0.0.1, or give --token-file"}, terminal.ExitAuth)
+	}
+	return config, nil
+}

@@ -1,0 +1,208 @@
+// Package sim is starling sim: commands that play jobs on the simulator and show what came of it. The simulator is in
+// node/simulate and sim.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/simulate"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// Command is starling sim.
+func Command(c *terminal.Console) *cobra.Command {
+	var f options
+	cmd := &cobra.Command{
+		Use:   "sim JOB.yaml",
+		Short: "Play a job under virtual time, on any network",
+		Long: `Play the job of a job file on a simulated network: the same chain application, roles, training and
+exchange as in starling train, with links, machines and clocks that are simulated. Losses are real,
+because the mathematics is done; seconds are virtual. A job ends here with the state root that it has
+in starling train, and the same seed gives the same run, event by event. Whether money is conserved,
+and nothing is paid twice, is checked from outside after every block.
+
+Links are lan, metro, home, bad or global, or settings in Mbit/s, one way, and a probability:
+up=20,down=100,latency=50ms,loss=0.01. Several links, or several speeds, go to the workers in turn.
+Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the rules can do is
+` + strings.Join(adversary.Names(), ", ") + `.
+
+--advise plays nothing and ranks strategies for the job by formulas, in seconds: bytes, time, utilisation, tokens a
+second, what is carried from round to round, cost, and what is known of their price in loss, with a line of --set for
+the best.
+
+--modelled lets something small stand in for the mathematics, so that a job of any size can be played: bytes,
+times, pay, faults and audits are those of the job, and there are no losses.
+
+--sweep plays the job once for each value, and for each combination of several sweeps. With --dir, each simulation
+leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes and by virtual time), rounds.csv,
+metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
+in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them.`,
+		Example: `  starling sim examples/quickstart.yaml
+  starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
+  starling sim job.yaml --modelled --link up=20,down=100,latency=50ms --gflops 20000,10000
+  starling sim job.yaml --advise --link up=20,down=100 --gflops 2000,500
+  starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 --sweep seed=1,2,3 --dir out/sweep
+  starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
+		Args: usage.Exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runSim(c, cmd, args[0], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	fl.StringArrayVar(&f.sweep, "sweep", nil, "play the job for each value of a key: KEY=VALUE,VALUE; null takes the "+
+		"key out of the file (repeatable)")
+	fl.Uint64Var(&f.seed, "seed", 1, "of latencies, losses and whatever else is drawn")
+	fl.StringArrayVar(&f.links, "link", []string{"home"},
+		"link of the workers, in turn; the first is everybody else's, too (repeatable)")
+	fl.Float64SliceVar(&f.gflops, "gflops", []float64{50},
+		"speeds of the workers, in turn: 10^9 floating-point operations a second")
+	fl.IntVar(&f.verifiers, "verifiers", 0, "verifiers beside the one that every job has")
+	fl.IntVar(&f.validators, "validators", 4, "number of validators")
+	fl.DurationVar(&f.block, "block-time", time.Second, "time from block to block")
+	fl.StringArrayVar(&f.acts, "act", nil, "who breaks the rules, and how: PARTY=ACT (repeatable)")
+	fl.StringArrayVar(&f.crashes, "crash", nil, "who crashes, when, and for how long: PARTY@30s+20s (repeatable)")
+	fl.StringArrayVar(&f.cuts, "cut", nil, "which two cannot reach each other: PARTY/PARTY@30s+20s (repeatable)")
+	fl.BoolVar(&f.modelled, "modelled", false, "let something small stand in for the mathematics: bytes, times and pay "+
+		"of a job of any size, and no losses")
+	fl.BoolVar(&f.advise, "advise", false, "rank strategies for these links and speeds, and play nothing")
+	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the "+
+		"best may have")
+	fl.StringVar(&f.dir, "dir", "", "folder for the results")
+	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
+	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
+	cmd.AddCommand(strategiesCommand(c), attacksCommand(c), networksCommand(c))
+	return cmd
+}
+
+// variant is one simulation of a sweep.
+type variant struct {
+	Settings map[string]string `json:"settings,omitempty"`
+	*simulate.Simulation
+}
+
+func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) error {
+	opt, err := f.read()
+	if err != nil {
+		return usage.Error(cmd, err)
+	}
+	if f.advise {
+		return advise(c, cmd, path, f, opt)
+	}
+	settings, err := sweeps(f.sweep)
+	if err != nil {
+		return usage.Error(cmd, err)
+	}
+	if f.events != "" {
+		file, err := os.Create(f.events)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		opt.Events = func(line string) { fmt.Fprintln(file, line) }
+	}
+	dirs := f.folders(len(settings))
+	if err := vacant(append(dirs, f.whole(dirs)...)); err != nil {
+		return err
+	}
+	jobs, err := f.jobs(path, settings)
+	if err != nil {
+		return terminal.WithExit(err, terminal.ExitUsage)
+	}
+	var done []variant
+	for i, setting := range settings {
+		if opt.Job = jobs[i]; len(jobs) > 1 && !c.Quiet && !c.Form.Machine() {
+			fmt.Fprintf(os.Stderr, "variant %d of %d: %s\n", i+1, len(jobs), strings.Join(pairs(setting), " "))
+		}
+		v, err := playVariant(cmd.Context(), c, opt, setting)
+		if err != nil {
+			if failed := printDone(c, done, dirs, f); failed != nil { // what was played of a sweep is not lost
+				return failed
+			}
+			return err
+		}
+		if len(dirs) > 0 {
+			if err := v.Write(dirs[i]); err != nil {
+				return err
+			}
+		}
+		done = append(done, v)
+		for _, dir := range f.whole(dirs) { // after every variant, so that what is done of a long sweep can be looked at
+			if err := compare(done, settings, dirs).Write(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return printDone(c, done, dirs, f)
+}
+
+// printDone prints what was played; nothing if nothing was.
+func printDone(c *terminal.Console, done []variant, dirs []string, f options) error {
+	switch {
+	case len(done) == 0:
+		return nil
+	case c.Form.Machine():
+		return c.Form.Print(os.Stdout, simAnswer(done, dirs, len(f.sweep) > 0))
+	}
+	return printVariants(done, f.sweep)
+}
+
+// compare is what is done of a sweep.
+func compare(done []variant, settings [][][2]string, dirs []string) simulate.Sweep {
+	var w simulate.Sweep
+	for _, s := range settings[0] {
+		w.Keys = append(w.Keys, s[0])
+	}
+	for i, v := range done {
+		one := simulate.SweepVariant{Name: filepath.Base(dirs[i]), Simulation: v.Simulation}
+		for _, s := range settings[i] {
+			one.Settings = append(one.Settings, s[1])
+		}
+		w.Variants = append(w.Variants, one)
+	}
+	return w
+}
+
+func playVariant(ctx context.Context, c *terminal.Console, opt simulate.Options, setting [][2]string) (v variant,
+	err error) {
+	for _, s := range setting {
+		if v.Settings == nil {
+			v.Settings = map[string]string{}
+		}
+		v.Settings[s[0]] = s[1]
+	}
+	if !c.Quiet && terminal.IsTerminal(os.Stderr) {
+		opt.Progress = func(round, rounds int, at time.Duration) {
+			fmt.Fprintf(os.Stderr, "\rround %d of %d at %s   ", round, rounds, at.Round(time.Second))
+			if round == rounds {
+				fmt.Fprint(os.Stderr, "\r\033[K")
+			}
+		}
+	}
+	if v.Simulation, err = simulate.Run(ctx, opt); err != nil {
+		return v, simError(ctx, err)
+	}
+	v.Simulation.Sweep = pairs(setting)
+	return v, nil
+}
+
+// simError gives the errors of a simulation their codes.
+func simError(ctx context.Context, err error) error {
+	if err = cause.Explain(terminal.IfInterrupted(ctx, err, "")); terminal.Explained(err) {
+		return err
+	}
+	return &terminal.Problem{
+		Code: "SIM_FAILED", What: "the simulation broke off", Why: err.Error(),
+		Fix: "play it again with --events FILE, which says what happened before; a rule that is broken is a bug worth a " +
+			"report",
+	}
+}

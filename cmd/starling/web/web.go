@@ -1,0 +1,96 @@
+// Package web is starling web: it starts the server of node/server with what its flags say.
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/version"
+	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server"
+)
+
+// Command is starling web.
+func Command(c *terminal.Console) *cobra.Command {
+	var o dashboard.WebOptions
+	var readOnly bool
+	cmd := &cobra.Command{
+		Use:   "web [DIR]",
+		Short: "Show runs and networks in a browser, and to programs",
+		Long: `Serve the dashboard and the API, as REST and as gRPC at one address: the runs and simulations below a
+folder (out, unless another is given), finished or being written, or the one run that the folder is; and,
+with --network, the network of a validator. Nothing is fetched from anywhere else. Clients of gRPC connect
+without TLS, and may ask by reflection what there is.
+
+What is submitted to a folder of runs (POST /v1/jobs) is trained here, one job after another, each in a folder of
+its own; job files name their data below the folder of --data, and nothing else. --read-only shows, and trains
+nothing. A job that the end of the server stopped goes on when it is submitted again with the same key. Clients of
+OpenAI's interface upload files of examples, tune models with them and ask the models at the same address, under /v1.
+
+The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
+read, with a token a line and its scopes, read or read,submit. docs/api.md has the API, docs/dashboard.md the pages.`,
+		Example: `  starling web
+  starling web out/quickstart
+  starling web out --network http://127.0.0.1:26601
+  starling web out --listen 0.0.0.0:7300 --token-file tokens --host train.example.org`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted at most one folder", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "out"
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if readOnly {
+				o.Data = ""
+			}
+			if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
+				return err
+			}
+			o.Version = version.Binary()
+			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
+			return webError(cmd, server.Serve(cmd.Context(), dir, o))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Listen, "listen", dashboard.DefaultWeb, "host:port to answer at; a free port if this one is taken")
+	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network")
+	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
+	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
+	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
+	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, beside addresses and the loopback's "+
+		"(repeatable)")
+	return cmd
+}
+
+// webError gives the errors of a server their exit codes.
+func webError(cmd *cobra.Command, err error) error {
+	switch {
+	case errors.Is(err, runs.ErrNoRuns):
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
+			Fix: "give a folder of runs, such as the one that starling train writes to, or make one (mkdir) for jobs that " +
+				"are submitted"}, terminal.ExitNotFound)
+	case errors.Is(err, dashboard.ErrOpenToAll):
+		return terminal.WithExit(&terminal.Problem{Code: "WEB_NEEDS_TOKENS", What: err.Error(),
+			Fix: "give --token-file, or listen on 127.0.0.1"}, terminal.ExitAuth)
+	case cmd.Context().Err() != nil:
+		return nil
+	}
+	if err = cause.Explain(err); err == nil || terminal.Explained(err) {
+		return err
+	}
+	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot go on", Why: err.Error(),
+		Fix: "check --listen and --token-file; `starling web --help` says what they are"}
+}
