@@ -1,6 +1,6 @@
 # Everything is plain go; this file only names the longer commands.
 
-.PHONY: test check race faults sieges proto
+.PHONY: test check race faults attacks proto
 test:
 	go test ./...
 
@@ -12,11 +12,11 @@ race:
 
 # Machines and cables that fail in networks of processes: kills, pauses, full disks, wrong clocks, cut links.
 faults:
-	go test ./internal/fault -faults -skip 'TestAdversaries|TestSiege|TestOperate|TestCollusion' -v -parallel 2 -timeout 60m
+	go test ./internal/fault -faults -skip 'TestAdversaries|TestFloods|TestOperate|TestCollusion' -v -parallel 2 -timeout 60m
 
 # Floods of every interface, the guide for operators on three machines, and accomplices with a quarter of all stake.
-sieges:
-	go test ./internal/fault -faults -run 'TestSiege|TestOperate|TestCollusion' -v -parallel 1 -timeout 40m
+attacks:
+	go test ./internal/fault -faults -run 'TestFloods|TestOperate|TestCollusion' -v -parallel 1 -timeout 40m
 
 proto:
 	$(MAKE) -C chain/proto

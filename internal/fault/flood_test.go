@@ -20,7 +20,7 @@ import (
 // peer and as unknown ones. Blocks come, the job ends with the model that it determines, and nobody loses stake. A
 // member whose memory is too small for the job leaves it at no cost, and the consumer reaches the chain through a full
 // node alone.
-func TestSiege(t *testing.T) {
+func TestFloods(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
 	n.ask = n.fullNode()
@@ -46,7 +46,7 @@ func TestSiege(t *testing.T) {
 	hostile := n.attack()
 	longest := n.longestBlock(ctx)
 	begun := time.Now()
-	n.judge("siege", 5, nil)
+	n.judge("floods", 5, nil)
 	took := time.Since(begun)
 	end()
 	hostile.end()
@@ -58,7 +58,7 @@ func TestSiege(t *testing.T) {
 	t.Logf("%.0f s, %d answers to the flood, %d uploads held, the longest block took %v", took.Seconds(),
 		hostile.answers, hostile.uploads, time.Duration(longest.Load()))
 	if hostile.answers < 100 || hostile.uploads == 0 {
-		t.Errorf("%d answers and %d uploads are no siege", hostile.answers, hostile.uploads)
+		t.Errorf("%d answers and %d uploads are no flood", hostile.answers, hostile.uploads)
 	}
 	if d := time.Duration(longest.Load()); d > 20*blockTime {
 		t.Errorf("a block took %v", d)
