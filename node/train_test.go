@@ -137,6 +137,12 @@ func testVerify(t *testing.T, dir string, s *rundir.Summary) {
 	if err != nil || v.StateRoot != s.StateRoot || len(v.Rounds) != 3 || !v.Complete {
 		t.Fatalf("%+v, %v", v, err)
 	}
+	// Of a tokenizer of bytes, a token is eight bits' worth of text: the loss in bits.
+	e, err := verify.EvaluateRun(t.Context(), dir, 1)
+	if err != nil || e.Loss != s.FinalEvalLoss || e.BitsPerByte != s.BitsPerByte || e.Bytes != e.Tokens ||
+		math.Abs(e.BitsPerByte-e.Loss/math.Ln2) > 1e-12 {
+		t.Errorf("%+v, %v; the summary has %v and %v", e, err, s.FinalEvalLoss, s.BitsPerByte)
+	}
 	for round := 1; round <= 3; round++ {
 		if v, err := verify.Run(t.Context(), dir, verify.Options{Round: round}); err != nil || len(v.Rounds) != 1 {
 			t.Errorf("round %d: %+v, %v", round, v, err)
@@ -154,6 +160,21 @@ func testTampering(t *testing.T, j *job.Job, dir string) {
 	blobs, err := filepath.Glob(filepath.Join(dir, rundir.DirBlobs, "*"))
 	if err != nil || len(blobs) < 5 {
 		t.Fatalf("%d blobs, %v", len(blobs), err)
+	}
+	o := &rundir.OutDir{Path: dir}
+	if err := o.ReadRun(); err != nil {
+		t.Fatal(err)
+	}
+	needed := filepath.Join(dir, rundir.DirBlobs, o.Run.Blobs.Manifest)
+	if err := os.Rename(needed, needed+".away"); err != nil {
+		t.Fatal(err)
+	}
+	var lacking *verify.IncompleteError
+	if _, err := verify.Run(t.Context(), dir, verify.Options{}); !errors.As(err, &lacking) {
+		t.Errorf("a blob is missing, and verify says: %v", err)
+	}
+	if err := os.Rename(needed+".away", needed); err != nil {
+		t.Fatal(err)
 	}
 	for _, f := range append(files, blobs...) {
 		info, err := os.Stat(f)

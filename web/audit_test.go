@@ -85,3 +85,14 @@ func (village) Blocks(_ context.Context, _ int64, _ int, busy bool) (list []api.
 	}
 	return list, 5, nil
 }
+
+// A unit that its worker did not do is none of its units.
+func TestMissedUnitsAreNotDone(t *testing.T) {
+	h := &History{}
+	for i, reason := range []string{reward.Verified, reward.TooSmall, reward.BudgetExhausted, "commitment_missed"} {
+		h.Receipts = append(h.Receipts, api.Receipt{Seq: uint64(i), Who: "ann", Kind: "work", Reason: reason})
+	}
+	if m := Members(h); len(m) != 1 || m[0].Units != 3 {
+		t.Errorf("%+v", m)
+	}
+}

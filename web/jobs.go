@@ -227,10 +227,10 @@ func Members(h *History) []api.Member {
 				m.Zeros = append(m.Zeros, x.Why)
 			}
 		}
-		switch x.Kind {
-		case "work":
+		switch done := []string{reward.Verified, reward.TooSmall, reward.BudgetExhausted}; {
+		case x.Kind == "work" && slices.Contains(done, x.Reason):
 			m.Units++
-		case "audit":
+		case x.Kind == "audit":
 			CountAudit(&m.Audits, x.Reason)
 		}
 	}

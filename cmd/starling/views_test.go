@@ -161,7 +161,7 @@ func viewsOfStakes(t *testing.T, dir, network string, by map[string][]string) {
 		t.Errorf("with more stake: %+v", account)
 	}
 	does(t, &account, "account", "stake", "remove", "5", "--home", home)
-	if account.Leaving != 5e6 || account.LeavesAt == 0 {
+	if account.Leaving != 5e6 || account.LeavesAt == 0 || account.LeavesIn <= 0 {
 		t.Errorf("with stake that leaves: %+v", account)
 	}
 	var stakes struct{ Stakes []inspect.Stake }

@@ -61,6 +61,7 @@ type Summary struct {
 	Tokens        uint64  `json:"tokens"`
 	FirstEvalLoss float64 `json:"first_eval_loss"`
 	FinalEvalLoss float64 `json:"final_eval_loss"`
+	BitsPerByte   float64 `json:"bits_per_byte"`
 	Diverged      string  `json:"diverged"`
 	Audits        struct {
 		Drawn  int `json:"drawn"`

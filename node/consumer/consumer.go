@@ -265,10 +265,27 @@ func (c *Consumer) sayWhyWaiting(ctx context.Context) {
 	c.waits = err == nil
 	for _, o := range open {
 		if why := market.Reason(o.Why).Text(); o.ID == c.Job.JobID() && why != "" {
-			c.once(fmt.Sprintf("the order waits for %d to %d workers and %d verifiers: %s", o.Workers.Min, o.Workers.Target,
-				o.Verifiers, why))
+			offers, err := c.Chain.Offers(ctx)
+			if err != nil {
+				continue
+			}
+			c.once(waiting(o, offers, why))
 		}
 	}
+}
+
+// waiting says what an order waits for, and what there is of it.
+func waiting(o client.Placed, offers []market.Offer, why string) string {
+	offering := map[run.Role]int{}
+	for _, x := range offers {
+		offering[x.Role]++
+	}
+	least := fmt.Sprint(o.Workers.Min)
+	if o.Workers.Target > o.Workers.Min {
+		least = fmt.Sprintf("%d to %d", o.Workers.Min, o.Workers.Target)
+	}
+	return fmt.Sprintf("the order waits: %s; it needs %s workers and %d verifiers, and %d and %d offer", why, least,
+		o.Verifiers, offering[run.Worker], offering[run.Verifier])
 }
 
 // sayLocked says what an order keeps that nobody has taken yet, to who stops waiting for that.

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -134,6 +135,10 @@ func (e FinalState) Summary() *rundir.Summary {
 	}
 	s.Tokens = e.Tokens(s.Steps)
 	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.Metrics)
+	if s.FinalEvalLoss > 0 {
+		tokens := len(prepare.HeldOut(e.Blueprint)) * e.EvalBatch * int(spec.Length)
+		s.BitsPerByte = pretrained.BitsPerByte(s.FinalEvalLoss, tokens, prepare.HeldOutBytes(e.Blueprint))
+	}
 	if s.Diverged = e.diverged; s.Diverged == "" {
 		s.Diverged = Rise(e.Metrics)
 	}

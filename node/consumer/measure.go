@@ -221,7 +221,7 @@ func Evaluate(b *prepare.Blueprint, eval *program.Exec, ckpt *train.Checkpoint) 
 		return nil, nil
 	}
 	in := b.EvalInputs(ckpt)
-	batches := b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), prepare.EvalSequences/b.EvalBatch)
+	batches := prepare.HeldOut(b)
 	var sum float64
 	for _, batch := range batches {
 		in["tokens"] = tensor.FromI32(batch, b.EvalBatch, int(b.Spec.Length)+1)

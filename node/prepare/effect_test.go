@@ -42,6 +42,7 @@ var settings = map[string][]string{
 	"training.learning_rate":               {"training.learning_rate=0.002"},
 	"training.lr_scheduler":                {"training.lr_scheduler=constant"},
 	"training.warmup_steps":                {"training.warmup_steps=2"},
+	"training.warmup_ratio":                {"training.warmup_ratio=0.25"},
 	"training.min_lr_ratio":                {"training.min_lr_ratio=0.3"},
 	"training.max_grad_norm":               {"training.max_grad_norm=2"},
 	"training.numerics":                    {"training.numerics=tolerant"},

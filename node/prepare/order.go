@@ -23,7 +23,7 @@ type BudgetError struct {
 func (e *BudgetError) Error() string {
 	at := "the prices that the network asks for now"
 	if e.Price > 0 {
-		at = fmt.Sprintf("%.6g ZEN per 10^15 operations", float64(e.Price)/1e6)
+		at = fmt.Sprintf("%.6g ZEN per PFLOP", float64(e.Price)/1e6)
 	}
 	return fmt.Sprintf("%v: it is %.6g ZEN, and the job may cost up to %.6g ZEN at %s", ErrBudget, float64(e.Budget)/1e6,
 		float64(e.Most)/1e6, at)

@@ -77,8 +77,14 @@ func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) 
 	}
 	out.Loss = sum / float64(out.Tokens)
 	out.Perplexity = math.Exp(out.Loss)
-	out.BitsPerByte = sum / math.Ln2 / float64(max(1, out.Bytes))
+	out.BitsPerByte = BitsPerByte(out.Loss, out.Tokens, out.Bytes)
 	return out, nil
+}
+
+// BitsPerByte are the bits that a model needs for a byte of a text, of which it predicts so many tokens with a mean
+// loss in nats.
+func BitsPerByte(loss float64, tokens, bytes int) float64 {
+	return loss * float64(tokens) / math.Ln2 / float64(max(1, bytes))
 }
 
 // loss is the program of the loss of one window.

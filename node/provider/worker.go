@@ -301,7 +301,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { s.publishAddrs(work, advertised(s.host.Addrs())) })
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
-	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per 10^15 operations", s.chain.Address(), job.Amount(s.Price)))
+	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), job.Amount(s.Price)))
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}

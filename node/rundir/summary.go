@@ -22,6 +22,7 @@ type Summary struct {
 	Tokens        uint64  `json:"tokens"`
 	FirstEvalLoss float64 `json:"first_eval_loss"`
 	FinalEvalLoss float64 `json:"final_eval_loss"`
+	BitsPerByte   float64 `json:"bits_per_byte,omitempty"` // of the held-out text at the end; 0: nothing is held out
 	// why the model is worth nothing: its loss rose, or is no number
 	Diverged     string        `json:"diverged,omitempty"`
 	Audits       AuditCounts   `json:"audits"`

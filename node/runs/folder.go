@@ -3,7 +3,9 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +52,7 @@ type about struct {
 	summary *summary
 	asked   *Submitted // nil: it was not submitted to a server
 	virtual bool       // a simulation
+	damaged string     // why the totals of the run cannot be read; "": they can, or are not written yet
 	started time.Time
 }
 
@@ -210,7 +213,11 @@ func (a *about) look(dir string) (changed bool) {
 	}
 	for _, name := range []string{fileSummary, fileSimulation} {
 		var s summary
-		if readJSON(filepath.Join(dir, name), &s) == nil {
+		switch err := readJSON(filepath.Join(dir, name), &s); {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			a.damaged = fmt.Sprintf("%s cannot be read (%v): the totals are added up from the other files, and what was "+
+				"refunded is not known", name, err)
+		case err == nil:
 			a.summary, a.virtual = &s, name == fileSimulation
 			a.started = modified(filepath.Join(dir, name))
 			if a.virtual {

@@ -55,7 +55,7 @@ func Facts(file *job.Job) []api.Fact {
 		{Name: "Outer optimizer", Value: fmt.Sprintf("%s at %g, momentum %g", s.OuterOptimizer.Name, s.OuterOptimizer.LR,
 			s.OuterOptimizer.Momentum)},
 		{Name: "Aggregation", Value: strings.ReplaceAll(string(s.Aggregation.Rule), "_", " ")},
-		{Name: "Audits", Value: fmt.Sprintf("at least %g %% of the units, all of a new worker's",
+		{Name: "Audit rate", Value: fmt.Sprintf("at least %g %% of the units, all of a new worker's",
 			100*s.Verification.Fraction)},
 		{Name: "Numerics", Value: t.Numerics},
 		{Name: "Seed", Value: fmt.Sprint(file.Seed)},
@@ -168,6 +168,9 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 	case a.summary != nil && a.summary.Diverged != "":
 		return "done", &api.Reason{Code: "diverged", Text: "the training diverged: " + a.summary.Diverged,
 			Next: "lower training.learning_rate, or warm up longer"}
+	case a.damaged != "" && a.run.Finished:
+		return "done", &api.Reason{Code: "summary_unreadable", Text: a.damaged,
+			Next: "restore the file from a copy of the folder; the model and its lineage are in other files"}
 	case a.virtual || a.run.Finished:
 		return "done", nil
 	case f.live != nil:

@@ -245,6 +245,8 @@ func TestLibraryFindsRuns(t *testing.T) {
 	write(t, filepath.Join(root, "1", "2", "3", "4"), map[string]string{fileRun: `{}`})
 	write(t, filepath.Join(root, "broken"),
 		map[string]string{fileRun: `{`, fileMetrics: "{\nnull\n\n[1]\n" + metricLines(0), fileSummary: `[`})
+	write(t, filepath.Join(root, "damaged"),
+		map[string]string{fileRun: `{"id":"x","finished":true}`, fileSummary: `{"paid`})
 	l, err := Open(root)
 	if err != nil {
 		t.Fatal(err)
@@ -257,9 +259,15 @@ func TestLibraryFindsRuns(t *testing.T) {
 	for _, j := range jobs {
 		got[j.ID] = j.Kind + " " + j.State
 	}
-	if diff := cmp.Diff(map[string]string{"a": "run stopped", "sweep:000": "simulation halted", "broken": "run stopped"},
+	if diff := cmp.Diff(map[string]string{"a": "run stopped", "sweep:000": "simulation halted", "broken": "run stopped",
+		"damaged": "run done"},
 		got); diff != "" {
 		t.Error(diff)
+	}
+	for _, j := range jobs {
+		if r := j.Reason; j.ID == "damaged" && (r == nil || !strings.Contains(r.Text, fileSummary)) {
+			t.Errorf("%s cannot be read, and the run says %+v", fileSummary, r)
+		}
 	}
 	for _, id := range []string{"..", "../a", "sweep/000", "", "a/../a", ".hidden"} {
 		if _, err := l.History(t.Context(), id); !errors.Is(err, web.ErrNotFound) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/home"
@@ -49,7 +50,9 @@ type Account struct {
 	Leaving      uint64 `json:"leaving_uzen"` // of the stake
 	// height from which it is paid out, if the account has no part in a run
 	LeavesAt int64 `json:"leaves_at,omitempty"`
-	Jailed   bool  `json:"jailed"`
+	// seconds until then, at the pace of the last blocks; 0: not known
+	LeavesIn float64 `json:"leaves_in_seconds,omitempty"`
+	Jailed   bool    `json:"jailed"`
 }
 
 // ReadAccount asks a network about an account.
@@ -78,7 +81,24 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 		return nil, err
 	}
 	a.Stake, a.Slashed, a.Jailed, a.Leaving, a.LeavesAt = p.Stake, p.Slashed, p.Jailed, p.Leaving, p.LeavesAt
+	if left := a.LeavesAt - head.Height; a.Leaving > 0 && left > 0 {
+		a.LeavesIn = float64(left) * blockTime(ctx, c, head).Seconds()
+	}
 	return a, nil
+}
+
+// blockTime is how long the last blocks took, in the mean; 0 if they are not kept.
+func blockTime(ctx context.Context, c *client.Client, head client.Head) time.Duration {
+	const most = 100
+	n := min(most, head.Height-1)
+	if n < 1 {
+		return 0
+	}
+	first, err := c.Record(ctx, head.Height-n)
+	if err != nil {
+		return 0
+	}
+	return head.Time.Sub(first.Time) / time.Duration(n)
 }
 
 // AccountHistory are the latest movements of an account, the newest first.

@@ -57,7 +57,8 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 		return nil, ErrNoEval
 	}
 	length := int(b.Spec.Length)
-	batches := len(b.Corpus.ValBatches(b.EvalBatch, length, prepare.EvalSequences/b.EvalBatch))
-	return &pretrained.Evaluation{Loss: *loss, Perplexity: math.Exp(*loss), Tokens: batches * b.EvalBatch * length,
-		Window: length}, nil
+	e := &pretrained.Evaluation{Loss: *loss, Perplexity: math.Exp(*loss), Window: length,
+		Tokens: len(prepare.HeldOut(b)) * b.EvalBatch * length, Bytes: prepare.HeldOutBytes(b)}
+	e.BitsPerByte = pretrained.BitsPerByte(e.Loss, e.Tokens, e.Bytes)
+	return e, nil
 }

@@ -4,6 +4,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -62,6 +63,11 @@ func (e *MismatchError) Error() string {
 	}
 	return e.What
 }
+
+// IncompleteError says that an output folder lacks what a run is verified with. It says nothing about the model.
+type IncompleteError struct{ What string }
+
+func (e *IncompleteError) Error() string { return e.What }
 
 func mismatch(round uint32, format string, args ...any) error {
 	return &MismatchError{Round: round, What: fmt.Sprintf(format, args...)}
@@ -183,7 +189,7 @@ func openBlobs(ctx context.Context, o *rundir.OutDir) (*blob.Disk, error) {
 			return nil, mismatch(0, "%s names the blob %q: %v", rundir.FileRun, c, err)
 		}
 		if ok, err := store.Has(ctx, id); err != nil || !ok {
-			return nil, mismatch(0, "blob %s is missing from %s", c, filepath.Join(o.Path, rundir.DirBlobs))
+			return nil, &IncompleteError{fmt.Sprintf("blob %s is missing from %s", c, filepath.Join(o.Path, rundir.DirBlobs))}
 		}
 	}
 	return store, hasCheckpoints(o, ctx, store)
@@ -200,12 +206,16 @@ func hasCheckpoints(o *rundir.OutDir, ctx context.Context, store *blob.Disk) err
 			return mismatch(0, "%s names the checkpoint %q: %v", rundir.FileRun, c, err)
 		}
 		list, err := checkpoint.Blobs(ctx, store.Get, id)
+		if errors.Is(err, blob.ErrNotFound) {
+			return &IncompleteError{fmt.Sprintf("checkpoint %s is missing from %s", c, filepath.Join(o.Path, rundir.DirBlobs))}
+		}
 		if err != nil {
 			return mismatch(0, "checkpoint %s in %s: %v", c, filepath.Join(o.Path, rundir.DirBlobs), err)
 		}
 		for _, b := range list {
 			if ok, err := store.Has(ctx, b); err != nil || !ok {
-				return mismatch(0, "blob %s of the checkpoint %s is missing from %s", b, c, filepath.Join(o.Path, rundir.DirBlobs))
+				return &IncompleteError{fmt.Sprintf("blob %s of the checkpoint %s is missing from %s", b, c,
+					filepath.Join(o.Path, rundir.DirBlobs))}
 			}
 		}
 	}

@@ -201,7 +201,7 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 	}
 	switch {
 	case mine.Price > o.PriceCap:
-		return Reason{Code: OrderPrice, Kind: Blocked, Text: textf("the order pays at most %s ZEN per 10^15 operations, "+
+		return Reason{Code: OrderPrice, Kind: Blocked, Text: textf("the order pays at most %s ZEN per PFLOP, "+
 			"and the offer asks %s", zen(o.PriceCap), zen(mine.Price)),
 			Do: textf("ask at most that: starling worker up --price %d", o.PriceCap)}
 	case o.Why == market.TooFewWorkers:
@@ -213,7 +213,7 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 	case o.Why == market.ConditionsUnmet || o.Why == market.TooFewDomains:
 		return waits(OrderConditions, "the order waits for others that keep its conditions")
 	case o.Why == market.PriceAboveCap:
-		return waits(OrderDear, "the order waits for others who ask at most its %s ZEN per 10^15 operations", zen(o.PriceCap))
+		return waits(OrderDear, "the order waits for others who ask at most its %s ZEN per PFLOP", zen(o.PriceCap))
 	case o.Why == market.BudgetTooSmall:
 		return waits(OrderBudget, "the order's budget of %s ZEN does not cover a round: its consumer has to raise it",
 			zen(o.Budget))

@@ -44,7 +44,7 @@ func showCommand(c *terminal.Console) *cobra.Command {
 		Long: `Show the coins and the stake of an account: of an address, or of the key of a folder.
 
 With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","slashed_uzen",
-"leaving_uzen","leaves_at","jailed"}.`,
+"leaving_uzen","leaves_at","leaves_in_seconds","jailed"}.`,
 		Example: `  starling account show --home net/worker-0
   starling account show starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: mostOne("ADDRESS"),

@@ -116,7 +116,8 @@ func restake(c *terminal.Console, cmd *cobra.Command, t *target.Target,
 	}
 	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
 	if a.Leaving > 0 {
-		fmt.Printf("of it %s ZEN leave after block %d, when the account has no part in a run\n", terminal.Zen(a.Leaving),
+		fmt.Printf("of it %s ZEN leave %safter block %d, when the account has no part in a run\n", terminal.Zen(a.Leaving),
+			terminal.Positive(a.LeavesIn, func(s float64) string { return "in about " + terminal.Seconds(s) + ", " }),
 			a.LeavesAt)
 	}
 	return nil

@@ -80,12 +80,18 @@ func Train(err error) error {
 // Verification gives the errors of a verification their codes.
 func Verification(err error) error {
 	var differs *verify.MismatchError
+	var lacking *verify.IncompleteError
 	var wrong *job.ErrorList
 	switch {
 	case errors.As(err, &differs):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "VERIFICATION_FAILED", What: "the run is not what its job and data determine", Why: differs.Error(),
-			Fix: "if the data's files have changed since, try --shipped-data; otherwise do not trust this model",
+			Fix: "if the data's files have changed since, try --shipped-data; otherwise it is not the model of this job",
+		}, terminal.ExitVerification)
+	case errors.As(err, &lacking):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "RUN_INCOMPLETE", What: "the run cannot be verified: a file of its folder is missing", Why: lacking.Error(),
+			Fix: "restore the file from a copy of the folder; what is there was not found to be wrong",
 		}, terminal.ExitVerification)
 	case errors.Is(err, rundir.ErrNotARun):
 		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),

@@ -131,7 +131,7 @@ var quantities = []struct {
 	{"round", func(j api.Job) string { return terminal.Part(j.Round, j.Rounds) }},
 	{"step", steps},
 	{"tokens", func(j api.Job) string { return terminal.Positive(float64(j.Tokens), terminal.Number) }},
-	{"loss", func(j api.Job) string { return terminal.Figure(j.Loss) }},
+	{"loss of the last round", func(j api.Job) string { return terminal.Figure(j.Loss) }},
 	{"eval loss", func(j api.Job) string { return terminal.Figure(j.EvalLoss) }},
 	{"first eval loss", func(j api.Job) string { return terminal.Figure(j.FirstEvalLoss) }},
 	{"throughput", func(j api.Job) string {

@@ -125,10 +125,10 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 		},
 		func(r api.Receipts, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "SEQ", "ROUND", "UNIT", "KIND", "WHO", "AMOUNT", "WHY", "+FEE", "+FLOPS",
-				"+PRICE", "+HEIGHT", "+TO DO")
+				"+ZEN/PFLOP", "+HEIGHT", "+TO DO")
 			for _, x := range r.Receipts {
-				w.Row(x.Seq, x.Round, x.Unit, x.Kind, x.Who, terminal.Zen(x.Amount), x.Why, terminal.Zen(x.Fee), x.Flops, x.Price,
-					x.Height, x.Fix)
+				w.Row(x.Seq, x.Round, x.Unit, x.Kind, x.Who, terminal.Zen(x.Amount), x.Why, terminal.Zen(x.Fee),
+					x.Flops, terminal.Zen(x.Price), x.Height, x.Fix)
 			}
 			return w.Flush()
 		})

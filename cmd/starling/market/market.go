@@ -101,13 +101,12 @@ With -o json: {"offers":[{"id","role","price","slots","since","class","tier","me
 			return offersOf(lots), err
 		},
 		func(o Offered) string { return o.ID },
-		[]string{"ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
+		[]string{"ACCOUNT", "ROLE", "ZEN/PFLOP", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
 			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED",
 			"+COVER", "+SINCE HEIGHT"},
 		func(o Offered) []any {
-			return []any{o.ID, o.Role, o.Price, terminal.OptionalZen(market.Hourly(o.Price, o.Rate)), o.Slots, o.Class, o.Tier,
-				o.Region,
-				o.Jurisdiction, unit(o.Memory, "MiB"),
+			return []any{o.ID, o.Role, terminal.Zen(o.Price), terminal.OptionalZen(market.Hourly(o.Price, o.Rate)), o.Slots,
+				o.Class, o.Tier, o.Region, o.Jurisdiction, unit(o.Memory, "MiB"),
 				terminal.Gigaflops(o.Rate), o.Cores, devices(o.Devices, o.Model), unit(o.Disk, "MiB"), o.Passed,
 				unit(o.Upload, "kbit/s"),
 				unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
@@ -134,10 +133,10 @@ With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","
 			return ordersOf(orders), err
 		},
 		func(o Ordered) string { return o.Job },
-		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT", "+UNTIL HEIGHT",
-			"+CONSUMER"},
+		[]string{"JOB", "BUDGET", "MOST ZEN/PFLOP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT",
+			"+UNTIL HEIGHT", "+CONSUMER"},
 		func(o Ordered) []any {
-			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, seats(o.Workers, o.Most),
+			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", terminal.Zen(o.PriceCap), seats(o.Workers, o.Most),
 				market.Reason(o.Why).Text(), o.Verifiers, o.Since, terminal.Whole(o.Expires), o.Consumer}
 		})
 }

@@ -15,8 +15,8 @@ import (
 func priceCommand(c *terminal.Console) *cobra.Command {
 	return target.ListCommand(c, "price", "Say what work costs on a network",
 		`Say what is asked for work, by role: the lowest, the
-median and the highest price of the offers, and what an hour of the median measured machine costs. Prices are in uzen
-per 10^15 floating-point operations. starling market quote says what a job would cost.
+median and the highest price of the offers, and what an hour of the median measured machine costs. Prices are in ZEN
+per PFLOP, 10^15 floating-point operations; with -o json in uzen. starling market quote says what a job would cost.
 
 With -o json: {"prices":[{"role","offers","slots","lowest","median","highest","hourly_uzen"}]}.`,
 		`  starling market price --network http://127.0.0.1:26601`,
@@ -26,7 +26,8 @@ With -o json: {"prices":[{"role","offers","slots","lowest","median","highest","h
 		func(p inspect.Prices) string { return p.Role },
 		[]string{"ROLE", "OFFERS", "SLOTS", "LOWEST", "MEDIAN", "HIGHEST", "HOUR"},
 		func(p inspect.Prices) []any {
-			return []any{p.Role, p.Offers, p.Slots, p.Lowest, p.Median, p.Highest, terminal.OptionalZen(p.Hourly)}
+			return []any{p.Role, p.Offers, p.Slots, terminal.Zen(p.Lowest), terminal.Zen(p.Median), terminal.Zen(p.Highest),
+				terminal.OptionalZen(p.Hourly)}
 		})
 }
 
@@ -46,9 +47,9 @@ With -o json: {"nodes":[{"id","roles","price","offers","stake_uzen","jailed","jo
 			return s.Participants, nil
 		},
 		func(p api.Participant) string { return p.ID },
-		[]string{"ACCOUNT", "ROLES", "CLASS", "GFLOP/S", "PRICE", "OFFERS", "STAKE", "JAILED", "WORKS FOR", "+DEVICE"},
+		[]string{"ACCOUNT", "ROLES", "CLASS", "GFLOP/S", "ZEN/PFLOP", "OFFERS", "STAKE", "JAILED", "WORKS FOR", "+DEVICE"},
 		func(p api.Participant) []any {
-			return []any{p.ID, strings.Join(p.Roles, ", "), p.Class, terminal.Gigaflops(p.Rate), p.Price, p.Offers,
+			return []any{p.ID, strings.Join(p.Roles, ", "), p.Class, terminal.Gigaflops(p.Rate), terminal.Zen(p.Price), p.Offers,
 				terminal.Zen(p.Stake), p.Jailed, strings.Join(p.Jobs, ", "), p.Device}
 		})
 }

@@ -67,9 +67,9 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 				_, err = fmt.Println("nothing of it can be matched now")
 				return err
 			}
-			w := terminal.NewColumns(os.Stdout, c.Form, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS")
+			w := terminal.NewColumns(os.Stdout, c.Form, "ACCOUNT", "ROLE", "ZEN/PFLOP", "HOUR", "SLOTS")
 			for _, l := range offersOf(mine) {
-				w.Row(l.ID, l.Role, l.Price, terminal.OptionalZen(market.Hourly(l.Price, l.Rate)), l.Slots)
+				w.Row(l.ID, l.Role, terminal.Zen(l.Price), terminal.OptionalZen(market.Hourly(l.Price, l.Rate)), l.Slots)
 			}
 			return w.Flush()
 		},

@@ -32,8 +32,7 @@ windows of --window tokens, and every token but the first of the text is predict
 Without --data, MODEL is the output folder of a run, and the figure is that of its training: the mean loss over
 the windows that the job holds out. The data comes from the folder's blobs.
 
-With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, without --data
-{"loss","perplexity","tokens","window"}.`,
+With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}.`,
 		Example: `  starling model eval out/quickstart
   starling model eval out/quickstart --data other.txt
   starling model eval out/quickstart --data - --window 64 -o json < other.txt`,

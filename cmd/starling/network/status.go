@@ -125,11 +125,11 @@ func printPeople(s *inspect.NetworkStatus) error {
 		return err
 	}
 	fmt.Println()
-	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "PRICE", "OFFERS", "STAKE", "JAILED",
+	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "ZEN/PFLOP", "OFFERS", "STAKE", "JAILED",
 		"CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
 	for _, p := range s.Participants {
-		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device,
-			terminal.Gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
+		w.Row(p.ID, strings.Join(p.Roles, ", "), terminal.Zen(p.Price), p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class,
+			p.Device, terminal.Gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
 	}
 	return w.Flush()
 }

@@ -58,7 +58,8 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	}
 	row("memory", "%s for each worker%s", terminal.Bytes(p.Memory), Room(p.Placement))
 	if at := p.Placement; at != nil {
-		row("placement", "%d workers and %d verifiers, all on this machine", at.Workers, at.Verifiers)
+		row("placement", "%s and %s, all on this machine", terminal.Counted(at.Workers, "worker"),
+			terminal.Counted(at.Verifiers, "verifier"))
 	}
 	row("disk", "at most %s for each worker", terminal.Bytes(uint64(p.Disk)))
 	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))

@@ -1,9 +1,11 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 type sheep struct {
@@ -66,5 +68,25 @@ func TestColumns(t *testing.T) {
 		if err := c.Flush(); err != nil || b.String() != want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", f, err, b.String(), want)
 		}
+	}
+}
+
+// On a terminal that is narrower than a table the longest cells lose their middle, and every line fits.
+func TestColumnsFit(t *testing.T) {
+	var b bytes.Buffer
+	c := NewColumns(&b, Table, "ACCOUNT", "STAKE")
+	c.width = 30
+	c.Row("starling10th7tkvfragpe2xyqm85rr920ah03txzkm0e83", "100.00")
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 30 {
+			t.Errorf("%q has %d columns", line, n)
+		}
+	}
+	if len(lines) != 2 || !strings.HasPrefix(lines[1], "starling10th7t") || !strings.Contains(lines[1], "m0e83  100.00") {
+		t.Errorf("got\n%s", b.String())
 	}
 }

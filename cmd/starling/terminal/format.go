@@ -79,11 +79,13 @@ func Clock(d time.Duration) string {
 	return text
 }
 
-// Span writes a duration for a sentence: 0.4s, 12s, 2m 11s, 1h 52m, 3d 4h.
+// Span writes a duration for a sentence: 8ms, 0.4s, 12s, 2m 11s, 1h 52m, 3d 4h.
 func Span(d time.Duration) string {
 	d = max(d, 0)
 	s := int64(d.Round(time.Second) / time.Second)
 	switch {
+	case d > 0 && d < 95*time.Millisecond:
+		return fmt.Sprintf("%dms", max(1, d.Round(time.Millisecond).Milliseconds()))
 	case d < 9950*time.Millisecond:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	case s < 60:

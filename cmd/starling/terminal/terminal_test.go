@@ -39,7 +39,8 @@ func TestFormats(t *testing.T) {
 		{Clock(6730 * time.Second), "01:52:10"}, {Clock(-time.Second), "00:00:00"},
 		{Clock(3*24*time.Hour + time.Second), "3d 00:00:01"},
 		{Clock(59*time.Minute + 59*time.Second + 600*time.Millisecond), "01:00:00"},
-		{Span(400 * time.Millisecond), "0.4s"}, {Span(9970 * time.Millisecond), "10s"}, {Span(131 * time.Second), "2m 11s"},
+		{Span(400 * time.Millisecond), "0.4s"}, {Span(8 * time.Millisecond), "8ms"}, {Span(time.Microsecond), "1ms"},
+		{Span(0), "0.0s"}, {Span(9970 * time.Millisecond), "10s"}, {Span(131 * time.Second), "2m 11s"},
 		{Span(6730 * time.Second), "1h 52m"}, {Span(76 * time.Hour), "3d 4h"}, {Span(59900 * time.Millisecond), "1m 00s"},
 	} {
 		if c.got != c.want {

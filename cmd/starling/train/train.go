@@ -226,8 +226,9 @@ func (f flags) agree(dir string) (resume bool, err error) {
 func printSummary(s *rundir.Summary, dir, prompt string) {
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
-	fmt.Fprintf(w, "eval loss   %s -> %s nats a token, %d steps in %d rounds on %d workers\n",
-		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), s.Steps, s.Rounds, s.Workers)
+	bits := terminal.Positive(s.BitsPerByte, func(x float64) string { return fmt.Sprintf(" (%.3f bits a byte)", x) })
+	fmt.Fprintf(w, "eval loss   %s -> %s nats a token%s, %d steps in %d rounds on %d workers\n",
+		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), bits, s.Steps, s.Rounds, s.Workers)
 	if s.Diverged != "" {
 		fmt.Fprintf(w, "warning     the training diverged: %s; lower training.learning_rate\n", s.Diverged)
 	}

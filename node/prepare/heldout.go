@@ -1,0 +1,27 @@
+package prepare
+
+import "github.com/starling-network/starling/compute/data/tokenizer"
+
+// HeldOut are the batches of windows on which the loss of checkpoints is measured; none if nothing is held out.
+func HeldOut(b *Blueprint) [][]int32 {
+	return b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), EvalSequences/b.EvalBatch)
+}
+
+// HeldOutBytes is how many bytes of text the tokens are that an evaluation predicts: of each window all but its first.
+func HeldOutBytes(b *Blueprint) (bytes int) {
+	window := int(b.Spec.Length) + 1
+	for _, batch := range HeldOut(b) {
+		for ; len(batch) >= window; batch = batch[window:] {
+			bytes += textBytes(b.Tokenizer, batch[:window]) - textBytes(b.Tokenizer, batch[:1])
+		}
+	}
+	return bytes
+}
+
+func textBytes(t *tokenizer.Tokenizer, tokens []int32) int {
+	ids := make([]uint32, len(tokens))
+	for i, id := range tokens {
+		ids[i] = uint32(id)
+	}
+	return len(t.Decode(ids))
+}
