@@ -3,36 +3,10 @@ package reward
 import (
 	"testing"
 
-	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
-
-// A first conviction takes less of a large stake than one more, and still leaves whoever fakes with a loss, however
-// large the stake is, with a quarter of the auditors and the accuser its own: what it takes does not follow from the
-// stake but from the bond.
-func TestFirstConvictionTakesLessAndStillDeters(t *testing.T) {
-	params, penalty := registry.DefaultParams(), DefaultPenalty()
-	for _, price := range []uint64{1000, 59_123, 1 << 40} {
-		for _, rate := range []uint32{10_000, 100_000, 500_000, million} {
-			seat := Seat(price, rate, params.CoverPPM, 0)
-			for _, times := range []uint64{1, 2, 10, 100} {
-				stake := times * seat
-				if gain := penalty.Temptation(price, stake, rate); gain > 0 {
-					t.Errorf("price %d, rate %d, %d times the stake: faking gains %d", price, rate, times, gain)
-				}
-				c := Conviction{Stake: stake, Bond: audit.Bond(price, rate), Least: params.WorkerStake}
-				first := penalty.Taken(c)
-				c.Again = true
-				again := penalty.Taken(c)
-				if first > again || times > 1 && stake > params.WorkerStake && first >= again || again < stake/2 {
-					t.Errorf("a first conviction takes %d of %d, one more %d", first, stake, again)
-				}
-			}
-		}
-	}
-}
 
 func TestTaken(t *testing.T) {
 	p := DefaultPenalty()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 )
 
+const million = 1_000_000
+
 // Penalty is what a verdict costs and pays; governed.
 type Penalty struct {
 	SlashPPM  uint32 `cbor:"1,keyasint"` // of the stake, that the loser of a dispute loses

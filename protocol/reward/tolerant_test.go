@@ -54,31 +54,6 @@ func TestDepositOfTolerantWork(t *testing.T) {
 	}
 }
 
-// The formula of `starling network economics` says the same of a deposit as the rules: who leaves all of m units undone
-// gains
-// nothing over what it saves, and one faked unit is worth nothing.
-func TestDepositLeavesNoTemptation(t *testing.T) {
-	for _, price := range []uint64{1000, 59_123, 1 << 40} {
-		for _, rate := range []uint32{audit.TolerantPPM, 800_000, million} {
-			deposit := audit.Deposit(price, rate)
-			if gain := Backed(price, deposit, rate); gain > 0 {
-				t.Errorf("price %d, rate %d: a faked unit gains %d", price, rate, gain)
-			}
-			if gain := Backed(price, deposit/2, rate); gain <= 0 {
-				t.Errorf("price %d, rate %d: with half of the deposit a faked unit gains %d", price, rate, gain)
-			}
-			for m := uint32(1); m <= 64; m *= 2 {
-				all := uint64(m) * price
-				odds, err := Wager{Stake: deposit, Reward: all, Cost: all, AuditPPM: audit.Forfeits(rate), Steps: m,
-					CheatPPM: million}.Odds()
-				if err != nil || odds.Gain > 0 {
-					t.Errorf("price %d, rate %d, %d units: %+v, %v", price, rate, m, odds, err)
-				}
-			}
-		}
-	}
-}
-
 // What a tolerant faker gains when the rules are played, over what its faked units would have paid if nobody looked:
 // below zero on average, whether it fakes all or some units, at once or after honest rounds, hides what is drawn, and
 // with a quarter of the verifiers its own.

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/wager"
 )
 
 // Economics is what `starling network economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
@@ -79,7 +80,7 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 			if rate.millionths > millionth || cheat.millionths > millionth {
 				return usage.Error(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
 			}
-			w := reward.Wager{
+			w := wager.Wager{
 				Stake: stake.millionths, Reward: pay.millionths, Cost: cost.millionths,
 				AuditPPM: uint32(rate.millionths), Steps: steps, CheatPPM: uint32(cheat.millionths),
 			}
@@ -104,9 +105,9 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 	return cmd
 }
 
-func reckoned(w reward.Wager, o reward.Odds) Economics {
+func reckoned(w wager.Wager, o wager.Odds) Economics {
 	stake := func(uzen uint64) *float64 {
-		if uzen == reward.NoStake {
+		if uzen == wager.NoStake {
 			return nil
 		}
 		amount := zen(uzen)
@@ -116,10 +117,10 @@ func reckoned(w reward.Wager, o reward.Odds) Economics {
 		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost),
 		AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps,
 		CheatFraction: zen(uint64(w.CheatPPM)),
-		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / reward.Certainty,
+		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / wager.Certainty,
 		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
-		StakeNeeded: stake(o.Needed), StakeToPost: stake(reward.ToPost(o.Needed, reward.DefaultSlashPPM)),
-		SeatStake:       stake(reward.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
+		StakeNeeded: stake(o.Needed), StakeToPost: stake(wager.ToPost(o.Needed, reward.DefaultSlashPPM)),
+		SeatStake:       stake(wager.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
 		TolerantDeposit: stake(audit.Deposit(w.Reward/uint64(w.Steps), max(w.AuditPPM, audit.TolerantPPM))),
 		NetworkOverhead: zen(uint64(w.AuditPPM)), AuditCost: zen(o.Audits),
 	}

@@ -1,4 +1,6 @@
-package reward
+// Package wager reckons what faking is expected to gain its author, and the stake for which it gains nothing. It shows
+// what the parameters of a network are worth; no rule calls it, and nothing is paid or taken here.
+package wager
 
 import (
 	"errors"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward"
 )
 
 // ErrWager is wrapped by the error for a wager that cannot be reckoned.
@@ -138,8 +141,8 @@ func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
 // Temptation is what one faked result is expected to gain its author who has a stake behind its seat, in uzen, rounded
 // up: with a quarter of the auditors and the accuser its own, so that of what a conviction takes only what no accuser
 // gets is lost. Nobody fakes for what is not above 0.
-func (p Penalty) Temptation(price, stake uint64, ratePPM uint32) int64 {
-	taken := p.Taken(Conviction{Stake: min(stake, MaxWager), Bond: audit.Bond(price, ratePPM)})
+func Temptation(p reward.Penalty, price, stake uint64, ratePPM uint32) int64 {
+	taken := p.Taken(reward.Conviction{Stake: min(stake, MaxWager), Bond: audit.Bond(price, ratePPM)})
 	taken -= market.Share(taken, p.BountyPPM)
 	return expected(price, taken, uint64(ratePPM)*(million-audit.CollusionPPM))
 }

@@ -1,4 +1,4 @@
-package reward
+package wager
 
 import (
 	"errors"
@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -106,7 +108,8 @@ func TestToPost(t *testing.T) {
 		taken uint64
 		ppm   uint32
 		want  uint64
-	}{{100, DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake}, {NoStake, DefaultSlashPPM, NoStake},
+	}{{100, reward.DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake},
+		{NoStake, reward.DefaultSlashPPM, NoStake},
 		{7, million, 7}} {
 		if got := ToPost(c.taken, c.ppm); got != c.want {
 			t.Errorf("ToPost(%d, %d) = %d, want %d", c.taken, c.ppm, got, c.want)
@@ -118,14 +121,14 @@ func TestToPost(t *testing.T) {
 // whatever the price and the rate of audits; a twentieth less leaves a gain where audits are rare. The market asks for
 // the same stake.
 func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
-	params, penalty := registry.DefaultParams(), DefaultPenalty()
+	params, penalty := registry.DefaultParams(), reward.DefaultPenalty()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
 		for _, rate := range []uint32{1_000, 10_000, 50_000, 100_000, 500_000, million} {
 			stake := Seat(price, rate, params.CoverPPM, 0)
-			if gain := penalty.Temptation(price, stake, rate); gain > 0 {
+			if gain := Temptation(penalty, price, stake, rate); gain > 0 {
 				t.Errorf("price %d, rate %d: a stake of %d leaves %d", price, rate, stake, gain)
 			}
-			if gain := penalty.Temptation(price, stake-stake/20, rate); rate <= 50_000 && gain <= 0 {
+			if gain := Temptation(penalty, price, stake-stake/20, rate); rate <= 50_000 && gain <= 0 {
 				t.Errorf("price %d, rate %d: less than %d is enough", price, rate, stake)
 			}
 			o := market.Order{Terms: run.Terms{UnitFlops: price * 1_000_000, AuditPPM: rate}}
@@ -136,5 +139,55 @@ func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
 	}
 	if Seat(1<<62, 1, 4_000_000, 0) != NoStake || Seat(0, 5, 1, 7) != 7 {
 		t.Error("a stake beyond all, or below the least")
+	}
+}
+
+// A first conviction takes less of a large stake than one more, and still leaves whoever fakes with a loss, however
+// large the stake is, with a quarter of the auditors and the accuser its own: what it takes does not follow from the
+// stake but from the bond.
+func TestFirstConvictionTakesLessAndStillDeters(t *testing.T) {
+	params, penalty := registry.DefaultParams(), reward.DefaultPenalty()
+	for _, price := range []uint64{1000, 59_123, 1 << 40} {
+		for _, rate := range []uint32{10_000, 100_000, 500_000, million} {
+			seat := Seat(price, rate, params.CoverPPM, 0)
+			for _, times := range []uint64{1, 2, 10, 100} {
+				stake := times * seat
+				if gain := Temptation(penalty, price, stake, rate); gain > 0 {
+					t.Errorf("price %d, rate %d, %d times the stake: faking gains %d", price, rate, times, gain)
+				}
+				c := reward.Conviction{Stake: stake, Bond: audit.Bond(price, rate), Least: params.WorkerStake}
+				first := penalty.Taken(c)
+				c.Again = true
+				again := penalty.Taken(c)
+				if first > again || times > 1 && stake > params.WorkerStake && first >= again || again < stake/2 {
+					t.Errorf("a first conviction takes %d of %d, one more %d", first, stake, again)
+				}
+			}
+		}
+	}
+}
+
+// The formula of `starling network economics` says the same of a deposit as the rules: who leaves all of m units undone
+// gains
+// nothing over what it saves, and one faked unit is worth nothing.
+func TestDepositLeavesNoTemptation(t *testing.T) {
+	for _, price := range []uint64{1000, 59_123, 1 << 40} {
+		for _, rate := range []uint32{audit.TolerantPPM, 800_000, million} {
+			deposit := audit.Deposit(price, rate)
+			if gain := Backed(price, deposit, rate); gain > 0 {
+				t.Errorf("price %d, rate %d: a faked unit gains %d", price, rate, gain)
+			}
+			if gain := Backed(price, deposit/2, rate); gain <= 0 {
+				t.Errorf("price %d, rate %d: with half of the deposit a faked unit gains %d", price, rate, gain)
+			}
+			for m := uint32(1); m <= 64; m *= 2 {
+				all := uint64(m) * price
+				odds, err := Wager{Stake: deposit, Reward: all, Cost: all, AuditPPM: audit.Forfeits(rate), Steps: m,
+					CheatPPM: million}.Odds()
+				if err != nil || odds.Gain > 0 {
+					t.Errorf("price %d, rate %d, %d units: %+v, %v", price, rate, m, odds, err)
+				}
+			}
+		}
 	}
 }
