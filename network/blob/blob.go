@@ -5,7 +5,7 @@
 // it. A blob is whole or absent: nothing here shows half of one.
 //
 // The package moves no bytes between machines (network/peer and network/ipfs do), gives blobs no names and no meaning,
-// and does not know which of them somebody needs: a Bounded store is told.
+// and does not know which of them somebody needs (network/blob/quota is told).
 package blob
 
 import (

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/blob/quota"
 )
 
 // TestDiskFull fills a file system of 4 MiB. What is stored stays whole, and a bounded store makes room.
@@ -34,7 +35,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBlob(t, s, first)
-	b, err := blob.NewBounded(t.Context(), s, 1<<30)
+	b, err := quota.NewBounded(t.Context(), s, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/replica"
 )
@@ -14,17 +15,17 @@ import (
 // machine is a member with a host and a disk.
 type machine struct {
 	*peer.Host
-	store *blob.Bounded
+	store *quota.Bounded
 }
 
 // newMachine starts the machine with a number, from which its identity follows, and with it what falls to it.
-func newMachine(t *testing.T, number byte, quota int64) machine {
+func newMachine(t *testing.T, number byte, most int64) machine {
 	t.Helper()
 	disk, err := blob.OpenDisk(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := blob.NewBounded(t.Context(), disk, quota)
+	store, err := quota.NewBounded(t.Context(), disk, most)
 	if err != nil {
 		t.Fatal(err)
 	}

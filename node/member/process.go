@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/torch"
@@ -35,7 +36,7 @@ type Process struct {
 	Threads     int
 	Chain       client.Member
 	Host        *peer.Host
-	Store       *blob.Bounded
+	Store       *quota.Bounded
 	Disk        *Budget   // that the store has for runs
 	Memory      *Budget   // that the machine has for runs
 	tried       time.Time // when the job could not be opened for the first time

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/replica"
@@ -33,7 +34,7 @@ type replicator struct {
 	engine *engine.Engine
 	chain  ledger
 	host   *peer.Host
-	store  *blob.Bounded
+	store  *quota.Bounded
 	last   int   // checkpoints of the lineage
 	factor int   // holders of a blob
 	most   int64 // bytes of a blob that it reads

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/protocol/run"
@@ -42,9 +43,9 @@ func (f *flock) Holders(context.Context) (addrs []string, err error) {
 }
 
 // join adds a member with a disk of so many bytes.
-func (f *flock) join(quota int64, last, factor int) *replicator {
+func (f *flock) join(most int64, last, factor int) *replicator {
 	f.t.Helper()
-	store, err := blob.NewBounded(f.t.Context(), blob.NewMemory(), quota)
+	store, err := quota.NewBounded(f.t.Context(), blob.NewMemory(), most)
 	if err != nil {
 		f.t.Fatal(err)
 	}

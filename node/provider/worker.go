@@ -14,7 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
@@ -105,7 +105,7 @@ type service struct {
 	key   home.Home
 	chain *client.Client
 	host  *peer.Host
-	store *blob.Bounded
+	store *quota.Bounded
 	room  *member.Budget
 	ram   *member.Budget // for runs
 	past  *member.Retention

@@ -1,4 +1,6 @@
-package blob
+// Package quota keeps a store of blobs within a number of bytes: it drops what was not used for the longest time, and
+// never what somebody needs. It stores nothing itself, and does not know why a blob is needed: it is told.
+package quota
 
 import (
 	"context"
@@ -6,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/starling-network/starling/network/blob"
 )
 
 // Bounded is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full, it
@@ -13,14 +17,14 @@ import (
 // Open and Commit; those that were there at the start count as used before all others. What an unfinished assembly left
 // counts as a blob of its full size.
 type Bounded struct {
-	Store
+	blob.Store
 	quota int64 // bytes of blobs
 
 	mu    sync.Mutex
-	held  map[CID]*holding
+	held  map[blob.CID]*holding
 	bytes int64 // of held, and of what is on its way in
 	clock uint64
-	pins  map[string][]CID // by who needs them
+	pins  map[string][]blob.CID // by who needs them
 }
 
 type holding struct {
@@ -38,18 +42,18 @@ type Usage struct {
 // leftovers is a store that survives the process, and unfinished assemblies with it.
 type leftovers interface {
 	// Leftovers returns the blobs of which an unfinished assembly left something, and how many bytes.
-	Leftovers() (map[CID]int64, error)
+	Leftovers() (map[blob.CID]int64, error)
 }
 
 // NewBounded bounds a store that nobody else writes to. quota is in bytes, beyond 0.
-func NewBounded(ctx context.Context, s Store, quota int64) (*Bounded, error) {
-	b := &Bounded{Store: s, quota: quota, held: map[CID]*holding{}, pins: map[string][]CID{}}
+func NewBounded(ctx context.Context, s blob.Store, quota int64) (*Bounded, error) {
+	b := &Bounded{Store: s, quota: quota, held: map[blob.CID]*holding{}, pins: map[string][]blob.CID{}}
 	list, err := s.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range list {
-		if err := b.note(ctx, c); err != nil && !errors.Is(err, ErrCorrupt) {
+		if err := b.note(ctx, c); err != nil && !errors.Is(err, blob.ErrCorrupt) {
 			return nil, err
 		}
 	}
@@ -66,7 +70,7 @@ func NewBounded(ctx context.Context, s Store, quota int64) (*Bounded, error) {
 }
 
 // note enters a stored blob.
-func (b *Bounded) note(ctx context.Context, c CID) error {
+func (b *Bounded) note(ctx context.Context, c blob.CID) error {
 	r, err := b.Store.Open(ctx, c)
 	if err != nil {
 		return err
@@ -78,7 +82,7 @@ func (b *Bounded) note(ctx context.Context, c CID) error {
 }
 
 // keep enters a blob as used now.
-func (b *Bounded) keep(c CID, size int64) {
+func (b *Bounded) keep(c blob.CID, size int64) {
 	b.clock++
 	if h := b.held[c]; h != nil {
 		h.used = b.clock
@@ -88,7 +92,7 @@ func (b *Bounded) keep(c CID, size int64) {
 	b.bytes += size
 }
 
-func (b *Bounded) forget(c CID) {
+func (b *Bounded) forget(c blob.CID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.held[c]; h != nil {
@@ -98,8 +102,8 @@ func (b *Bounded) forget(c CID) {
 }
 
 // touch marks a blob as used, or as gone if that is what the error of using it says.
-func (b *Bounded) touch(c CID, err error) {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) {
+func (b *Bounded) touch(c blob.CID, err error) {
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) {
 		b.forget(c)
 		return
 	}
@@ -113,7 +117,7 @@ func (b *Bounded) touch(c CID, err error) {
 
 // Pin says which blobs an owner, such as a run, needs from now on instead of those that it named before; they need not
 // be stored yet. A pinned blob is not dropped. The owner with none is forgotten.
-func (b *Bounded) Pin(owner string, needed []CID) {
+func (b *Bounded) Pin(owner string, needed []blob.CID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pins[owner] = slices.Clone(needed)
@@ -136,16 +140,16 @@ func (b *Bounded) Usage() Usage {
 }
 
 // Put implements Store.
-func (b *Bounded) Put(ctx context.Context, data []byte) (c CID, err error) {
+func (b *Bounded) Put(ctx context.Context, data []byte) (c blob.CID, err error) {
 	size := int64(len(data))
 	b.mu.Lock()
-	if h := b.held[Of(data)]; h != nil {
+	if h := b.held[blob.Of(data)]; h != nil {
 		size -= h.size // it takes the place of itself
 	}
 	b.mu.Unlock()
 	r, err := b.reserve(ctx, max(0, size))
 	if err != nil {
-		return CID{}, err
+		return blob.CID{}, err
 	}
 	defer r.free()
 	err = b.insist(ctx, func() error {
@@ -159,14 +163,14 @@ func (b *Bounded) Put(ctx context.Context, data []byte) (c CID, err error) {
 }
 
 // Get implements Store.
-func (b *Bounded) Get(ctx context.Context, c CID) ([]byte, error) {
+func (b *Bounded) Get(ctx context.Context, c blob.CID) ([]byte, error) {
 	data, err := b.Store.Get(ctx, c)
 	b.touch(c, err)
 	return data, err
 }
 
 // Open implements Store.
-func (b *Bounded) Open(ctx context.Context, c CID) (Reader, error) {
+func (b *Bounded) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
 	r, err := b.Store.Open(ctx, c)
 	b.touch(c, err)
 	if err != nil {
@@ -176,20 +180,20 @@ func (b *Bounded) Open(ctx context.Context, c CID) (Reader, error) {
 }
 
 type boundedReader struct {
-	Reader
+	blob.Reader
 	store *Bounded
 }
 
 func (r boundedReader) Leaf(dst []byte, i int) ([]byte, error) {
 	leaf, err := r.Reader.Leaf(dst, i)
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, blob.ErrCorrupt) {
 		r.store.forget(r.Manifest().Root)
 	}
 	return leaf, err
 }
 
 // Delete implements Store. It deletes pinned blobs, too.
-func (b *Bounded) Delete(ctx context.Context, c CID) error {
+func (b *Bounded) Delete(ctx context.Context, c blob.CID) error {
 	err := b.Store.Delete(ctx, c)
 	if err == nil {
 		b.forget(c)
@@ -198,7 +202,7 @@ func (b *Bounded) Delete(ctx context.Context, c CID) error {
 }
 
 // Assemble implements Store. It makes room for the whole blob, in which what an unfinished assembly left is counted.
-func (b *Bounded) Assemble(ctx context.Context, m *Manifest) (Assembly, error) {
+func (b *Bounded) Assemble(ctx context.Context, m *blob.Manifest) (blob.Assembly, error) {
 	b.mu.Lock()
 	left := b.held[m.Root]
 	delete(b.held, m.Root)
@@ -208,7 +212,7 @@ func (b *Bounded) Assemble(ctx context.Context, m *Manifest) (Assembly, error) {
 	b.mu.Unlock()
 	r, err := b.reserve(ctx, m.Size)
 	if err == nil {
-		var a Assembly
+		var a blob.Assembly
 		if a, err = b.Store.Assemble(ctx, m); err == nil {
 			return &boundedAssembly{a, r, m}, nil
 		}
@@ -223,9 +227,9 @@ func (b *Bounded) Assemble(ctx context.Context, m *Manifest) (Assembly, error) {
 }
 
 type boundedAssembly struct {
-	Assembly
+	blob.Assembly
 	room     *room
-	manifest *Manifest
+	manifest *blob.Manifest
 }
 
 func (a *boundedAssembly) Put(i int, leaf []byte) error {
@@ -282,7 +286,7 @@ func (r *room) free() {
 }
 
 // fill puts a stored blob into the room.
-func (r *room) fill(c CID, size int64) {
+func (r *room) fill(c blob.CID, size int64) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	if !r.gone {
@@ -302,7 +306,7 @@ func (r *room) release() {
 func (b *Bounded) insist(ctx context.Context, write func() error) error {
 	for {
 		err := write()
-		if !errors.Is(err, ErrFull) {
+		if !errors.Is(err, blob.ErrFull) {
 			return err
 		}
 		if e := b.drop(ctx); e != nil {
@@ -316,12 +320,12 @@ func (b *Bounded) drop(ctx context.Context) error {
 	c, ok := b.oldest()
 	if !ok {
 		u := b.Usage()
-		return fmt.Errorf("%d of %d bytes are taken by what is needed or coming in: %w", u.Held, u.Quota, ErrFull)
+		return fmt.Errorf("%d of %d bytes are taken by what is needed or coming in: %w", u.Held, u.Quota, blob.ErrFull)
 	}
 	return b.Delete(ctx, c)
 }
 
-func (b *Bounded) oldest() (found CID, ok bool) {
+func (b *Bounded) oldest() (found blob.CID, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pinned := b.pinned()
@@ -334,8 +338,8 @@ func (b *Bounded) oldest() (found CID, ok bool) {
 }
 
 // pinned are the blobs that somebody needs.
-func (b *Bounded) pinned() map[CID]bool {
-	all := map[CID]bool{}
+func (b *Bounded) pinned() map[blob.CID]bool {
+	all := map[blob.CID]bool{}
 	for _, list := range b.pins {
 		for _, c := range list {
 			all[c] = true
