@@ -41,6 +41,7 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
@@ -139,7 +140,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 		k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon,
 		k.accounts, c.Referee, referee.Rooting{})
-	k.beacon.Connect(beacon.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: MaxTx,
+	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: MaxTx,
 		LargestGas: MaxGas})
 	k.registry.Connect(k.training)
 	k.market.Connect(k.training)

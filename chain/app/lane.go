@@ -10,7 +10,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 
-	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 )
 
 // What waits for a block that is no duty, at most: less than the pool of CometBFT holds (chain.Config), so that a duty
@@ -50,8 +50,8 @@ type waiting struct {
 	rank     int  // of a duty, the most urgent is 1; 0: none
 	outsider bool // the sender accuses a member of a run in which it does not work
 	arrived  uint64
-	until    uint64           // height after which it is void; 0: none
-	sight    *beacon.Sighting // of the move of a dispute; nil: it is none
+	until    uint64               // height after which it is void; 0: none
+	sight    *censorship.Sighting // of the move of a dispute; nil: it is none
 }
 
 func newLane() *lane {

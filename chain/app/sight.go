@@ -5,12 +5,12 @@ import (
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
-	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/training"
 )
 
 // maxLooked is how many moves that wait a vote looks at.
-const maxLooked = 4 * beacon.MaxSightings
+const maxLooked = 4 * censorship.MaxSightings
 
 // look notes what a vote says of a transaction: the move of a dispute that it makes. One that is void at a time, or
 // outside of its account's sequence, is not spoken of: a block may leave it out with reason.
@@ -32,7 +32,7 @@ func (w *waiting) look(ctx sdk.Context, k *training.Keeper, tx sdk.Tx) {
 
 // seen are the moves of disputes that the next block after one of a height may have, each the next transaction of its
 // account as far as the lane knows.
-func (l *lane) seen(height int64) (all []beacon.Sighting) {
+func (l *lane) seen(height int64) (all []censorship.Sighting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for account := range l.duties {
@@ -48,9 +48,9 @@ func (l *lane) seen(height int64) (all []beacon.Sighting) {
 }
 
 // sights are the moves that the vote on a block speaks of: those that the state waits for.
-func (a *App) sights(ctx sdk.Context, height int64) []beacon.Sighting {
-	looked := beacon.Drawn(height, a.lane.seen(height), maxLooked)
-	return slices.DeleteFunc(looked, func(s beacon.Sighting) bool {
+func (a *App) sights(ctx sdk.Context, height int64) []censorship.Sighting {
+	looked := censorship.Drawn(height, a.lane.seen(height), maxLooked)
+	return slices.DeleteFunc(looked, func(s censorship.Sighting) bool {
 		account, err := a.keepers.training.Awaited(ctx, s)
 		return err != nil || account == ""
 	})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/reward"
@@ -211,7 +211,7 @@ func (n *network) punished(censor int) {
 	})
 	n.t.Logf("turns in succession that left out moves of one account: %v; it is %s", turns, address)
 	for who, lost := range slashed {
-		if lost != (who == address && turns[who] >= beacon.DefaultCensorship().Turns) {
+		if lost != (who == address && turns[who] >= censorship.DefaultParams().Turns) {
 			n.t.Errorf("%s lost stake: %v", who, lost)
 		}
 	}

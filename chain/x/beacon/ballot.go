@@ -8,20 +8,21 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519/extra/ecvrf"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
 // ballot is what a vote carries for the beacon. A proof alone is sent as its 80 bytes.
 type ballot struct {
-	Proof     []byte               `cbor:"1,keyasint,omitempty"` // of the VRF, where no group signs yet
-	Key       []byte               `cbor:"2,keyasint,omitempty"` // of the validator, for rosters to come
-	Epoch     uint64               `cbor:"3,keyasint,omitempty"` // of the ceremony that the next three are for
-	Deal      *threshold.Deal      `cbor:"4,keyasint,omitempty"`
-	Complaint *threshold.Complaint `cbor:"5,keyasint,omitempty"`
-	Done      bool                 `cbor:"6,keyasint,omitempty"` // every share of every deal that is left is right
-	Partials  []byte               `cbor:"7,keyasint,omitempty"` // signatures of the validator's shares
-	Seen      []Sighting           `cbor:"8,keyasint,omitempty"` // moves of disputes that wait for a block
-	Longer    bool                 `cbor:"9,keyasint,omitempty"` // so that it has not the size of a proof alone
+	Proof     []byte                `cbor:"1,keyasint,omitempty"` // of the VRF, where no group signs yet
+	Key       []byte                `cbor:"2,keyasint,omitempty"` // of the validator, for rosters to come
+	Epoch     uint64                `cbor:"3,keyasint,omitempty"` // of the ceremony that the next three are for
+	Deal      *threshold.Deal       `cbor:"4,keyasint,omitempty"`
+	Complaint *threshold.Complaint  `cbor:"5,keyasint,omitempty"`
+	Done      bool                  `cbor:"6,keyasint,omitempty"` // every share of every deal that is left is right
+	Partials  []byte                `cbor:"7,keyasint,omitempty"` // signatures of the validator's shares
+	Seen      []censorship.Sighting `cbor:"8,keyasint,omitempty"` // moves of disputes that wait for a block
+	Longer    bool                  `cbor:"9,keyasint,omitempty"` // so that it has not the size of a proof alone
 }
 
 // maxBallot is more than the largest deal, of MaxMembers, has.
@@ -65,7 +66,7 @@ func decodeBallot(v []byte) (b ballot, err error) {
 // fits reports whether a ballot holds no more than the ceremony asks of its validator: extended commits are part of
 // blocks, and the votes of a few must not fill them.
 func (k *Keeper) fits(ctx context.Context, validator []byte, b ballot) (bool, error) {
-	if len(b.Key) > threshold.KeySize || !b.sightsFit() {
+	if len(b.Key) > threshold.KeySize || !censorship.Fit(b.Seen) {
 		return false, nil
 	}
 	if b.Deal == nil && b.Complaint == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
@@ -39,12 +40,12 @@ type bench struct {
 	keeper *Keeper
 	height int64
 	votes  []abci.ExtendedVoteInfo
-	forge  func(validator int, b *ballot) // changes what a validator says; nil: nobody
-	seen   func(validator int) []Sighting // nil: nobody sees a move
+	forge  func(validator int, b *ballot)            // changes what a validator says; nil: nobody
+	seen   func(validator int) []censorship.Sighting // nil: nobody sees a move
 }
 
-func (b *bench) sights(validator int) func(sdk.Context, int64) []Sighting {
-	return func(sdk.Context, int64) []Sighting {
+func (b *bench) sights(validator int) func(sdk.Context, int64) []censorship.Sighting {
+	return func(sdk.Context, int64) []censorship.Sighting {
 		if b.seen == nil {
 			return nil
 		}
@@ -301,8 +302,8 @@ func FuzzBallot(f *testing.F) {
 	for _, b := range []ballot{{}, {Proof: make([]byte, 80)}, {Epoch: 1, Deal: &d, Key: key},
 		{Epoch: 1, Done: true, Partials: key},
 		{Epoch: 1, Complaint: &threshold.Complaint{Share: 1, Shared: key, Proof: make([]byte, 64)}},
-		{Seen: []Sighting{{Job: "job", Ply: 1, Sequence: 7}, {Job: "job", Round: 1}}},
-		{Seen: []Sighting{{Job: strings.Repeat("j", 61)}}}} {
+		{Seen: []censorship.Sighting{{Job: "job", Ply: 1, Sequence: 7}, {Job: "job", Round: 1}}},
+		{Seen: []censorship.Sighting{{Job: strings.Repeat("j", 61)}}}} {
 		raw, err := b.encode()
 		if err != nil {
 			f.Fatal(err)
@@ -333,8 +334,8 @@ func FuzzBallot(f *testing.F) {
 		if canon.Unmarshal(complaint, &c) == nil {
 			made.Complaint = &c
 		}
-		for i := range min(sights, 2*MaxSightings) {
-			made.Seen = append(made.Seen, Sighting{Job: job, Round: round, Unit: uint32(i) * uint32(sequence>>32),
+		for i := range min(sights, 2*censorship.MaxSightings) {
+			made.Seen = append(made.Seen, censorship.Sighting{Job: job, Round: round, Unit: uint32(i) * uint32(sequence>>32),
 				Ply: uint32(i), Sequence: sequence})
 		}
 		text, err := made.encode()
@@ -355,7 +356,7 @@ func FuzzBallot(f *testing.F) {
 			for _, stage := range stages {
 				ctx, _ := stage.ctx.CacheContext()
 				fits, err := stage.keeper.fits(ctx, address(0), b)
-				if err != nil || fits && (len(b.Seen) > MaxSightings || len(raw) > maxBallot) {
+				if err != nil || fits && (len(b.Seen) > censorship.MaxSightings || len(raw) > maxBallot) {
 					t.Errorf("a ballot of %d bytes and %d moves fits (%v)", len(raw), len(b.Seen), err)
 				}
 				var votes []said
@@ -368,7 +369,8 @@ func FuzzBallot(f *testing.F) {
 					t.Logf("the ceremony stays as it was: %v", err)
 				}
 				seen := tally(votes, powers)
-				if len(seen) > MaxSightings || b.sightsFit() && len(seen) != len(b.Seen) || len(tally(votes[:2], powers)) > 0 {
+				if len(seen) > censorship.MaxSightings || censorship.Fit(b.Seen) && len(seen) != len(b.Seen) ||
+					len(tally(votes[:2], powers)) > 0 {
 					t.Errorf("of %d moves in all votes %d are seen by most", len(b.Seen), len(seen))
 				}
 			}

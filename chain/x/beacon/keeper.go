@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
@@ -40,12 +41,9 @@ type Keeper struct {
 	deals      collections.Map[collections.Pair[uint64, uint64], threshold.Deal] // by epoch and member
 	epoch      collections.Sequence                                              // of the latest ceremony
 	block      collections.Item[[]byte]                                          // hash of the latest block
-	// moves that proposers left out, by validator
-	left     collections.Map[[]byte, record]
-	censored collections.Item[Censorship] // governed
-	seen     seen
-	known    known
-	judge    *Judge // nil: nobody is judged
+	censorship *censorship.Keeper
+	seen       seen
+	known      known
 }
 
 // NewKeeper returns a keeper over a store of its own.
@@ -63,15 +61,18 @@ func NewKeeper(s store.KVStoreService, authority string, validators Validators) 
 		groups:   collections.NewItem(b, collections.NewPrefix(5), "groups", adapter.Record[groups]()),
 		deals: collections.NewMap(b, collections.NewPrefix(6), "deals",
 			collections.PairKeyCodec(collections.Uint64Key, collections.Uint64Key), adapter.Record[threshold.Deal]()),
-		epoch:    collections.NewSequence(b, collections.NewPrefix(7), "epoch"),
-		block:    collections.NewItem(b, collections.NewPrefix(8), "block", collections.BytesValue),
-		left:     collections.NewMap(b, collections.NewPrefix(9), "left", collections.BytesKey, adapter.Record[record]()),
-		censored: collections.NewItem(b, collections.NewPrefix(10), "censored", adapter.Record[Censorship]()),
+		epoch: collections.NewSequence(b, collections.NewPrefix(7), "epoch"),
+		block: collections.NewItem(b, collections.NewPrefix(8), "block", collections.BytesValue),
+
+		censorship: censorship.NewKeeper(b),
 	}
 	var err error
 	k.Schema, err = b.Build()
 	return k, err
 }
+
+// Connect makes the keeper hold proposers to the moves that most validators have seen.
+func (k *Keeper) Connect(j censorship.Judge) { k.censorship.Connect(j) }
 
 // At is the beacon of a block; the zero digest if it has none or it is no longer kept.
 func (k *Keeper) At(ctx context.Context, height int64) (canon.Digest, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
@@ -24,7 +25,7 @@ import (
 // ExtendVote adds the ballot of the validator that holds the private key, with what it has seen of moves in disputes.
 // Without its key on chain it adds nothing.
 func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
-	seen func(sdk.Context, int64) []Sighting) sdk.ExtendVoteHandler {
+	seen func(sdk.Context, int64) []censorship.Sighting) sdk.ExtendVoteHandler {
 	var secret threshold.Secret
 	if len(private) != 0 {
 		secret = SecretOf(private)
@@ -34,7 +35,7 @@ func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
 		if err != nil || len(private) == 0 || !bytes.Equal(public, private.Public().(ed25519.PublicKey)) {
 			return &abci.ResponseExtendVote{}, err
 		}
-		b := ballot{Seen: spoken(req.Height, seen(ctx, req.Height))}
+		b := ballot{Seen: censorship.Spoken(req.Height, seen(ctx, req.Height))}
 		list, _, err := item(ctx, k.groups)
 		if err != nil {
 			return nil, err
@@ -214,11 +215,20 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 	k.isolated(ctx, "the ceremony", func(ctx context.Context) error { return k.proceed(ctx, req.Height, votes, powers) })
 	if seen := tally(votes, powers); len(seen) > 0 {
 		k.isolated(ctx, "what the block leaves out", func(ctx context.Context) error {
-			return k.hold(sdk.UnwrapSDKContext(ctx), req, seen, powers)
+			return k.censorship.Hold(sdk.UnwrapSDKContext(ctx), req, seen, powers)
 		})
 	}
 	return ctx.EventManager().EmitTypedEvent(&beaconpb.EventBeacon{Height: req.Height, Value: value.String(),
 		Outputs: uint32(parts)})
+}
+
+// tally is what validators with more than two thirds of the power have seen.
+func tally(votes []said, powers []abci.Validator) []censorship.Sighting {
+	list := make([]censorship.Vote, len(votes))
+	for i, v := range votes {
+		list[i] = censorship.Vote{Power: v.validator.Power, Seen: v.ballot.Seen}
+	}
+	return censorship.Tally(list, powers)
 }
 
 // signed is the beacon that a group makes in the votes for the block before, and how many signed: zero if too few did.

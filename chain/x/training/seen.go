@@ -8,14 +8,15 @@ import (
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
-	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/run"
 )
 
 // Sighted is what a vote says of a message that waits for a block as the next of its sender: nothing, unless it is the
 // move that a dispute waits for.
-func (k *Keeper) Sighted(ctx context.Context, account string, sequence uint64, m sdk.Msg) (s beacon.Sighting, ok bool) {
+func (k *Keeper) Sighted(ctx context.Context, account string, sequence uint64,
+	m sdk.Msg) (s censorship.Sighting, ok bool) {
 	move, is := m.(*trainingpb.MsgMove)
 	if !is || move.Sender != account {
 		return s, false
@@ -25,12 +26,12 @@ func (k *Keeper) Sighted(ctx context.Context, account string, sequence uint64, m
 	if err != nil || g.Mover() != account {
 		return s, false
 	}
-	return beacon.Sighting{Job: move.Job, Round: move.Round, Unit: move.Unit, Attempt: move.Attempt, Ply: g.Ply(),
+	return censorship.Sighting{Job: move.Job, Round: move.Round, Unit: move.Unit, Attempt: move.Attempt, Ply: g.Ply(),
 		Sequence: sequence}, true
 }
 
-// Awaited implements beacon.Duties.
-func (k *Keeper) Awaited(ctx context.Context, s beacon.Sighting) (string, error) {
+// Awaited implements censorship.Duties.
+func (k *Keeper) Awaited(ctx context.Context, s censorship.Sighting) (string, error) {
 	_, g, err := k.current(ctx, s.Job, sighted(s))
 	if errors.Is(err, ErrNoDispute) || err == nil && (g.Ply() != s.Ply || g.Mover() == "") {
 		return "", nil
@@ -49,12 +50,12 @@ func (k *Keeper) Awaited(ctx context.Context, s beacon.Sighting) (string, error)
 	return g.Mover(), nil
 }
 
-func sighted(s beacon.Sighting) run.UnitID {
+func sighted(s censorship.Sighting) run.UnitID {
 	return run.UnitID{Round: s.Round, Unit: s.Unit, Attempt: s.Attempt}
 }
 
-// Stand implements beacon.Duties.
-func (k *Keeper) Stand(ctx context.Context, s beacon.Sighting) error {
+// Stand implements censorship.Duties.
+func (k *Keeper) Stand(ctx context.Context, s censorship.Sighting) error {
 	key, g, err := k.current(ctx, s.Job, sighted(s))
 	if err != nil {
 		return err
@@ -70,4 +71,4 @@ func (k *Keeper) Stand(ctx context.Context, s beacon.Sighting) error {
 		emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: line}))
 }
 
-var _ beacon.Duties = (*Keeper)(nil)
+var _ censorship.Duties = (*Keeper)(nil)

@@ -1,7 +1,8 @@
-package beacon
+package censorship
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	abci "github.com/cometbft/cometbft/abci/types"
@@ -36,8 +37,9 @@ func (s Sighting) compare(o Sighting) int {
 // Drawn are at most some sightings of all that a validator has. Those who have the same draw the same, at each height
 // others.
 func Drawn(height int64, all []Sighting, most int) []Sighting {
+	number := binary.LittleEndian.AppendUint64(nil, uint64(height))
 	lot := func(s Sighting) canon.Digest {
-		return canon.Sum("starling/sighting/1", number(height), canon.MustMarshal(s))
+		return canon.Sum("starling/sighting/1", number, canon.MustMarshal(s))
 	}
 	type drawn struct {
 		lot canon.Digest
@@ -57,38 +59,44 @@ func Drawn(height int64, all []Sighting, most int) []Sighting {
 	return chosen
 }
 
-// spoken are the sightings that the ballot of a height carries, in its order.
-func spoken(height int64, all []Sighting) []Sighting {
+// Spoken are the sightings that the ballot of a height carries, in its order.
+func Spoken(height int64, all []Sighting) []Sighting {
 	slices.SortFunc(all, Sighting.compare)
 	chosen := Drawn(height, slices.CompactFunc(all, func(a, b Sighting) bool { return a == b }), MaxSightings)
 	slices.SortFunc(chosen, Sighting.compare)
 	return chosen
 }
 
-// sightsFit reports whether what a ballot says about moves keeps its limits: few, each once, in order.
-func (b ballot) sightsFit() bool {
-	for i, s := range b.Seen {
-		if len(s.Job) > maxJob || i > 0 && b.Seen[i-1].compare(s) >= 0 {
+// Fit reports whether what a ballot says about moves keeps its limits: few, each once, in order.
+func Fit(seen []Sighting) bool {
+	for i, s := range seen {
+		if len(s.Job) > maxJob || i > 0 && seen[i-1].compare(s) >= 0 {
 			return false
 		}
 	}
-	return len(b.Seen) <= MaxSightings
+	return len(seen) <= MaxSightings
 }
 
-// tally is what validators with more than two thirds of the power say, in order.
-func tally(votes []said, powers []abci.Validator) (seen []Sighting) {
+// Vote is what a validator has seen.
+type Vote struct {
+	Power int64
+	Seen  []Sighting
+}
+
+// Tally is what validators with more than two thirds of the power say, in order.
+func Tally(votes []Vote, powers []abci.Validator) (seen []Sighting) {
 	var whole int64
 	for _, p := range powers {
 		whole += p.Power
 	}
 	power := map[Sighting]int64{}
 	for _, v := range votes {
-		if !v.ballot.sightsFit() {
+		if !Fit(v.Seen) {
 			continue
 		}
-		for _, s := range v.ballot.Seen {
-			if power[s] += v.validator.Power; power[s] > whole/3*2+whole%3*2/3 &&
-				power[s]-v.validator.Power <= whole/3*2+whole%3*2/3 {
+		for _, s := range v.Seen {
+			if power[s] += v.Power; power[s] > whole/3*2+whole%3*2/3 &&
+				power[s]-v.Power <= whole/3*2+whole%3*2/3 {
 				seen = append(seen, s)
 			}
 		}

@@ -1,4 +1,8 @@
-package beacon
+// Package censorship holds proposers to the moves of disputes that validators with more than two thirds of the power
+// have seen: the clock of a move that a block leaves out stands still, and a proposer that leaves out moves of one
+// account turn after turn pays with a part of its stake. It does not read votes: the beacon, whose votes carry what
+// validators have seen, tells it.
+package censorship
 
 import (
 	"context"
@@ -11,6 +15,7 @@ import (
 	abci "github.com/cometbft/cometbft/abci/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
@@ -41,6 +46,21 @@ type Judge struct {
 	LargestGas uint64 // of one
 }
 
+// Keeper reads and writes what proposers left out.
+type Keeper struct {
+	left   collections.Map[[]byte, record] // by validator
+	params collections.Item[Params]        // governed
+	judge  *Judge                          // nil: nobody is judged
+}
+
+// NewKeeper returns a keeper of two collections in the store of the beacon, whose schema is being built.
+func NewKeeper(b *collections.SchemaBuilder) *Keeper {
+	return &Keeper{
+		left:   collections.NewMap(b, collections.NewPrefix(9), "left", collections.BytesKey, adapter.Record[record]()),
+		params: collections.NewItem(b, collections.NewPrefix(10), "censored", adapter.Record[Params]()),
+	}
+}
+
 // Connect makes the keeper judge proposers.
 func (k *Keeper) Connect(j Judge) { k.judge = &j }
 
@@ -59,11 +79,11 @@ type record struct {
 // mostTurns is how many accounts are remembered of a proposer.
 const mostTurns = 64
 
-// hold compares a block with the moves that validators with more than two thirds of the power had seen when they voted
+// Hold compares a block with the moves that validators with more than two thirds of the power had seen when they voted
 // on the block before: the clock of one that it leaves out stands still, and its proposer has the turn counted. A block
 // that has a transaction of the account with the same sequence has not left the move out, whatever it is and however it
 // ends.
-func (k *Keeper) hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Sighting, powers []abci.Validator) error {
+func (k *Keeper) Hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Sighting, powers []abci.Validator) error {
 	if k.judge == nil {
 		return nil
 	}
@@ -157,7 +177,7 @@ func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, accoun
 	event := &beaconpb.EventLeftOut{Height: req.Height, Proposer: hex.EncodeToString(req.ProposerAddress),
 		Account: account}
 	if room {
-		p, err := k.censorship(ctx)
+		p, err := k.Params(ctx)
 		if err != nil {
 			return err
 		}
@@ -181,7 +201,7 @@ func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, accoun
 
 // punish takes a part of a proposer's stake, and its vote for as long as one that was away loses it. The only validator
 // keeps its vote.
-func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power int64, p Censorship,
+func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power int64, p Params,
 	powers []abci.Validator) error {
 	validator := sdk.ConsAddress(req.ProposerAddress)
 	if power == 0 || p.SlashPPM == 0 {
@@ -201,7 +221,7 @@ func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power i
 
 // count adds a turn of a proposer, and returns how many there are in succession.
 func (k *Keeper) count(ctx context.Context, proposer []byte, account string, height int64,
-	p Censorship) (uint32, error) {
+	p Params) (uint32, error) {
 	r, err := k.left.Get(ctx, proposer)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return 0, err
