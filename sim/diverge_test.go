@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 // A job whose weights become no numbers ends with that reason, whatever its members do about it: who worked is paid,
@@ -29,9 +30,9 @@ func TestDivergingJob(t *testing.T) {
 		{name: "a round in slices", auditPPM: 1_000_000, slices: 2},
 		{name: "a worker hides it", auditPPM: 1_000_000, acts: one(w1, adversary.HidesDivergence{}), slashed: []string{w1},
 			unpaid: []string{w1}},
-		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 4}),
+		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, verifiers.Accuses{Segment: 4}),
 			slashed: []string{v1}, unpaid: []string{v1}},
-		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 2}),
+		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, verifiers.Accuses{Segment: 2}),
 			slashed: []string{v1}, unpaid: []string{v1}},
 	} {
 		t.Run(s.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 // Mixer draws networks by seeds, each with its links, faults and adversaries, on the terms of a job on a network whose
@@ -116,9 +117,9 @@ var crooked = map[run.Role][]adversary.Act{
 		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Part: adversary.First},
 	},
 	run.Verifier: {
-		adversary.Stamps{}, adversary.CopiesSeal{Of: "somebody"}, adversary.Accuses{Segment: 1},
-		adversary.Accuses{Segment: 2, Manner: adversary.Inventing},
-		adversary.Accuses{Segment: 0, Manner: adversary.Malformed}, adversary.Accuses{Segment: 3, Manner: adversary.Silently},
+		verifiers.Stamps{}, verifiers.CopiesSeal{Of: "somebody"}, verifiers.Accuses{Segment: 1},
+		verifiers.Accuses{Segment: 2, Manner: verifiers.Inventing},
+		verifiers.Accuses{Segment: 0, Manner: verifiers.Malformed}, verifiers.Accuses{Segment: 3, Manner: verifiers.Silently},
 		adversary.GoesSilent{}, adversary.Misattests{},
 	},
 }

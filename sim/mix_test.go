@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 var (
@@ -125,7 +126,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	t.Run("a machine that computes wrong is slashed", func(t *testing.T) { play(t, broken, Justice{}, nothing) })
 	blind := small(t)
 	blind.Verifiers, blind.Acts = 1, map[string]adversary.Act{w1: adversary.Poisons{Factor: -1},
-		"verifier-0": adversary.Colludes{With: []string{keyOf(w1).Address()}}}
+		"verifier-0": verifiers.Colludes{With: []string{keyOf(w1).Address()}}}
 	t.Run("a lie that nobody audits is in the model",
 		func(t *testing.T) { play(t, blind, &Lineage{Honest: true}, nothing) })
 	// With one who has no seat and looks in its spare time the same two lose.
@@ -155,7 +156,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	asked.Order, asked.Comes, asked.Acts = &wanted, nil, maps.Clone(blind.Acts)
 	for _, name := range []string{"first", "second"} {
 		asked.Comes = append(asked.Comes, Newcomer{Name: name, Role: run.Verifier, At: 8 * time.Second})
-		asked.Acts[name] = adversary.Idle{}
+		asked.Acts[name] = verifiers.Idle{}
 	}
 	t.Run("two who are one lose to those whom the network draws", func(t *testing.T) {
 		w, err := New(asked, Money{})

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 // Quarter is a network on the terms of a job whose file says nothing of verification. One adversary holds a quarter
@@ -158,11 +159,11 @@ func (q Quarter) config() (c Config, ours []string) {
 	}
 	names := c.Names()
 	workers := names[quarterWorkers*3/4 : quarterWorkers]
-	verifiers := names[quarterWorkers:]
+	auditors := names[quarterWorkers:]
 	if !q.Seated {
-		verifiers = verifiers[quarterVerifiers*3/4:]
+		auditors = auditors[quarterVerifiers*3/4:]
 	}
-	ours = slices.Concat(workers, verifiers)
+	ours = slices.Concat(workers, auditors)
 	for _, name := range names {
 		m := Machine{Link: c.Link, Unit: c.Unit, Price: ask}
 		if slices.Contains(ours, name) {
@@ -171,7 +172,7 @@ func (q Quarter) config() (c Config, ours []string) {
 				c.Acts[name] = act
 			}
 		} else if q.Unwatched && slices.Contains(names[quarterWorkers:], name) {
-			c.Acts[name] = adversary.Idle{}
+			c.Acts[name] = verifiers.Idle{}
 		}
 		c.Machines[name] = m
 	}
@@ -188,7 +189,7 @@ func (q Quarter) act(workers []string, works bool) (act adversary.Together) {
 		for i, name := range workers {
 			friends[i] = keyOf(name).Address()
 		}
-		act = append(act, adversary.Colludes{With: friends})
+		act = append(act, verifiers.Colludes{With: friends})
 	}
 	if q.Plan.Forges != nil {
 		act = append(act, *q.Plan.Forges)

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 // A story is one way to break the rules, and what comes of it.
@@ -52,8 +53,8 @@ func stories() []story {
 	caught := func(name, who string, a adversary.Act) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
-	accuses := func(segment uint32, m adversary.Manner) adversary.Act {
-		return adversary.Accuses{Segment: segment, Manner: m}
+	accuses := func(segment uint32, m verifiers.Manner) adversary.Act {
+		return verifiers.Accuses{Segment: segment, Manner: m}
 	}
 	list := []story{
 		{name: "nobody lies"},
@@ -88,23 +89,23 @@ func stories() []story {
 		{name: "nobody lies, and segments are drawn", drawn: true},
 		{name: "skips its work, and segments are drawn", drawn: true, acts: one(w1, adversary.Skips{}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, adversary.Stamps{}),
+		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, verifiers.Stamps{}),
 			unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		// It is slashed only if a fault was planted in what it passes.
-		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1},
+		{name: "passes without a look", acts: one(v1, verifiers.Stamps{}), unpaid: []string{v1}, out: []string{v1},
 			fined: v1},
-		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"}), unpaid: []string{v1},
+		{name: "passes with another's seal", acts: one(v1, verifiers.CopiesSeal{Of: "somebody"}), unpaid: []string{v1},
 			out: []string{v1}, fined: v1},
-		caught("accuses, and binds", v1, accuses(1, adversary.ToTheLeaf)),
-		caught("accuses, and invents", v1, accuses(2, adversary.Inventing)),
-		caught("accuses the start", v1, accuses(0, adversary.ToTheLeaf)),
-		caught("accuses the update", v1, accuses(3, adversary.ToTheLeaf)),
-		caught("accuses, and says nothing more", v1, accuses(1, adversary.Silently)),
-		caught("accuses with a malformed payload", v1, accuses(1, adversary.Malformed)),
-		caught("accuses with an oversize payload", v1, accuses(1, adversary.Oversized)),
+		caught("accuses, and binds", v1, accuses(1, verifiers.ToTheLeaf)),
+		caught("accuses, and invents", v1, accuses(2, verifiers.Inventing)),
+		caught("accuses the start", v1, accuses(0, verifiers.ToTheLeaf)),
+		caught("accuses the update", v1, accuses(3, verifiers.ToTheLeaf)),
+		caught("accuses, and says nothing more", v1, accuses(1, verifiers.Silently)),
+		caught("accuses with a malformed payload", v1, accuses(1, verifiers.Malformed)),
+		caught("accuses with an oversize payload", v1, accuses(1, verifiers.Oversized)),
 		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1},
 			out: []string{w1}, perhaps: v1,
-			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: adversary.Colludes{With: []string{keyOf(w1).Address()}}}},
+			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
 		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
 		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
 	}
@@ -149,15 +150,15 @@ func TestStoriesOfCarriedState(t *testing.T) {
 		{name: "lies about its state, withholds it, and a verifier shields it", slashed: []string{w1}, unpaid: []string{w1},
 			out: []string{w1}, perhaps: v1,
 			acts: map[string]adversary.Act{w1: adversary.TampersState{Withholds: true},
-				v1: adversary.Colludes{With: []string{keyOf(w1).Address()}}}},
+				v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
 		caught("skips its work", w1, adversary.Skips{}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("trains on other data", w1, adversary.WrongData{}),
 		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
-		caught("accuses the update", v1, adversary.Accuses{Segment: 3, Manner: adversary.ToTheLeaf}),
-		caught("accuses what is handed on", v1, adversary.Accuses{Segment: 4, Manner: adversary.ToTheLeaf}),
+		caught("accuses the update", v1, verifiers.Accuses{Segment: 3, Manner: verifiers.ToTheLeaf}),
+		caught("accuses what is handed on", v1, verifiers.Accuses{Segment: 4, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1},
+		{name: "passes without a look", acts: one(v1, verifiers.Stamps{}), unpaid: []string{v1}, out: []string{v1},
 			fined: v1},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
@@ -178,7 +179,7 @@ func TestStoriesOfReplicas(t *testing.T) {
 		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("trains on other data", w1, adversary.WrongData{}),
-		caught("accuses the beginning", v1, adversary.Accuses{Segment: 0, Manner: adversary.ToTheLeaf}),
+		caught("accuses the beginning", v1, verifiers.Accuses{Segment: 0, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
@@ -197,7 +198,7 @@ func TestStoriesOfMoments(t *testing.T) {
 		caught("starts anew", w1, adversary.Patient{Round: 1, Then: adversary.StartsAnew{}}),
 		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
 		caught("lies about a moment at its end", w1, adversary.FlipsBit{Step: 6, Tensor: math.MaxUint32, Bit: 9}),
-		caught("accuses what is handed on", v1, adversary.Accuses{Segment: 4, Manner: adversary.ToTheLeaf}),
+		caught("accuses what is handed on", v1, verifiers.Accuses{Segment: 4, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })

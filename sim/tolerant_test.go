@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 // tolerant is a network whose workers compute with stacks of their own.
@@ -55,8 +56,8 @@ func TestTolerantStories(t *testing.T) {
 			loses: true},
 		{name: "is honest for two rounds, and then sends the last outer step again", who: w1,
 			act: adversary.Rescales{After: 2, Factor: 0.5}, out: []string{w1}, loses: true},
-		{name: "a verifier reports what it has not looked at", who: v1, act: adversary.Stamps{}, out: []string{v1}},
-		{name: "a verifier says that all work is outside", who: v1, act: adversary.Denies{}, out: []string{v1},
+		{name: "a verifier reports what it has not looked at", who: v1, act: verifiers.Stamps{}, out: []string{v1}},
+		{name: "a verifier says that all work is outside", who: v1, act: verifiers.Denies{}, out: []string{v1},
 			unpaid: []string{v1}},
 	} {
 		t.Run(s.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
 // usually is a network on the terms of a job whose file says nothing of verification: with more verifiers than have a
@@ -32,18 +33,18 @@ func TestAdversariesOnTheTermsOfAJob(t *testing.T) {
 		{name: "liar", acts: one(w1, adversary.Skips{}), slashed: []string{w1}, unpaid: []string{w1}},
 		{name: "poisoner", acts: one(w1, adversary.Poisons{Factor: -10}), slashed: []string{w1}, unpaid: []string{w1}},
 		{name: "silent one", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}},
-		{name: "lazy verifier", acts: one("verifier-0", adversary.Stamps{}), unpaid: []string{"verifier-0"}},
-		{name: "copying verifier", acts: one("verifier-0", adversary.CopiesSeal{Of: "somebody"}),
+		{name: "lazy verifier", acts: one("verifier-0", verifiers.Stamps{}), unpaid: []string{"verifier-0"}},
+		{name: "copying verifier", acts: one("verifier-0", verifiers.CopiesSeal{Of: "somebody"}),
 			unpaid: []string{"verifier-0"}},
-		{name: "false accuser", acts: one("verifier-0", adversary.Accuses{Segment: 1}),
+		{name: "false accuser", acts: one("verifier-0", verifiers.Accuses{Segment: 1}),
 			slashed: []string{"verifier-0"}, unpaid: []string{"verifier-0"}},
 		{name: "pair at the lowest price", lowest: true, slashed: []string{w1}, unpaid: []string{w1},
-			acts: map[string]adversary.Act{w1: adversary.Skips{}, "verifier-0": adversary.Colludes{With: friends}}},
+			acts: map[string]adversary.Act{w1: adversary.Skips{}, "verifier-0": verifiers.Colludes{With: friends}}},
 		{name: "lying reducer", slices: 3, acts: one(w1, adversary.FakesSlices{})},
 		{name: "rollback pump", lowest: true, slashed: []string{w1}, // its honest first round is paid
 			acts: map[string]adversary.Act{
 				w1:           adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: 3}},
-				"verifier-0": adversary.Colludes{With: friends},
+				"verifier-0": verifiers.Colludes{With: friends},
 			}},
 	} {
 		t.Run(s.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 )
 
 // completion says what may stand where the cursor is. word is what stands there.
@@ -167,7 +167,7 @@ func acts(_ *cobra.Command, _ []string, word string) (found []cobra.Completion, 
 		return []cobra.Completion{"worker-0=", "verifier-0="},
 			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	for _, act := range adversary.Names() {
+	for _, act := range catalog.Names() {
 		found = append(found, party+"="+act)
 	}
 	return beginning(word, found), cobra.ShellCompDirectiveNoFileComp

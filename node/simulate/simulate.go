@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/web/report"
@@ -167,10 +168,10 @@ func machine(b *prepare.Blueprint, opt Options, worker int) sim.Machine {
 }
 
 func actNamed(name string) (adversary.Act, error) {
-	if a, ok := adversary.Named(name); ok {
+	if a, ok := catalog.Named(name); ok {
 		return a, nil
 	}
-	return nil, fmt.Errorf("%w: %q; acts are %s", ErrNoAct, name, strings.Join(adversary.Names(), ", "))
+	return nil, fmt.Errorf("%w: %q; acts are %s", ErrNoAct, name, strings.Join(catalog.Names(), ", "))
 }
 
 func known(name string, names []string) error {

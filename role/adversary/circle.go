@@ -85,8 +85,8 @@ func (t teller) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*e
 	return w, t.circle.Tell(lie(w.Commit))
 }
 
-// faking is what the workers of a circle do that a verifier shields.
-var faking = TrainsLess{Steps: 1}
+// Faking is what the workers of a circle do that a verifier shields.
+var Faking = TrainsLess{Steps: 1}
 
 // Shields is a verifier that passes what workers of its circle have faked, with the seal of the state that they
 // committed to, and keeps the rules with everybody else.
@@ -95,7 +95,7 @@ type Shields struct{}
 // Play implements Act.
 func (Shields) Play(c Cast) Step {
 	if c.Circle != nil {
-		faked := faking.deviant(c.Honest)
+		faked := Faking.deviant(c.Honest)
 		c.Party.Compute = &shield{Honest: c.Honest, faked: faked, circle: c.Circle, sealed: map[place]bool{}}
 	}
 	return c.Step

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/role/party"
 )
 
@@ -16,8 +17,8 @@ func TestShieldsKnowWhatTheirCircleFaked(t *testing.T) {
 	ctx := context.Background()
 	e, base := smallEngine(t)
 	circle := new(adversary.Memory)
-	fakes, _ := adversary.Named("fakes")
-	shields, _ := adversary.Named("shields")
+	fakes, _ := catalog.Named("fakes")
+	shields, _ := catalog.Named("shields")
 	play := func(act adversary.Act, circle adversary.Circle) party.Compute {
 		p := &party.Party{Compute: e}
 		act.Play(adversary.Cast{Party: p, Honest: e, Circle: circle})

@@ -103,7 +103,7 @@ func (p *pretender) Trace(step uint32) (*canon.Tree, error) {
 	if err != nil || p.operator < 0 {
 		return t, err
 	}
-	return replaced(t, p.operator, canon.Sum("starling/invented/output", p.claimed[:]))
+	return Replaced(t, p.operator, canon.Sum("starling/invented/output", p.claimed[:]))
 }
 
 // Partial implements dispute.Oracle.
@@ -115,8 +115,8 @@ func (p *pretender) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, er
 	return p.invent(states, after, p.parts), err
 }
 
-// replaced is a tree in which one leaf is another.
-func replaced(t *canon.Tree, i int, leaf canon.Digest) (*canon.Tree, error) {
+// Replaced is a tree in which one leaf is another.
+func Replaced(t *canon.Tree, i int, leaf canon.Digest) (*canon.Tree, error) {
 	leaves := make([]canon.Digest, t.Len())
 	for k := range leaves {
 		var err error

@@ -85,7 +85,7 @@ type Malforms struct{}
 // Play implements Act.
 func (Malforms) Play(c Cast) Step {
 	c.Party.Compute = Fabricator{c.Honest}
-	return moving(c, func(m dispute.Move) dispute.Move {
+	return Moving(c, func(m dispute.Move) dispute.Move {
 		switch {
 		case m.States != nil:
 			m.States.Digests = m.States.Digests[1:]
@@ -104,13 +104,13 @@ type Oversizes struct{}
 // Play implements Act.
 func (Oversizes) Play(c Cast) Step {
 	c.Party.Compute = Fabricator{c.Honest}
-	return moving(c, func(dispute.Move) dispute.Move {
+	return Moving(c, func(dispute.Move) dispute.Move {
 		return dispute.Move{States: &dispute.States{Digests: make([]canon.Digest, 1<<12)}}
 	})
 }
 
-// moving is the role of a party whose moves are changed before they are sent.
-func moving(c Cast, change func(dispute.Move) dispute.Move) Step {
+// Moving is the role of a party whose moves are changed before they are sent.
+func Moving(c Cast, change func(dispute.Move) dispute.Move) Step {
 	honest := c.Party.Chain
 	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
 		if move, ok := m.(party.Move); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/validator"
-	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 )
 
 // adversaryCommand is worker up for a party that breaks the rules.
@@ -26,18 +26,18 @@ func adversaryCommand(c *terminal.Console) *cobra.Command {
 	cmd.Short = "Take part in a network of your own as somebody who breaks the rules"
 	cmd.Long = `Take part in a network as starling worker up does, but for one thing: this process breaks the rules in the
 way that --act names, to see what your network makes of it. It stakes coins like any other participant, and loses them.
-Acts are ` + strings.Join(adversary.Names(), ", ") + `; starling sim attacks says what each does.`
+Acts are ` + strings.Join(catalog.Names(), ", ") + `; starling sim attacks says what each does.`
 	cmd.Example = `  starling dev adversary --act skips --home net/worker-3 --network http://127.0.0.1:26601
   starling dev adversary --act stamps --role verifier --home net/verifier-0 --network http://127.0.0.1:26601
   starling dev adversary --act fakes --circle /tmp/circle --home net/worker-3 --network http://127.0.0.1:26601
   starling dev adversary --act shields --circle /tmp/circle --role verifier --home net/verifier-1 --network http://127.0.0.1:26601`
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o.Act, _ = adversary.Named(act) // the flag takes no other names
+		o.Act, _ = catalog.Named(act) // the flag takes no other names
 		return takes(cmd, args)
 	}
 	cmd.Flags().StringVar(&o.Circle, "circle", "", "folder in which accomplices tell each other what they made up "+
 		"(default: it has none)")
-	cmd.Flags().Var(flagfile.OneOf(&act, adversary.Names()...), "act", "how it breaks the rules")
+	cmd.Flags().Var(flagfile.OneOf(&act, catalog.Names()...), "act", "how it breaks the rules")
 	_ = cmd.MarkFlagRequired("act") // it is a flag of the command
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/simulate"
-	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -137,8 +137,8 @@ func (f options) read() (o simulate.Options, err error) {
 	}
 	for _, text := range f.acts {
 		who, name, _ := strings.Cut(text, "=")
-		if _, ok := adversary.Named(name); !ok {
-			return o, fmt.Errorf("--act %s: acts are %s", text, strings.Join(adversary.Names(), ", "))
+		if _, ok := catalog.Named(name); !ok {
+			return o, fmt.Errorf("--act %s: acts are %s", text, strings.Join(catalog.Names(), ", "))
 		}
 		o.Acts[who] = name
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -104,8 +104,8 @@ type attack struct {
 }
 
 func attacks() (all []attack) {
-	for _, name := range adversary.Names() {
-		all = append(all, attack{name, adversary.About(name)})
+	for _, name := range catalog.Names() {
+		all = append(all, attack{name, catalog.About(name)})
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/simulate"
-	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/catalog"
 )
 
 // Command is starling sim.
@@ -35,7 +35,7 @@ and nothing is paid twice, is checked from outside after every block.
 Links are lan, metro, home, bad or global, or settings in Mbit/s, one way, and a probability:
 up=20,down=100,latency=50ms,loss=0.01. Several links, or several speeds, go to the workers in turn.
 Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the rules can do is
-` + strings.Join(adversary.Names(), ", ") + `.
+` + strings.Join(catalog.Names(), ", ") + `.
 
 --advise plays nothing and ranks strategies for the job by formulas, in seconds: bytes, time, utilisation, tokens a
 second, what is carried from round to round, cost, and what is known of their price in loss, with a line of --set for

@@ -1,4 +1,7 @@
-package adversary
+// Package verifiers holds the adversaries that are verifiers, each for itself: those that pass what they have not
+// executed, and those that accuse who is right. Verifiers that shield or convict accomplices belong to a circle, and
+// are in package adversary.
+package verifiers
 
 import (
 	"context"
@@ -10,6 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 	"github.com/starling-network/starling/role/verifier"
@@ -19,7 +23,7 @@ import (
 type Stamps struct{}
 
 // Play implements Act.
-func (Stamps) Play(c Cast) Step {
+func (Stamps) Play(c adversary.Cast) adversary.Step {
 	c.Party.Compute = stamper{c.Honest,
 		func(run.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
 	return c.Step
@@ -29,7 +33,7 @@ func (Stamps) Play(c Cast) Step {
 type Idle struct{}
 
 // Play implements Act.
-func (Idle) Play(c Cast) Step {
+func (Idle) Play(c adversary.Cast) adversary.Step {
 	return verifier.New(c.Party.ID, canon.Sum("starling/idle", []byte(c.Party.ID))).Step
 }
 
@@ -38,7 +42,7 @@ func (Idle) Play(c Cast) Step {
 type CopiesSeal struct{ Of string }
 
 // Play implements Act.
-func (a CopiesSeal) Play(c Cast) Step {
+func (a CopiesSeal) Play(c adversary.Cast) adversary.Step {
 	if a.Of == "" {
 		c.Party.Compute = &sealCopier{Honest: c.Honest, cast: c}
 		return c.Step
@@ -56,7 +60,7 @@ func (a CopiesSeal) Play(c Cast) Step {
 }
 
 type stamper struct {
-	Honest
+	adversary.Honest
 	seal func(run.Checkpoint, audit.Subject) canon.Digest
 }
 
@@ -68,8 +72,8 @@ func (s stamper) Check(_ context.Context, base run.Checkpoint, at audit.Subject,
 
 // sealCopier copies what is on the chain.
 type sealCopier struct {
-	Honest
-	cast   Cast
+	adversary.Honest
+	cast   adversary.Cast
 	mu     sync.Mutex
 	copied canon.Digest // the latest
 }
@@ -103,7 +107,7 @@ func (p *sealCopier) Check(ctx context.Context, _ run.Checkpoint, at audit.Subje
 type Colludes struct{ With []string }
 
 // Play implements Act.
-func (a Colludes) Play(c Cast) Step {
+func (a Colludes) Play(c adversary.Cast) adversary.Step {
 	friend := colluder{c.Honest, nil}
 	c.Party.Compute = &friend
 	return func(e role.Event) []role.Action {
@@ -122,7 +126,7 @@ func (a Colludes) Play(c Cast) Step {
 }
 
 type colluder struct {
-	Honest
+	adversary.Honest
 	units []shielded // of the partners, in the rounds that are not final
 }
 
@@ -154,12 +158,12 @@ func (s stamper) Measure(_ context.Context, base run.Checkpoint, unit uint32, _ 
 type Denies struct{}
 
 // Play implements Act.
-func (Denies) Play(c Cast) Step {
+func (Denies) Play(c adversary.Cast) adversary.Step {
 	c.Party.Compute = denier{c.Honest}
 	return c.Step
 }
 
-type denier struct{ Honest }
+type denier struct{ adversary.Honest }
 
 // Measure implements party.Compute.
 func (d denier) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment,
@@ -189,10 +193,10 @@ type Accuses struct {
 }
 
 // Play implements Act.
-func (a Accuses) Play(c Cast) Step {
+func (a Accuses) Play(c adversary.Cast) adversary.Step {
 	c.Party.Compute = accuser{c.Honest, a}
 	brought := false
-	return moving(c, func(m dispute.Move) dispute.Move {
+	return adversary.Moving(c, func(m dispute.Move) dispute.Move {
 		var payload *[]byte
 		switch {
 		case m.Leaf != nil:
@@ -214,7 +218,7 @@ func (a Accuses) Play(c Cast) Step {
 }
 
 type accuser struct {
-	Honest
+	adversary.Honest
 	Accuses
 }
 
@@ -270,7 +274,7 @@ func other(t *canon.Tree, err error) (*canon.Tree, error) {
 		var leaf canon.Digest
 		if leaf, err = t.Node(0, i); err == nil {
 			leaf[0] ^= 1
-			t, err = replaced(t, i, leaf)
+			t, err = adversary.Replaced(t, i, leaf)
 		}
 	}
 	return t, err

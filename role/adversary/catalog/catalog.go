@@ -1,0 +1,85 @@
+// Package catalog names the adversaries that a researcher can ask for, and says what each is. Others are for tests
+// alone, which make them as they need them.
+package catalog
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
+)
+
+// named are the acts that a researcher can ask for by name, and what each is.
+var named = map[string]struct {
+	act   adversary.Act
+	about string
+}{
+	"skips": {adversary.Skips{}, "a worker that skips its training"},
+	"trains-less": {adversary.TrainsLess{Steps: 1},
+		"a worker that takes one inner step of every unit and commits as if it " +
+			"had taken them all"},
+	"wrong-data": {adversary.WrongData{}, "a worker that trains on other examples than its own"},
+	"wrong-rate": {adversary.WrongRate{Factor: 2}, "a worker that trains with twice the learning rate"},
+	"copies":     {adversary.Copies{}, "a worker that commits to what another worker of the round has committed to"},
+	"copies-changed": {adversary.CopiesChanged{},
+		"a worker that presents the work of the next unit as its own, with a change " +
+			"that hides it"},
+	"flips-bit": {adversary.FlipsBit{Step: 1}, "a worker that trains as it should, but for one bit of one weight after " +
+		"the first step"},
+	"poisons": {adversary.Poisons{Factor: -10}, "a worker that trains as it should and shares an update that leads away " +
+		"from what it found, ten times over"},
+	"equivocates": {adversary.Equivocates{}, "a worker that commits twice to every unit"},
+	"forges": {adversary.ForgesCheckpoint{Round: 1, By: 1},
+		"a member that attests to a checkpoint of its own making after the second round, and serves it"},
+	"silent":     {adversary.GoesSilent{}, "a worker that does nothing more once it has committed to a unit"},
+	"misattests": {adversary.Misattests{}, "a member that attests to another checkpoint than the updates lead to"},
+	"stamps":     {verifiers.Stamps{}, "a verifier that passes whatever it is to audit, without a look"},
+	"rescales": {adversary.Rescales{After: 2, Factor: 0.5},
+		"a worker that is honest for two rounds, and from then on sends half of what the last outer step changed, without " +
+			"training"},
+	"denies": {verifiers.Denies{}, "a verifier that says of all tolerant work that it is outside the tolerance"},
+	"idle":   {verifiers.Idle{}, "a verifier that looks at what is drawn for it, and at nothing else in its spare time"},
+	"tampers-state": {adversary.TampersState{},
+		"a worker that lies about what its units hand on: its updates are led astray " +
+			"a round later"},
+	"starts-anew": {adversary.StartsAnew{},
+		"a worker of replicas that begins its units from the checkpoint, and not from " +
+			"where they came to; elsewhere it is honest"},
+	"copies-seal": {verifiers.CopiesSeal{},
+		"a verifier that passes whatever it is to audit with the seal of another verifier"},
+	"fakes-slices": {adversary.FakesSlices{}, "a member that makes up the slices of a checkpoint that are drawn for it; " +
+		"elsewhere it is honest"},
+	"shirks-slices": {adversary.ShirksSlices{}, "a member that computes no slice of a checkpoint that is drawn for it; " +
+		"elsewhere it is honest"},
+	"fakes": {adversary.Tells{Then: adversary.Faking},
+		"a worker that takes one inner step of every unit, and tells its accomplices so"},
+	"shields": {adversary.Shields{}, "a verifier that passes what its accomplices have faked, with a seal that it can " +
+		"open, and audits everybody else"},
+	"pumps": {adversary.Tells{Then: adversary.Lies{Segment: adversary.First, Step: adversary.Last,
+		Operator: adversary.First, Part: adversary.First}},
+		"a worker that commits to a wrong state on the way to the right update, and tells its accomplices so"},
+	"springs": {adversary.Springs{After: 3}, "a verifier that convicts its accomplices three rounds after they lied, so " +
+		"that what was built on that is done in vain"},
+	"hides-divergence": {adversary.HidesDivergence{},
+		"a worker that commits to an update of zeros where its unit diverged"},
+	"withholds-slice": {adversary.WithholdsPiece{}, "a worker that serves its updates but for their first slice"},
+	"other-stack": {adversary.Vendor{Bits: 6},
+		"a worker whose results differ in their lowest six bits, as those of another " +
+			"numerical stack do"},
+	"accuses": {verifiers.Accuses{Segment: 1, Manner: verifiers.ToTheLeaf},
+		"a verifier that disputes right work, to the last move"},
+}
+
+// Named returns the act with a name.
+func Named(name string) (adversary.Act, bool) {
+	n, ok := named[name]
+	return n.act, ok
+}
+
+// About says in words what the act with a name is, or "".
+func About(name string) string { return named[name].about }
+
+// Names lists the names that Named knows, in order. "accuses", "copies-seal", "denies", "idle", "shields", "springs"
+// and "stamps" are for verifiers.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
