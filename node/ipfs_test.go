@@ -27,7 +27,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // testIPFS gets the last checkpoint of a run by its CID, as `ipfs get` does, from a node that knows nothing of the
@@ -64,7 +64,7 @@ func testIPFS(t *testing.T, out string) {
 	ipfsGet(t, node.Addrs()[0], id, dir)
 	t.Run("Helia", func(t *testing.T) { testHelia(t, node.Addrs()[0], last.Checkpoint, dir) })
 
-	want, err := engine.LoadCheckpoint(t.Context(), last.AsCheckpoint(), store.Get)
+	want, err := bundle.LoadCheckpoint(t.Context(), last.AsCheckpoint(), store.Get)
 	if err != nil {
 		t.Fatal(err)
 	}

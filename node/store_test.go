@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // longJob is smallJob with a larger model and more rounds: what it makes is several times what it needs at a time.
@@ -38,7 +38,7 @@ func TestDiskStopsGrowing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quota := engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, member.DefaultKeep)
+	quota := bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, member.DefaultKeep)
 	dir := filepath.Join(t.TempDir(), "out")
 	largest := map[string]int64{}
 	watch := func(consumer.Progress) {

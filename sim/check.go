@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // Money checks after every block in which something happened, and at the end, that no uzen was made or lost: all
@@ -281,7 +281,7 @@ func (l *Lineage) End(w *World) error {
 		if active := l.quora[round]; 2*len(e.Votes) <= active {
 			return fmt.Errorf("lineage: round %d has %d signatures of at least %d members", round, len(e.Votes), active)
 		}
-		if _, err := engine.LoadCheckpoint(ctx, e.Attestation.Checkpoint, w.Blob); err != nil {
+		if _, err := bundle.LoadCheckpoint(ctx, e.Attestation.Checkpoint, w.Blob); err != nil {
 			return fmt.Errorf("lineage: round %d: %w", round, err)
 		}
 		want, err := job.Root(round)

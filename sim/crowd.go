@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
@@ -163,7 +163,7 @@ func (c Crowd) gather(index, workers int) (*gathering, error) {
 	g := &gathering{of: c, random: rand.New(rand.NewPCG(c.Seed, uint64(index)))}
 	job := "job-" + strconv.Itoa(index)
 	spec := &train.Spec{Rounds: c.Rounds, Units: uint32(workers), Steps: 1, Segment: 1}
-	terms := engine.Terms(job, spec, 1, engine.Checks{AuditPPM: c.AuditPPM, Screen: run.ScreenOff})
+	terms := bundle.Terms(job, spec, 1, bundle.Checks{AuditPPM: c.AuditPPM, Screen: run.ScreenOff})
 	terms.SpecCID, terms.Genesis = "spec", checkpoint(job, 0)
 	var members []run.Member
 	for i := range workers + c.Verifiers {

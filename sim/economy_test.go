@@ -39,7 +39,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // The parties of the story.
@@ -260,7 +260,7 @@ func (e *economy) measured() bool {
 	if waits := must(e.w.Chain().PlacedOrder(ctx, e.w.config.Job.ID()))(e.t); waits.Why != string(market.PriceAboveCap) {
 		e.t.Errorf("the order waits because of %q", waits.Why)
 	}
-	bundle, _, genesis, err := engine.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "")
+	cid, _, genesis, err := bundle.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "")
 	e.must(err)
 	config := e.w.config
 	config.Job = e.first
@@ -268,8 +268,8 @@ func (e *economy) measured() bool {
 		ID: e.first.ID(), Budget: budget, PriceCap: 1000e9, Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1, Terms: config.Terms(),
 		Conditions: market.Conditions{Classes: []registry.Class{registry.Processor, registry.Consumer}, Domains: 2}, SharesPPM: 600_000,
 	}
-	o.Terms.SpecCID, o.Terms.Genesis = bundle, genesis
-	e.must(e.as(citizen).Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step, e.first.Task.Corpus.Manifest(engine.ShardTokens))))
+	o.Terms.SpecCID, o.Terms.Genesis = cid, genesis
+	e.must(e.as(citizen).Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step, e.first.Task.Corpus.Manifest(bundle.ShardTokens))))
 	return true
 }
 

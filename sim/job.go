@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -121,7 +122,7 @@ func NewJob(z Size) (*Job, error) {
 	}
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(),
-		Data:    corpus.Manifest(engine.ShardTokens).Digest(),
+		Data:    corpus.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch,
 		Length: length,
 		Rate:   train.Rate{Kind: train.Cosine, Peak: cmp.Or(z.Rate, 1e-2), Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
@@ -149,7 +150,7 @@ func (j *Job) ID() string { return j.id }
 // Terms of the order: those of a job on a network, but for deadlines that a test sets.
 func (c Config) Terms() run.Terms {
 	j := c.Job
-	t := engine.Terms(j.ID(), j.Task.Spec, j.Task.Step.Flops(), engine.Checks{
+	t := bundle.Terms(j.ID(), j.Task.Spec, j.Task.Step.Flops(), bundle.Checks{
 		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: run.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices,
 	})
 	if d := c.Deadline; d > 0 {

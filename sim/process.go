@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 	"github.com/starling-network/starling/role/registrant"
@@ -180,7 +181,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 		}
 		return p.fetch(ctx, id, p.chain.Bootstrap, bulk.Job)
 	}
-	j, err := engine.ReadJob(ctx, terms, get)
+	j, err := bundle.ReadJob(ctx, terms, get)
 	if err != nil {
 		return err
 	}

@@ -7,20 +7,20 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // Nobody works for terms that pay for less than the work, or that cut it in another way.
 func TestTermsAreThoseOfTheWork(t *testing.T) {
 	c, store := small(t), blob.NewMemory()
 	terms := c.Terms()
-	bundle, _, genesis, err := engine.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
+	cid, _, genesis, err := bundle.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms.SpecCID, terms.Genesis = bundle, genesis
+	terms.SpecCID, terms.Genesis = cid, genesis
 	read := func(terms run.Terms) error {
-		_, err := engine.ReadJob(t.Context(), terms, func(ctx context.Context, cid string, _ int64) ([]byte, error) {
+		_, err := bundle.ReadJob(t.Context(), terms, func(ctx context.Context, cid string, _ int64) ([]byte, error) {
 			id, err := blob.Parse(cid)
 			if err != nil {
 				return nil, err
@@ -39,7 +39,7 @@ func TestTermsAreThoseOfTheWork(t *testing.T) {
 	} {
 		other := terms
 		change(&other)
-		if err := read(other); !errors.Is(err, engine.ErrTerms) {
+		if err := read(other); !errors.Is(err, bundle.ErrTerms) {
 			t.Errorf("other %s: %v", name, err)
 		}
 	}

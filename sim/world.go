@@ -24,7 +24,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // Config is a network to play.
@@ -243,14 +243,14 @@ func (p *process) enlist(ctx context.Context) error {
 // order ships the job and locks its budget.
 func (p *process) order(ctx context.Context) error {
 	c := p.world.config
-	bundle, _, genesis, err := engine.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
+	cid, _, genesis, err := bundle.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
 	if err != nil {
 		return err
 	}
 	o := c.order()
-	o.Terms.SpecCID, o.Terms.Genesis = bundle, genesis
+	o.Terms.SpecCID, o.Terms.Genesis = cid, genesis
 	t := c.Job.Task
-	return p.chain.Order(ctx, o, referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(engine.ShardTokens)))
+	return p.chain.Order(ctx, o, referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(bundle.ShardTokens)))
 }
 
 // stake of every party: enough for what it may be leased at the price that the order bears.

@@ -2,7 +2,7 @@ package job
 
 import (
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // screens are the values of strategy.verification.screen.
@@ -10,8 +10,8 @@ var screens = map[string]run.Screen{"off": run.ScreenOff, "updates": run.ScreenU
 
 // Checks are what the file says about verification, but for what depends on its program: the tolerance, and in how
 // many slices a round is reduced.
-func (v Verification) Checks() engine.Checks {
-	return engine.Checks{AuditPPM: v.AuditPPM(), Drawn: v.Segments == "drawn", Screen: screens[v.Screen]}
+func (v Verification) Checks() bundle.Checks {
+	return bundle.Checks{AuditPPM: v.AuditPPM(), Drawn: v.Segments == "drawn", Screen: screens[v.Screen]}
 }
 
 // AuditPPM is the floor of the audit rate, in parts per million.

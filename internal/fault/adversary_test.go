@@ -119,7 +119,7 @@ func (n *network) invite(liars []liar) {
 	n.second.ready()
 }
 
-// enlist starts processes that break the rules in ways that adversary.Named knows, each on a key that has coins. Who is
+// enlist starts processes that break the rules in ways that catalog.Named knows, each on a key that has coins. Who is
 // told nothing else asks a little less than all others. The jobs that follow have as many units as there are workers,
 // so that all of them work.
 func (n *network) enlist(liars []liar) {

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // judge plays a job on the terms that a job has by default, in which some break the rules, and checks what comes of it.
@@ -61,7 +61,7 @@ func (j *job) usual() {
 	got := j.run(j.id).Terms
 	work := &train.Spec{Rounds: got.Rounds, Steps: steps, Segment: steps / got.Segments, Units: got.Units}
 	work.Exchange.Carry = 8 // the moments of AdamW last
-	want := engine.Terms(j.id, work, 0, engine.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates, Slices: got.Slices})
+	want := bundle.Terms(j.id, work, 0, bundle.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates, Slices: got.Slices})
 	want.Spec, want.SpecCID, want.Genesis, want.UnitFlops = got.Spec, got.SpecCID, got.Genesis, got.UnitFlops
 	if !reflect.DeepEqual(got, want) {
 		j.t.Errorf("the terms of the job are\n%+v\nand by default\n%+v", got, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -130,7 +131,7 @@ func unitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 	}
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: p.Name, Program: step.Digest(),
-		Data:    corpus.Manifest(engine.ShardTokens).Digest(),
+		Data:    corpus.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: 1, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 1,
 		Batch: uint32(p.Batch), Length: uint32(p.Length), Rate: train.Rate{Kind: train.Constant, Peak: 3e-4}, Beta1: 0.9,
 		Beta2:    0.95,

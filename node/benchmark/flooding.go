@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // orders adds orders that no offer fits: every block that tries one looks at all offers.
@@ -32,7 +32,7 @@ func (f Flood) orders(add func(module, collection string, key, value any)) {
 	spec := &train.Spec{Rounds: 4, Units: 4, Steps: 1, Segment: 1}
 	for i := range f.Orders {
 		id := numbered("order", i)
-		terms := engine.Terms(id, spec, 1<<30, engine.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates})
+		terms := bundle.Terms(id, spec, 1<<30, bundle.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates})
 		terms.SpecCID, terms.Genesis = "spec", run.Checkpoint{Root: terms.Spec, CID: "genesis"}
 		o := market.Order{
 			ID: id, Consumer: consumer, Terms: terms, Budget: 1_000_000 + uint64(i), PriceCap: 1_000_000_000,

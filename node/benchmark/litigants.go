@@ -22,7 +22,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -68,7 +68,7 @@ func newLitigants(disputes int) (*litigants, error) {
 		return nil, err
 	}
 	t := job.Task
-	l.spec, l.opening = t.Spec.Digest(), referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(engine.ShardTokens))
+	l.spec, l.opening = t.Spec.Digest(), referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(bundle.ShardTokens))
 	var members []run.Member
 	add := func(list *[]*client.Key, r run.Role, n int) {
 		for i := range n {
@@ -81,8 +81,8 @@ func newLitigants(disputes int) (*litigants, error) {
 	add(&l.verifiers, run.Verifier, seatedOfRun)
 	slices.SortFunc(members, func(a, b run.Member) int { return strings.Compare(a.ID, b.ID) })
 	for i := range (disputes + casesOfRun - 1) / casesOfRun {
-		checks := engine.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates}
-		terms := engine.Terms(numbered("run", i), t.Spec, t.Step.Flops(), checks)
+		checks := bundle.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates}
+		terms := bundle.Terms(numbered("run", i), t.Spec, t.Step.Flops(), checks)
 		terms.SpecCID, terms.Genesis = "spec", run.Checkpoint{Root: job.Genesis.Root(), CID: "genesis"}
 		if err := l.begin(terms, members, min(casesOfRun, disputes-i*casesOfRun)); err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // school trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a
@@ -109,7 +109,7 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	}
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "school", Seed: l.seed, Program: step.Digest(),
-		Data:    s.corpus.Manifest(engine.ShardTokens).Digest(),
+		Data:    s.corpus.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: uint32(l.rounds), Steps: uint32(l.steps), Segment: uint32(l.steps),
 		Units: uint32(l.units),
 		Batch: uint32(s.batch), Length: uint32(s.length),

@@ -29,8 +29,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/consumer"
-	"github.com/starling-network/starling/role/engine"
 )
 
 // Consumer is the consumer's side of a run: it ships the job, and turns the lineage into the files of an output
@@ -351,7 +351,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 		return err
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.Host.Fetch(ctx, id, holders) }
-	next, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
+	next, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
 	switch {
 	case err == nil:
 		err = c.keepUpdates(ctx, entry, holders)

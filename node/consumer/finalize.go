@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/web"
 )
 
@@ -72,7 +72,7 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 		return nil, err
 	}
 	if c.last == nil { // restarted after the last round was collected
-		if c.last, err = engine.LoadCheckpoint(ctx, k.State.Base, c.store.Get); err != nil {
+		if c.last, err = bundle.LoadCheckpoint(ctx, k.State.Base, c.store.Get); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // Report is what is in a file, and what is wrong with it.
@@ -132,7 +132,7 @@ func Count(ctx context.Context, j *job.Job) (*Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := c.Manifest(engine.ShardTokens)
+	m := c.Manifest(bundle.ShardTokens)
 	s.Vocab, s.TrainTokens, s.ValTokens = tok.VocabSize(), c.Train.Len(), c.Val.Len()
 	s.Shards, s.Digest = len(m.Shards), m.Digest().String()
 	for i := range m.Shards {

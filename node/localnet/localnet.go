@@ -27,7 +27,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 const (
@@ -123,7 +123,7 @@ func (n *Network) start(ctx context.Context, b *prepare.Blueprint, opt consumer.
 			return err
 		}
 		if err := p.Disk.Reserve(b.JobID(),
-			engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.KeepLast)); err != nil {
+			bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.KeepLast)); err != nil {
 			return err
 		}
 		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)

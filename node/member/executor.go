@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
@@ -24,8 +25,8 @@ func CheckTorch(ctx context.Context, o *torch.Options, say func(string)) error {
 
 // compute is what units of a job are computed with: the engine, or PyTorch where the job asks for it, its terms
 // tolerate it and the owner of this process has set it up.
-func (p *Process) compute(ctx context.Context, j *engine.Job, e *engine.Engine) party.Compute {
-	if j.Executor != engine.Torch || p.Torch == nil {
+func (p *Process) compute(ctx context.Context, j *bundle.Job, e *engine.Engine) party.Compute {
+	if j.Executor != bundle.Torch || p.Torch == nil {
 		return e
 	}
 	o := *p.Torch

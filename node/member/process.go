@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
@@ -189,7 +190,7 @@ func (p *Process) deadline(s run.State) time.Duration {
 func UnacceptableError(err error) bool {
 	short := (*ShortageError)(nil)
 	return errors.As(err, &short) || errors.Is(err, program.ErrLimit) || errors.Is(err, blob.ErrTooLarge) ||
-		errors.Is(err, engine.ErrTerms) || errors.Is(err, engine.ErrUndecidable)
+		errors.Is(err, bundle.ErrTerms) || errors.Is(err, bundle.ErrUndecidable)
 }
 
 // leaveRun leaves a run whose job cannot be opened here, and reports whether that is done. The last worker or verifier
@@ -221,7 +222,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		}
 		return p.Host.FetchWithin(ctx, c, holders, most)
 	}
-	j, err := engine.ReadJob(within, s.Terms, get)
+	j, err := bundle.ReadJob(within, s.Terms, get)
 	if err != nil {
 		return err
 	}

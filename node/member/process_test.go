@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // A job whose blobs nobody serves is not tried for ever, and one that is unfit is left at once.
@@ -29,10 +29,10 @@ func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
 			t.Errorf("after %s a job that cannot be fetched is given up: %t", c.after, !c.want)
 		}
 	}
-	if !opening(engine.ErrTerms)(0) || opening(nil)(time.Hour) {
+	if !opening(bundle.ErrTerms)(0) || opening(nil)(time.Hour) {
 		t.Error("what is unfit is tried again, or what is opened is given up")
 	}
-	if err := errors.Join(errors.New("x"), engine.ErrUndecidable); !UnacceptableError(err) {
+	if err := errors.Join(errors.New("x"), bundle.ErrUndecidable); !UnacceptableError(err) {
 		t.Error("work of which a dispute could not be decided is fit")
 	}
 }

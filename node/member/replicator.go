@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -30,7 +31,7 @@ const DefaultKeep = 3
 type replicator struct {
 	id     string
 	jobID  string
-	job    *engine.Job
+	job    *bundle.Job
 	engine *engine.Engine
 	chain  ledger
 	host   *peer.Host
@@ -66,7 +67,7 @@ type Replicas struct {
 	Missing int `json:"missing"`
 }
 
-func newReplicator(p *Process, j *engine.Job, e *engine.Engine) *replicator {
+func newReplicator(p *Process, j *bundle.Job, e *engine.Engine) *replicator {
 	return &replicator{
 		id: p.ID, jobID: p.Chain.Job, job: j, engine: e, chain: p.Chain, host: p.Host, store: p.Store,
 		last: max(1, p.KeepLast), factor: cmp.Or(p.Replicas, replica.Factor), most: j.Largest(), log: p.Log,

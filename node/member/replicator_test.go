@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // flock is a run whose members keep its blobs, without anybody who trains.
@@ -57,7 +57,7 @@ func (f *flock) join(most int64, last, factor int) *replicator {
 	f.t.Cleanup(func() { _ = h.Close() })
 	k := &replicator{
 		most: 1 << 30,
-		id:   fmt.Sprintf("member-%d", n), jobID: "job", job: &engine.Job{}, chain: f, host: h, store: store,
+		id:   fmt.Sprintf("member-%d", n), jobID: "job", job: &bundle.Job{}, chain: f, host: h, store: store,
 		last: last, factor: factor, log: slog.New(slog.DiscardHandler),
 		shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}

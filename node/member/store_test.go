@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 func TestRoomIsPromisedOnce(t *testing.T) {
@@ -112,7 +112,7 @@ func TestRolledBackRoundsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &replicator{job: &engine.Job{}, store: store, shards: map[string][]blob.CID{}}
+	k := &replicator{job: &bundle.Job{}, store: store, shards: map[string][]blob.CID{}}
 	s := run.State{Lap: lap(3, "current"), Open: []run.Lap{lap(2, "open")}, Void: []run.Lap{lap(3, "void")}}
 	kept := map[string]bool{}
 	for _, c := range k.open(t.Context(), s) {

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // ErrPlanStale is returned for a job that is another than the one that was planned.
@@ -102,7 +102,7 @@ func Of(b *prepare.Blueprint) (*Plan, error) {
 		Steps:  j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.RoundFlops() * uint64(s.Rounds),
 		Most: most, Budget: o.Budget, Stakes: bonds(o),
-		Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor,
+		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor,
 		Notes: []string{},
 	}
 	for _, n := range j.Notes {

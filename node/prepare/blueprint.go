@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -81,7 +82,7 @@ func New(j *job.Job) (*Blueprint, error) {
 
 // Assemble makes a job ready whose files are read. base is nil for a model from scratch.
 func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
-	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(engine.ShardTokens)}
+	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens)}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}

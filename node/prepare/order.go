@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // ErrBudget is returned when the budget cannot pay for the job.
@@ -42,7 +42,7 @@ func (e *BudgetError) Fix() string {
 const localVerifiers = 1
 
 // checks are what the job file says about verification.
-func (b *Blueprint) checks() engine.Checks {
+func (b *Blueprint) checks() bundle.Checks {
 	c := b.Job.Strategy.Verification.Checks()
 	c.Tolerance, c.Slices = Tolerance(b.Job), b.Slices
 	return c
@@ -56,7 +56,7 @@ func (b *Blueprint) Order() (market.Order, error) {
 		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: uint64(j.Budget.MaxPrice),
 		Workers:   market.Workers{Min: uint32(w.Min), Target: uint32(w.Target), Max: uint32(w.Max)},
 		Verifiers: uint32(j.Strategy.Verification.Verifiers),
-		Terms:     engine.Terms(b.JobID(), b.Spec, b.Step.Flops(), b.checks()),
+		Terms:     bundle.Terms(b.JobID(), b.Spec, b.Step.Flops(), b.checks()),
 	}, nil
 }
 

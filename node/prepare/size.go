@@ -8,13 +8,13 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // ShippedBytes is how many bytes a job ships, with its first checkpoint.
 func ShippedBytes(ctx context.Context, id string, t *train.Task, genesis *train.Checkpoint) (int64, error) {
 	var s scale
-	_, _, _, err := engine.Ship(ctx, &s, id, t, genesis, "")
+	_, _, _, err := bundle.Ship(ctx, &s, id, t, genesis, "")
 	return s.bytes, err
 }
 

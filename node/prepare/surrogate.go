@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/sim"
 )
@@ -48,7 +49,7 @@ func NewSurrogate(ctx context.Context, b *Blueprint) (*surrogate, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &surrogate{Blueprint: &Blueprint{Job: b.Job, Corpus: corpus, Manifest: corpus.Manifest(engine.ShardTokens),
+	s := &surrogate{Blueprint: &Blueprint{Job: b.Job, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
 		Slices: b.Slices}}
 	for _, layers := range standInLayers {
 		if err := s.build(b.Spec, max(layers, int(b.Spec.Exchange.Fragments))); err != nil {
@@ -121,7 +122,7 @@ func (s *surrogate) weigh(ctx context.Context, b *Blueprint) error {
 			return err
 		}
 		var first scale
-		if _, err := engine.SaveCheckpoint(ctx, &first, x.JobID(), x.Genesis); err != nil {
+		if _, err := bundle.SaveCheckpoint(ctx, &first, x.JobID(), x.Genesis); err != nil {
 			return err
 		}
 		job[i], weights[i] = shipped-first.bytes, first.bytes

@@ -31,7 +31,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // Options say how a worker or verifier takes part in a network.
@@ -414,10 +414,10 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 			code, flag := short.Of.Code()
 			s.Say(fmt.Sprintf("%s: left %s: %v; give more with %s", code, job, err, flag))
 			s.withdraw(ctx, job, err)
-		case errors.Is(err, engine.ErrTerms):
+		case errors.Is(err, bundle.ErrTerms):
 			s.Say(fmt.Sprintf("TERMS_WRONG: left %s: %v; its consumer has to order it again", job, err))
 			s.withdraw(ctx, job, err)
-		case errors.Is(err, engine.ErrUndecidable):
+		case errors.Is(err, bundle.ErrUndecidable):
 			s.Say(fmt.Sprintf("UNDECIDABLE: left %s: %v; who takes part in it could lose stake for nothing", job, err))
 			s.withdraw(ctx, job, err)
 		case member.UnacceptableError(err):

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -365,7 +365,7 @@ func weigh(b *prepare.Blueprint, c *Candidate, j *job.Job, n simulate.Options, s
 	if err != nil {
 		return err
 	}
-	c.DiskBytes = engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, b.Job.Checkpoint.KeepLast)
+	c.DiskBytes = bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, b.Job.Checkpoint.KeepLast)
 	c.StateBytes = b.OuterBytes()
 	course.Job = shipped + c.StateBytes
 	round := &course.Round

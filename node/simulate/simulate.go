@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/catalog"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/web/report"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	Verifiers  int // beside those that the job asks for
 	Validators int // at least 1
 	BlockTime  time.Duration
-	Acts       map[string]string // what those do who break the rules (adversary.Named), by party
+	Acts       map[string]string // what those do who break the rules (catalog.Named), by party
 	Faults     []sim.Fault
 	// something small stands in for the mathematics: there are no losses, and no state root
 	Modelled bool
@@ -330,7 +330,7 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 // heardIn is the checkpoint of an entry of the lineage, and what its workers said of their units.
 func heardIn(ctx context.Context, e *consumer.FinalState, entry run.Entry,
 	w *sim.World) (*train.Checkpoint, consumer.UnitLogs, error) {
-	ckpt, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
+	ckpt, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
 	if err != nil {
 		return nil, consumer.UnitLogs{}, err
 	}

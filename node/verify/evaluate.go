@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // ErrNoEval is returned for a run whose job holds nothing out.
@@ -41,7 +41,7 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 	}
 	last := b.Genesis
 	if len(lines) > 0 {
-		if last, err = engine.LoadCheckpoint(ctx, lines[len(lines)-1].AsCheckpoint(), store.Get); err != nil {
+		if last, err = bundle.LoadCheckpoint(ctx, lines[len(lines)-1].AsCheckpoint(), store.Get); err != nil {
 			return nil, err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -138,7 +139,7 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 	if err != nil {
 		return nil, err
 	}
-	corpus, err := engine.Assemble(m, func(i int) ([]byte, error) {
+	corpus, err := bundle.Assemble(m, func(i int) ([]byte, error) {
 		if i >= len(o.Run.Blobs.Shards) {
 			return nil, fmt.Errorf("%s names %d shards, the manifest %d", rundir.FileRun, len(o.Run.Blobs.Shards), len(m.Shards))
 		}
@@ -298,7 +299,7 @@ func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpo
 		if v.b.Spec.Carries(r - 1) {
 			continue // what is handed on to it is not stored
 		}
-		if c, err := engine.LoadCheckpoint(ctx, v.lines[r-1].AsCheckpoint(), v.store.Get); err == nil {
+		if c, err := bundle.LoadCheckpoint(ctx, v.lines[r-1].AsCheckpoint(), v.store.Get); err == nil {
 			return c, nil
 		}
 	}
@@ -356,7 +357,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 		return nil, mismatch(line.Round, "the state root is %s, attested was %s", root.Short(), line.StateRoot.Short())
 	}
 	memory := blob.NewMemory()
-	name, err := engine.SaveCheckpoint(ctx, memory, v.out.Run.ID, next)
+	name, err := bundle.SaveCheckpoint(ctx, memory, v.out.Run.ID, next)
 	if err != nil {
 		return nil, err
 	}

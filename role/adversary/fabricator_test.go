@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -44,7 +45,7 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))
 	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0.1)
 	must(err)
-	manifest := corpus.Manifest(engine.ShardTokens)
+	manifest := corpus.Manifest(bundle.ShardTokens)
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "test", Program: step.Digest(), Data: manifest.Digest(),
 		Rounds: 2, Steps: 50, Segment: 25, Units: 4, Batch: 2, Length: 8,
@@ -75,7 +76,7 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 		t.Fatalf("audit of fabricated work: %+v, %v", f, err)
 	}
 	r, err := referee.Open(e.Task().Spec.Digest(),
-		referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(engine.ShardTokens)))
+		referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(bundle.ShardTokens)))
 	if err != nil {
 		t.Fatal(err)
 	}

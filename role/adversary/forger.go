@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
@@ -47,7 +48,7 @@ func (f forger) Advance(ctx context.Context, base run.Checkpoint, units run.Unit
 	params := append([]*tensor.Tensor{right.Params[0].Clone()}, right.Params[1:]...)
 	params[0].F32()[0] += f.act.By
 	forged := &train.Checkpoint{Round: right.Round, Names: right.Names, Params: params, Outer: right.Outer}
-	a.Next, err = engine.SaveCheckpoint(ctx, f.store, f.job, forged)
+	a.Next, err = bundle.SaveCheckpoint(ctx, f.store, f.job, forged)
 	return a, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // maxStates is how many states that units hand on stay in memory.
@@ -154,7 +155,7 @@ func (e *Engine) fetchState(ctx context.Context, name run.Carried, holders []str
 	if err != nil {
 		return nil, err
 	}
-	names, shapes := train.HandedOn(e.task.Spec.Exchange, e.task.Step), parameters(e.task.Step)
+	names, shapes := train.HandedOn(e.task.Spec.Exchange, e.task.Step), bundle.Parameters(e.task.Step)
 	state := make([]*tensor.Tensor, len(names))
 	for i, n := range names {
 		shape := shapes[i%len(shapes)]

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -49,7 +50,7 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 	}
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "fox", Program: step.Digest(),
-		Data: corpus.Manifest(engine.ShardTokens).Digest(), Genesis: genesis.Root(),
+		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Genesis: genesis.Root(),
 		Rounds: 2, Steps: 6, Segment: 2, Units: 2, Batch: 1, Length: 8, Rate: train.Rate{Kind: train.Constant, Peak: 1e-2},
 		Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "int8", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // Engine is what one party computes with: the job's task, and the checkpoints it holds in memory. Its methods may be
@@ -68,10 +69,6 @@ func New(terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Eng
 // Task is what the engine computes units of.
 func (e *Engine) Task() *train.Task { return e.task }
 
-// maxHeld is how many checkpoints stay in memory: the one that a round starts from, the one it leads to, and one of an
-// earlier round that is audited or disputed. Others are loaded from the store again.
-const maxHeld = 3
-
 type held struct {
 	name run.Checkpoint
 	*train.Checkpoint
@@ -83,7 +80,7 @@ func (e *Engine) Hold(name run.Checkpoint, c *train.Checkpoint) {
 	defer e.mu.Unlock()
 	e.held = slices.DeleteFunc(e.held, func(h held) bool { return h.name == name })
 	e.held = append(e.held, held{name, c})
-	e.held = slices.Delete(e.held, 0, max(0, len(e.held)-maxHeld))
+	e.held = slices.Delete(e.held, 0, max(0, len(e.held)-bundle.MaxHeld))
 }
 
 // Base returns a checkpoint that was loaded or combined before, and is still in memory.
@@ -105,11 +102,11 @@ func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string
 		return nil
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return e.peers.Fetch(ctx, id, holders) }
-	c, err := loadCheckpoint(ctx, name, get, e.peers.Each)
+	c, err := bundle.LoadCheckpointEach(ctx, name, get, e.peers.Each)
 	if err != nil {
 		return err
 	}
-	if err := fits(c, e.task); err != nil {
+	if err := bundle.Fits(c, e.task); err != nil {
 		return err
 	}
 	e.Hold(name, c)
@@ -229,7 +226,7 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 	if err != nil {
 		return Advanced{}, err
 	}
-	if a.Next, err = SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
+	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
 		return Advanced{}, err
 	}
 	e.Hold(a.Next, next)
@@ -318,7 +315,7 @@ func (e *Engine) witness(name run.Checkpoint, unit uint32) (*referee.Witness, er
 	if w, ok := e.witnesses[key]; ok {
 		return w, nil
 	}
-	kept := map[disputed]*referee.Witness{key: referee.NewWitness(e.task, base, unit, from, ShardTokens)}
+	kept := map[disputed]*referee.Witness{key: referee.NewWitness(e.task, base, unit, from, bundle.ShardTokens)}
 	for k, w := range e.witnesses {
 		if k.base == name {
 			kept[k] = w

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // MostSlices is into how many slices the rounds of a job can be reduced at most. A job whose rule looks at whole
@@ -21,26 +22,14 @@ func MostSlices(x train.Exchange, step *program.Program) (int, error) {
 	if err := slice.Check(x); err != nil {
 		return 0, err
 	}
-	return slice.Most(x.Codec, parameters(step))
+	return slice.Most(x.Codec, bundle.Parameters(step))
 }
 
 func planOf(s *train.Spec, step *program.Program, n int) (*slice.Plan, error) {
 	if err := slice.Check(s.Exchange); err != nil {
 		return nil, err
 	}
-	return slice.NewPlan(s.Exchange.Codec, parameters(step), n)
-}
-
-// parameters are the shapes of what a step trains.
-func parameters(step *program.Program) (list []tensor.Shape) {
-	shapes := map[string]tensor.Shape{}
-	for _, in := range step.Inputs() {
-		shapes[in.Name] = in.Shape
-	}
-	for _, n := range train.Params(step) {
-		list = append(list, shapes[train.Param+n])
-	}
-	return list
+	return slice.NewPlan(s.Exchange.Codec, bundle.Parameters(step), n)
 }
 
 // index is the blob that the commitment of a job with slices names: the CIDs of the pieces of the update.
@@ -177,7 +166,7 @@ func (e *Engine) Join(ctx context.Context, name run.Checkpoint, get func(slice i
 	}
 	next := join.Checkpoint
 	a := Advanced{}
-	if a.Next, err = SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
+	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
 		return Advanced{}, err
 	}
 	e.Hold(a.Next, next)

@@ -1,4 +1,4 @@
-package engine
+package bundle
 
 import (
 	"errors"
@@ -43,7 +43,7 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 		if err := j.decode(p.Encode(), m.Encode()); err != nil {
 			return err
 		}
-		if least := step.Memory(1) + maxHeld*int64(j.sizes().model); j.Memory(1) <= least || j.Memory(1) > 64<<20 {
+		if least := step.Memory(1) + MaxHeld*int64(j.sizes().model); j.Memory(1) <= least || j.Memory(1) > 64<<20 {
 			t.Errorf("%d bytes of memory, the program and the checkpoints have %d", j.Memory(1), least)
 		}
 		j.Data.TrainTokens += 1 << 30

@@ -1,4 +1,9 @@
-package engine
+// Package bundle is a job as blobs: how what its order names (the work specification, the program, the data, frozen
+// tensors) and its checkpoints are stored, and read again from strangers with every digest checked; and how much memory
+// and disk taking part in it needs.
+//
+// It computes nothing of the job; package engine does.
+package bundle
 
 import (
 	"context"
@@ -202,7 +207,7 @@ func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Dat
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.Terms, keep int) int64 {
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
 	var params, update, frozen int64
-	for _, shape := range parameters(step) {
+	for _, shape := range Parameters(step) {
 		params += int64(shape.Bytes())
 		update += int64(codec.Size(c, shape))
 	}

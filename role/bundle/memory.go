@@ -1,11 +1,25 @@
-package engine
+package bundle
 
 import (
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/checkpoint"
 )
+
+// Parameters are the shapes of what a step trains.
+func Parameters(step *program.Program) (list []tensor.Shape) {
+	shapes := map[string]tensor.Shape{}
+	for _, in := range step.Inputs() {
+		shapes[in.Name] = in.Shape
+	}
+	for _, n := range train.Params(step) {
+		list = append(list, shapes[train.Param+n])
+	}
+	return list
+}
 
 // sizes are the bytes of what a member of a run holds.
 type sizes struct {
@@ -20,7 +34,7 @@ type sizes struct {
 func (j *Job) sizes() sizes {
 	var s sizes
 	c, _ := codec.ByName(j.Spec.Exchange.Codec) // of a checked specification
-	for _, shape := range parameters(j.Step) {
+	for _, shape := range Parameters(j.Step) {
 		n := int64(shape.Bytes())
 		s.params, s.largest, s.tensors = s.params+n, max(s.largest, n), s.tensors+1
 		s.update += int64(codec.Size(c, shape))
@@ -45,6 +59,10 @@ const inner = 3
 // atOnce is how many blobs of a job are read at the same time, at most.
 const atOnce = 4
 
+// MaxHeld is how many checkpoints a member holds in memory: the one that a round starts from, the one it leads to,
+// and one of an earlier round that is audited or disputed. Others are loaded from the store again.
+const MaxHeld = 3
+
 // Memory is how many bytes of memory taking part in the job takes at most, with so many threads: the corpus; the
 // checkpoints in memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all
 // rounds that are combined at a time; and the blobs that are read meanwhile. A quarter is added for what the collector
@@ -58,7 +76,7 @@ func (j *Job) Memory(threads int) int64 {
 	case j.Spec.Exchange.Overlap > 0:
 		updates *= 2 // the last round of a group waits for the one before
 	}
-	need := s.data + s.frozen + maxHeld*s.model + 3*inner*s.params + updates + atOnce*j.Largest() + j.Step.Memory(threads)
+	need := s.data + s.frozen + MaxHeld*s.model + 3*inner*s.params + updates + atOnce*j.Largest() + j.Step.Memory(threads)
 	return need + need/4
 }
 

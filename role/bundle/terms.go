@@ -1,4 +1,4 @@
-package engine
+package bundle
 
 import (
 	"github.com/starling-network/starling/compute/train"

@@ -1,4 +1,4 @@
-package engine
+package bundle
 
 import (
 	"context"
@@ -15,10 +15,11 @@ import (
 // LoadCheckpoint reads a checkpoint from the blobs that get returns, and verifies its round and its root.
 func LoadCheckpoint(ctx context.Context, name run.Checkpoint,
 	get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
-	return loadCheckpoint(ctx, name, get, checkpoint.InTurn)
+	return LoadCheckpointEach(ctx, name, get, checkpoint.InTurn)
 }
 
-func loadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error),
+// LoadCheckpointEach is LoadCheckpoint with get called as each says, some calls at the same time.
+func LoadCheckpointEach(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error),
 	each checkpoint.Each) (*train.Checkpoint, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
@@ -62,8 +63,8 @@ func parameter(name, prefix string) (string, bool) {
 	return "", false
 }
 
-// fits reports why a checkpoint is not one of the task's.
-func fits(c *train.Checkpoint, task *train.Task) error {
+// Fits reports why a checkpoint is not one of the task's.
+func Fits(c *train.Checkpoint, task *train.Task) error {
 	p := task.Step
 	if n, err := outer.State(task.Spec.Exchange); err != nil || len(c.Outer) != n {
 		return fmt.Errorf("engine: the checkpoint has %d tensors of state for a parameter, which %s has not", len(c.Outer),
