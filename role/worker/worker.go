@@ -1,7 +1,8 @@
 // Package worker is the role that trains: it computes the units assigned to it, commits to each before it may see any
-// other update of the round, then lets its update be read, and defends its work when it is challenged.
+// other update of the round, then lets its update be read, and plays the disputes about its work. When an earlier unit
+// handed a wrong state on to its own, it challenges that unit.
 //
-// It confesses a commitment that it finds wrong in time. It does not judge others; that is the verifier.
+// It confesses a commitment that it finds wrong in time. Other work is judged by package verifier.
 package worker
 
 import (
@@ -76,7 +77,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) { // who is out answers for what it did
 			actions = append(actions, w.units()...)
 		}
-		return append(w.lineage.Stop(e.Run), w.lineage.Want(append(actions, w.defence(e)...)...)...)
+		return append(w.lineage.Stop(e.Run), w.lineage.Want(append(actions, w.disputes(e)...)...)...)
 	}
 	return nil
 }
@@ -149,9 +150,11 @@ func (w *Worker) late(unit uint32) (actions []role.Action) {
 	return actions
 }
 
-func (w *Worker) defence(b role.Block) (actions []role.Action) {
+// disputes returns the moves that are the worker's: of its own work, and of the work that it challenged.
+func (w *Worker) disputes(b role.Block) (actions []role.Action) {
 	for _, g := range b.Disputes {
-		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g) {
+		defends := g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g)
+		if defends || g.Config.Challenger == w.id && g.Turn == dispute.Challenger {
 			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}

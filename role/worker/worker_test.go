@@ -390,6 +390,13 @@ func TestMisledWorkerChallenges(t *testing.T) {
 	disputed.Challengers = []string{me}
 	s.Open = []run.Lap{{Base: base, Units: []*run.Unit{disputed}}}
 	w.Step(role.Finished{Action: challenge[0]})
-	want(t, "while it is judged", w.Step(role.Block{Height: 3, Run: s}))
+	g := dispute.Game{Config: dispute.Config{Asserter: other, Challenger: me}, Turn: dispute.Asserter}
+	want(t, "while it is judged", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}))
+	g.Turn = dispute.Challenger
+	move := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{g}})
+	want(t, "its turn in the dispute", move, "Move")
+	if move[0].(role.Move).Game.Config.Challenger != me {
+		t.Errorf("moves with %+v", move[0])
+	}
 	want(t, "put right", w.Step(role.Checked{Action: check[0].(role.Check), Right: true}), "Train")
 }
