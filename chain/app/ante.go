@@ -27,7 +27,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewSetPubKeyDecorator(k.accounts),
 		ante.NewValidateSigCountDecorator(k.accounts),
 		ante.NewSigGasConsumeDecorator(k.accounts, ante.DefaultSigVerificationGasConsumer),
-		ante.NewSigVerificationDecorator(verifying{k.accounts, &a.signatures}, a.Tx.SignModeHandler()),
+		ante.NewSigVerificationDecorator(a.signatures.Accounts(k.accounts), a.Tx.SignModeHandler()),
 		ante.NewIncrementSequenceDecorator(k.accounts),
 		ibcante.NewRedundantRelayDecorator(k.ibc),
 		enters{a},

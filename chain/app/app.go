@@ -48,6 +48,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/app/signature"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -101,7 +102,7 @@ type App struct {
 	keepers    keepers
 	modules    *module.Manager
 	basics     module.BasicManager
-	signatures signatures
+	signatures signature.Memory
 	asked      turns // queries
 	simulated  turns
 	passing    sdk.AnteHandler
@@ -163,7 +164,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 
 // Early verifies the signature of a transaction that waits for its turn, so that its check takes less of it. Unlike the
 // calls of CometBFT it may be made at any time, by many at once, with anything.
-func (a *App) Early(transaction []byte) { a.signatures.early(a.chain, transaction) }
+func (a *App) Early(transaction []byte) { a.signatures.Early(a.chain, transaction) }
 
 // ExtendVoteOf extends the vote of another validator, whose keys are in the same process: where one application stands
 // for all of a chain. No other call may be made meanwhile.

@@ -1,4 +1,6 @@
-package app
+// Package signature remembers which signatures of transactions were found right, so that none is verified twice: when
+// its transaction comes to the pool, and when a block has it. It refuses nothing: who asks gets the answer of the key.
+package signature
 
 import (
 	"context"
@@ -14,21 +16,21 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// signatures remembers which signatures were found right, so that one that was verified when its transaction came is
+// Memory remembers which signatures were found right, so that one that was verified when its transaction came is
 // not verified again when a block has it. What is remembered is a digest of all that the answer depends on, the key,
 // what is signed and the signature: the answer is the same whether it is remembered or not. Only right ones are
 // remembered, so that what is forgotten for others has cost somebody an account and a signature.
 //
 // It also remembers the numbers of accounts, which are signed and never change, by their keys. With them it verifies
 // transactions before it is their turn.
-type signatures struct {
+type Memory struct {
 	right   recent[canon.Digest, struct{}]
 	numbers recent[string, uint64]
 }
 
-// early verifies the signature of a transaction of one signer whose account is remembered. It decides nothing: what it
+// Early verifies the signature of a transaction of one signer whose account is remembered. It decides nothing: what it
 // passes over or finds wrong is verified when it is its turn.
-func (s *signatures) early(chain string, transaction []byte) {
+func (s *Memory) Early(chain string, transaction []byte) {
 	var raw tx.TxRaw
 	var auth tx.AuthInfo
 	if raw.Unmarshal(transaction) != nil || len(raw.Signatures) != 1 || auth.Unmarshal(raw.AuthInfoBytes) != nil ||
@@ -54,11 +56,13 @@ func (s *signatures) early(chain string, transaction []byte) {
 	}
 }
 
-// verifying are the accounts as the SDK's verification of signatures sees them: with keys that remember. Keys of other
-// kinds, and those of many together, are as they are.
+// Accounts are the accounts as the SDK's verification of signatures sees them, with keys that remember.
+func (s *Memory) Accounts(k ante.AccountKeeper) ante.AccountKeeper { return verifying{k, s} }
+
+// verifying are accounts with keys that remember. Keys of other kinds, and those of many together, are as they are.
 type verifying struct {
 	ante.AccountKeeper
-	seen *signatures
+	seen *Memory
 }
 
 // GetAccount implements ante.AccountKeeper.
@@ -87,7 +91,7 @@ func (h holder) GetPubKey() cryptotypes.PubKey { return h.key }
 // key is a key that remembers what it verified.
 type key struct {
 	*secp256k1.PubKey
-	seen *signatures
+	seen *Memory
 }
 
 // XXX_MessageName is what the key is called on the wire, where it is the key that it holds.

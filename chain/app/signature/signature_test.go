@@ -1,4 +1,4 @@
-package app
+package signature
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ import (
 
 // TestRemembersWhatItVerified asks a key that remembers and one that does not the same things, each twice.
 func TestRemembersWhatItVerified(t *testing.T) {
-	seen := new(signatures)
+	seen := new(Memory)
 	secret, other := secp256k1.GenPrivKeyFromSecret([]byte("a")), secp256k1.GenPrivKeyFromSecret([]byte("b"))
 	text := []byte("what is signed")
 	signature, err := secret.Sign(text)
@@ -60,7 +60,7 @@ func TestKeyOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := types.NewAnyWithValue(key{plain, new(signatures)})
+	got, err := types.NewAnyWithValue(key{plain, new(Memory)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,11 +143,11 @@ func TestVerifiesEarly(t *testing.T) {
 		{"another account", "chain", 8, true, 0},
 		{"another chain", "chains", 7, true, 0},
 	} {
-		var s signatures
+		var s Memory
 		if c.known {
 			s.numbers.put(string(k.Key), c.number)
 		}
-		s.early(c.chain, transaction)
+		s.Early(c.chain, transaction)
 		if _, known := s.right.get(canon.Sum("starling/signature/1", k.Key, text, signature)); len(s.right.now) != c.right ||
 			known != (c.right == 1) {
 			t.Errorf("%s: %d are remembered, this one: %v", c.name, len(s.right.now), known)
@@ -161,9 +161,9 @@ func FuzzEarly(f *testing.F) {
 	f.Add(transaction)
 	f.Add(transaction[:len(transaction)-1])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var s signatures
+		var s Memory
 		s.numbers.put(string(secret.PubKey().Bytes()), 7)
-		s.early("chain", b)
+		s.Early("chain", b)
 		if n := len(s.right.now); n > 1 {
 			t.Errorf("%d signatures are remembered", n)
 		}
