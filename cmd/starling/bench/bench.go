@@ -41,10 +41,8 @@ processor and the system can run. The results are the same bits.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c),
-		networkCommand(c), chainCommand(c),
-		operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c),
-		compatCommand(c),
+		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
+		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), compatCommand(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly

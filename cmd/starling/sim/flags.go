@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
+// options are what the flags say.
 type options struct {
 	set, sweep    []string
 	seed          uint64

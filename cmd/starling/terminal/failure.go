@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -168,4 +170,12 @@ func Printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// IfInterrupted turns the error of a cancelled context into the answer to Ctrl-C.
+func IfInterrupted(ctx context.Context, err error, resume string) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return Interrupted(resume)
+	}
+	return err
 }

@@ -28,6 +28,14 @@ const (
 // Forms are all forms, in the order of the help.
 var Forms = []Form{Table, Wide, JSON, JSONL, YAML, Name}
 
+// FormNames are the words that -o takes.
+func FormNames() (names []string) {
+	for _, f := range Forms {
+		names = append(names, string(f))
+	}
+	return names
+}
+
 // Machine reports whether a program is to read it.
 func (f Form) Machine() bool { return f != Table && f != Wide }
 
@@ -48,6 +56,16 @@ func One(whole any, name string) Answer {
 	}
 	return a
 }
+
+// Figures is the answer that is one thing and has no name.
+func Figures(whole any) Answer { return One(whole, "") }
+
+// FiguresOnly marks, as its Annotations, a command whose answer has no name: numbers or text that no other command
+// takes.
+var FiguresOnly = map[string]string{AnswerKind: "figures"}
+
+// AnswerKind is the key of FiguresOnly.
+const AnswerKind = "answer"
 
 // List is the answer that is a list, which may be empty. whole is the object that holds it, and name what a script
 // passes to the next command about one of its items.

@@ -29,6 +29,7 @@ import (
 	"github.com/starling-network/starling/node/torch"
 )
 
+// flags are what a run is begun with, or gone on with.
 type flags struct {
 	set       []string
 	dir       string
