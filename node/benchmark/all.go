@@ -23,10 +23,10 @@ type Done struct {
 	Error   string          `json:"error,omitempty"`
 }
 
-// RunBench runs a bench of this program in a process of its own, so that its peak memory is its own. An error is of the
+// Run runs a bench of this program in a process of its own, so that its peak memory is its own. An error is of the
 // caller;
 // that of the bench is in what it gave.
-func RunBench(ctx context.Context, name string, quick bool) (Done, error) {
+func Run(ctx context.Context, name string, quick bool) (Done, error) {
 	done := Done{Name: name}
 	self, err := os.Executable()
 	if err != nil {

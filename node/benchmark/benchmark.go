@@ -1,29 +1,30 @@
-// Package benchmark measures compute/: matrix products, training steps, and the losses that a training run goes
-// through; network/: how fast blobs move between hosts, and how long control messages take meanwhile; chain/: what
-// commitments cost; and exchange/: what strategies promise, and cost in loss.
+// Package benchmark runs benches in processes of their own, and has what all of them give: figures, each beside the bar
+// that it must reach, and the errors of wrong options and files. The packages below it measure: machine what this
+// machine computes, transfer the way between hosts, chain the application, attack what attacks cost, strategies what
+// methods of training promise, browser the dashboard.
 //
-// It times what it runs and returns numbers; what they are compared with, and whether they are good, is for others to
-// say. It has no part in training a job: no peers but its own, no state that survives a call.
+// They time what they run and return numbers; what those are compared with, and whether they are good, is for others to
+// say. They have no part in training a job: no peers but their own, no state that survives a call.
 package benchmark
 
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // ErrOption wraps the refusal of an option that has no meaning.
 var ErrOption = errors.New("benchmark")
 
-func positive(name string, n int) error {
+// Positive reports an option that must be at least 1, and is not.
+func Positive(name string, n int) error {
 	if n < 1 {
 		return fmt.Errorf("%w: %s is %d: give at least 1", ErrOption, name, n)
 	}
 	return nil
 }
 
-// rounded keeps a number of decimals of x.
-func rounded(x float64, decimals int) float64 {
-	scale := math.Pow10(decimals)
-	return math.Round(scale*x) / scale
-}
+// ErrFile wraps every reason why a model or a file of batches cannot be used.
+var ErrFile = errors.New("benchmark: unusable file")
+
+// Unusable says what is wrong with a file.
+func Unusable(path string, err error) error { return fmt.Errorf("%w: %s: %w", ErrFile, path, err) }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// usage returns the processor time that this process has used on all threads, and the most memory that it has had
+// Usage returns the processor time that this process has used on all threads, and the most memory that it has had
 // resident, in MiB.
-func usage() (cpu time.Duration, peakMiB int) {
+func Usage() (cpu time.Duration, peakMiB int) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, 0

@@ -40,7 +40,7 @@ starling bench NAME -o json prints.`,
 			failed := 0
 			for _, bench := range chosen {
 				c.Say("bench " + bench.Name())
-				done, err := benchmark.RunBench(cmd.Context(), bench.Name(), quick && bench.Flags().Lookup("quick") != nil)
+				done, err := benchmark.Run(cmd.Context(), bench.Name(), quick && bench.Flags().Lookup("quick") != nil)
 				if err != nil {
 					return cause.Measurement(cmd, err)
 				}

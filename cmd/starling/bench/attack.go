@@ -10,12 +10,12 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/attack"
 )
 
 func attackCommand(c *terminal.Console) *cobra.Command {
 	var quick bool
-	o := benchmark.ThoroughAttack
+	o := attack.Thorough
 	cmd := &cobra.Command{
 		Use:   "attack",
 		Short: "Play attacks, and measure what they come to",
@@ -37,13 +37,13 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
 				given := o
-				o = benchmark.QuickAttack
+				o = attack.Quick
 				if cmd.Flags().Changed("mixes") {
 					o.Mixes = given.Mixes
 				}
 				o.First = given.First
 			}
-			r, err := benchmark.Attack(cmd.Context(), o)
+			r, err := attack.Measure(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
 )
 
 func auditCommand(c *terminal.Console) *cobra.Command {
@@ -36,13 +37,13 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
   starling bench audit --job examples/quickstart.yaml --set training.max_steps=800 --set strategy.sync_steps=10`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := benchmark.PresetNamed(name)
+			p, err := machine.PresetNamed(name)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "steps", &steps, quick, 4)
 			few(cmd, "repeat", &repeat, quick, 1)
-			r, err := benchmark.Audit(cmd.Context(), p, threads, steps, repeat)
+			r, err := machine.Audit(cmd.Context(), p, threads, steps, repeat)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
@@ -55,7 +56,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			}
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.Figures(struct {
-					*benchmark.AuditReport
+					*machine.AuditReport
 					Overhead *node.Overhead `json:"overhead,omitempty"`
 				}{r, overhead}))
 			}

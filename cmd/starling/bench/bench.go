@@ -9,7 +9,7 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
 )
 
 // Command is starling bench.
@@ -64,12 +64,12 @@ func few(cmd *cobra.Command, flag string, value *int, quick bool, fewer int) {
 }
 
 func presetFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(PresetNames(), ", "))
+	cmd.Flags().StringVar(name, "preset", machine.Presets[0].Name, "the model: "+strings.Join(PresetNames(), ", "))
 }
 
 // PresetNames are the models that --preset takes.
 func PresetNames() (names []string) {
-	for _, p := range benchmark.Presets {
+	for _, p := range machine.Presets {
 		names = append(names, p.Name)
 	}
 	return names

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/strategies"
 	"github.com/starling-network/starling/node/compat"
 )
 
 // What was not played is not shown as nothing.
 func TestStrategiesWithoutACrowd(t *testing.T) {
-	for crowd, want := range map[*benchmark.CrowdRow]bool{nil: false, {Runs: 625}: true} {
+	for crowd, want := range map[*strategies.CrowdRow]bool{nil: false, {Runs: 625}: true} {
 		var b bytes.Buffer
-		if err := printStrategies(&b, &benchmark.StrategiesResult{Note: "losses: none", Crowd: crowd}); err != nil {
+		if err := printStrategies(&b, &strategies.Result{Note: "losses: none", Crowd: crowd}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), "losses: none") || strings.Contains(b.String(), "modelled workers") != want {

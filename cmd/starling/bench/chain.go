@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/chain"
 )
 
 func chainCommand(c *terminal.Console) *cobra.Command {
@@ -30,12 +30,12 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
   starling bench chain -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := benchmark.ThoroughChain
+			o := chain.Thorough
 			if quick {
-				o = benchmark.QuickChain
+				o = chain.Quick
 			}
 			o.Random.Again = playElsewhere
-			r, err := benchmark.Chain(cmd.Context(), o)
+			r, err := chain.Measure(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

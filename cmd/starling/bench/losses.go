@@ -11,11 +11,11 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
 )
 
 func lossesCommand(c *terminal.Console) *cobra.Command {
-	var o benchmark.LossesOptions
+	var o machine.LossesOptions
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "losses",
@@ -34,7 +34,7 @@ With -o json: {"losses":[NUMBER]}.`,
 				return usage.Error(cmd, errors.New("--model and --batches are needed"))
 			}
 			few(cmd, "steps", &o.Steps, quick, 3)
-			r, err := benchmark.Losses(cmd.Context(), o)
+			r, err := machine.Losses(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

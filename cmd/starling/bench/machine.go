@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
 )
 
 func matmulCommand(c *terminal.Console) *cobra.Command {
@@ -30,14 +30,14 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
   STARLING_KERNELS=portable starling bench matmul --threads 2`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			products := benchmark.Products
+			products := machine.Products
 			if transposed {
-				products = append(products[:len(products):len(products)], benchmark.Transposed...)
+				products = append(products[:len(products):len(products)], machine.Transposed...)
 			}
 			if quick {
 				products = products[:min(len(products), quickProducts)]
 			}
-			r, err := benchmark.Matmul(cmd.Context(), products, threads)
+			r, err := machine.Matmul(cmd.Context(), products, threads)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
@@ -62,7 +62,7 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 const quickProducts = 3
 
 // shape is for people: 48 x [256, 64] x [64, 256]', with a mark on what lies in memory transposed.
-func shape(p benchmark.Product) string {
+func shape(p machine.Product) string {
 	mark := func(transposed bool) string { return strings.Repeat("'", map[bool]int{true: 1}[transposed]) }
 	s := fmt.Sprintf("[%d, %d]%s x [%d, %d]%s", p.M, p.K, mark(p.TransA), p.K, p.N, mark(p.TransB))
 	if p.Batch > 1 {
@@ -87,12 +87,12 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
   starling bench train --preset gpt2-124m -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := benchmark.PresetNamed(name)
+			p, err := machine.PresetNamed(name)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "steps", &steps, quick, 2)
-			r, err := benchmark.Train(cmd.Context(), p, threads, steps)
+			r, err := machine.Train(cmd.Context(), p, threads, steps)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
@@ -117,7 +117,7 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 }
 
 func generateCommand(c *terminal.Console) *cobra.Command {
-	var o benchmark.GenerateOptions
+	var o machine.GenerateOptions
 	var name string
 	var quick bool
 	cmd := &cobra.Command{
@@ -135,12 +135,12 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
   starling bench generate --preset llama-10m --gguf llama-10m.gguf -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.Preset, err = benchmark.PresetNamed(name); err != nil {
+			if o.Preset, err = machine.PresetNamed(name); err != nil {
 				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "tokens", &o.Tokens, quick, 16)
 			few(cmd, "repeat", &o.Repeat, quick, 1)
-			r, err := benchmark.Generate(cmd.Context(), o)
+			r, err := machine.Generate(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/transfer"
 )
 
 func networkCommand(c *terminal.Console) *cobra.Command {
@@ -35,11 +36,11 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
   starling bench network -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := benchmark.Thorough
+			o := transfer.Thorough
 			if quick {
-				o = benchmark.Quick
+				o = transfer.Quick
 			}
-			r, err := benchmark.Network(cmd.Context(), o)
+			r, err := transfer.Measure(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

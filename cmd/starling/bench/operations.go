@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/chain"
 )
 
 func operationsCommand(c *terminal.Console) *cobra.Command {
@@ -34,7 +34,7 @@ With -o json: {"seed","blocks","executed","refused","application_hash","messages
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			few(cmd, "blocks", &blocks, quick, 20)
-			r, err := benchmark.Operations(cmd.Context(), seed, blocks)
+			r, err := chain.Operations(cmd.Context(), seed, blocks)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
@@ -70,7 +70,7 @@ func playElsewhere(ctx context.Context, seed int64, blocks int) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("random operations in another process: %w", err)
 	}
-	var r benchmark.Played
+	var r chain.Played
 	if err := json.Unmarshal(out, &r); err != nil {
 		return "", fmt.Errorf("random operations in another process: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/strategies"
 )
 
 func strategiesCommand(c *terminal.Console) *cobra.Command {
@@ -44,15 +44,15 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
   starling bench strategies --data shakespeare.txt --keep runs.jsonl -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := benchmark.ThoroughStrategies
+			o := strategies.Thorough
 			if quick {
-				o = benchmark.QuickStrategies
+				o = strategies.Quick
 			}
 			o.Data, o.Keep, o.For, o.Threads = text, keep, limit, threads
 			if !quick && !c.Quiet {
 				o.Progress = sayRun
 			}
-			r, err := benchmark.Strategies(cmd.Context(), o)
+			r, err := strategies.Compare(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
@@ -72,7 +72,7 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
 }
 
 // sayRun says on standard error that a training run is over.
-func sayRun(r benchmark.Run, over, all int) {
+func sayRun(r strategies.Run, over, all int) {
 	loss := "diverged"
 	if r.Loss != nil {
 		loss = fmt.Sprintf("%.4f nats a token", *r.Loss)
@@ -80,7 +80,7 @@ func sayRun(r benchmark.Run, over, all int) {
 	fmt.Fprintf(os.Stderr, "%d of %d: %s, seed %d: %s, %.0f s\n", over, all, r.Name, r.Seed, loss, r.Seconds)
 }
 
-func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
+func printStrategies(out io.Writer, r *strategies.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printBars(w, r.Bars)
 	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tSENT MB\tRECEIVED MB\tFEWER BYTES\tBUSY")

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/browser"
 )
 
 func webCommand(c *terminal.Console) *cobra.Command {
@@ -29,15 +29,15 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
   starling bench web -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := benchmark.WebThorough
+			o := browser.Thorough
 			if quick {
-				o = benchmark.WebQuick
+				o = browser.Quick
 			}
 			var err error
 			if o.Program, err = os.Executable(); err != nil {
 				return err
 			}
-			r, err := benchmark.Web(cmd.Context(), o)
+			r, err := browser.Measure(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

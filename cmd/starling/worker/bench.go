@@ -10,12 +10,12 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
 	"github.com/starling-network/starling/protocol/market"
 )
 
 func benchCommand(c *terminal.Console) *cobra.Command {
-	var o benchmark.OfferOptions
+	var o machine.OfferOptions
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what this machine can offer", Annotations: terminal.FiguresOnly,
@@ -29,7 +29,7 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
   starling worker bench --threads 1 --dir /data/starling --price 500000000`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := benchmark.Offer(cmd.Context(), o)
+			r, err := machine.Offer(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}

@@ -1,0 +1,282 @@
+// Package attack measures what attacks cost those who are attacked: floods of a chain, mixes of adversaries, and peers
+// that hold what a worker sends. What attacks make of a loss is measured by strategies.
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/benchmark"
+	floods "github.com/starling-network/starling/node/benchmark/chain"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/sim"
+)
+
+// Options say how thoroughly attacks are played.
+type Options struct {
+	Seeds  uint64 // of networks in which one adversary has a quarter of all stake, for each of its plans
+	Mixes  uint64 // random networks
+	First  uint64 // the seed of the first of them
+	Rounds uint32 // of a thousand workers, in which what verification costs is counted
+	Flood  floods.Flood
+	Siege  Siege
+}
+
+// Quick takes less than a minute on a machine that does nothing else. ThoroughAttack plays all mixes.
+var (
+	Quick = Options{
+		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
+		Flood: floods.Flood{Orders: 1000, Pools: 200, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
+		Siege: Siege{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 6},
+	}
+	Thorough = Options{
+		Seeds: 24, Mixes: 1000, First: 1, Rounds: 60,
+		Flood: floods.Flood{Orders: 10_000, Pools: 2000, Disputes: 1000, Free: 50_000, Asking: 8, Blocks: 60},
+		Siege: Siege{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 30},
+	}
+)
+
+// Report is what attacks come to.
+type Report struct {
+	Bars     []benchmark.Bar     `json:"bars"`
+	Plans    []PlanRow           `json:"plans"`
+	Mixes    MixesReport         `json:"mixes"`
+	Overhead OverheadRow         `json:"overhead"`
+	Flood    *floods.FloodReport `json:"flood"`
+	Seconds  float64             `json:"seconds"`
+}
+
+// PlanRow is what a plan of an adversary comes to that has a quarter of all stake, in runs of as many seeds.
+type PlanRow struct {
+	Plan      string  `json:"plan"`
+	Watched   bool    `json:"watched"` // the verifiers of others also look at what is not drawn for them
+	Runs      int     `json:"runs"`
+	Gain      float64 `json:"gain_zen"`     // of a run, on average: what it has at the end and had not at the beginning
+	Faked     float64 `json:"faked_zen"`    // of that, what is not pay for honest work
+	Beside    float64 `json:"beside_zen"`   // of a run, less what honest work earns in the same network
+	Honest    int     `json:"honest_units"` // that were paid
+	Wrong     int     `json:"wrong_units"`
+	Convicted int     `json:"convicted"` // accounts
+	Attested  int     `json:"attested"`  // checkpoints that are not what their updates lead to
+	Final     int     `json:"final"`     // of them
+}
+
+// MixesReport is what came of random networks.
+type MixesReport struct {
+	First       uint64   `json:"first_seed"`
+	Played      uint64   `json:"played"`
+	Adversaries int      `json:"adversaries"`
+	Slashed     int      `json:"slashed"`
+	Wronged     []string `json:"wronged"` // honest parties that lost stake, by seed
+	Broken      []string `json:"broken"`  // what else did not hold, by seed
+}
+
+// OverheadRow is what verification costs beside work.
+type OverheadRow struct {
+	Units  int `json:"units"`  // that workers executed, whose history is long
+	Looked int `json:"looked"` // that verifiers were asked to execute, but for second looks
+
+	// Watched is what verifiers execute, of what workers do, with what they look at in time that nobody asks of them.
+	Watched float64 `json:"watched"`
+}
+
+// Measure plays the adversaries of docs/security.md under virtual time on the terms of a job whose file says nothing
+// of verification, and measures the chain and a worker's host under a flood.
+func Measure(ctx context.Context, o Options) (*Report, error) {
+	defer chain.CollectLess()()
+	begin := time.Now()
+	r := &Report{Mixes: MixesReport{First: o.First}}
+	for _, part := range []struct {
+		name string
+		do   func(context.Context, Options) error
+	}{
+		{"flood", r.flood}, {"hostile peers", r.siege},
+		{"a quarter of all stake", r.quarter}, {"overhead", r.overhead}, {"mixes", r.mixes},
+	} {
+		if err := part.do(ctx, o); err != nil {
+			return nil, fmt.Errorf("benchmark: %s: %w", part.name, err)
+		}
+	}
+	r.Seconds = benchmark.Rounded(time.Since(begin).Seconds(), 1)
+	return r, nil
+}
+
+func (r *Report) flood(ctx context.Context, o Options) error {
+	f, err := o.Flood.Flooded(ctx)
+	r.Flood = &f
+	const text = "blocks under %d open orders, %d pools, %d moves of disputes, simulations and free transactions, / " +
+		"without"
+	name := fmt.Sprintf(text, o.Flood.Orders, o.Flood.Pools, f.Moves)
+	r.Bars = append(r.Bars, benchmark.Below(name, f.Flooded/f.Quiet, 1.5))
+	return err
+}
+
+func (r *Report) siege(ctx context.Context, o Options) error {
+	ratio, err := o.Siege.delivered(ctx)
+	name := fmt.Sprintf("updates delivered in time by a worker under %d hostile peers, of those without", o.Siege.Peers)
+	r.Bars = append(r.Bars, benchmark.AtLeast(name, ratio, 0.9))
+	return err
+}
+
+// each does something for every index below n, on all processors, each with a job of its own.
+func each[T any](ctx context.Context, n int, make func() (T, error), do func(own T, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), n) {
+		g.Go(func() error {
+			own, err := make()
+			for err == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if err = ctx.Err(); err == nil {
+					err = do(own, i)
+				}
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// quarter plays every plan with as many seeds, watched and not.
+func (r *Report) quarter(ctx context.Context, o Options) error {
+	seeds, plans := int(o.Seeds), len(sim.Plans)
+	played := make([]sim.Quartered, 2*plans*seeds)
+	err := each(ctx, len(played), sim.QuarterJob, func(j *sim.Job, i int) (err error) {
+		q := sim.Quarter{Seed: uint64(i % seeds), Job: j, Plan: sim.Plans[i/seeds%plans], Unwatched: i/seeds >= plans}
+		played[i], err = q.Play()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range 2 * plans {
+		first := i / plans * plans // to be honest
+		these, honest := played[i*seeds:][:seeds], played[first*seeds:][:seeds]
+		r.Plans = append(r.Plans, row(sim.Plans[i%plans].Name, i < plans, these, honest))
+	}
+	var trained, looked uint64
+	for _, q := range played[:seeds] {
+		trained, looked = trained+q.Trained, looked+q.Looked
+	}
+	r.Overhead.Watched = benchmark.Rounded(float64(looked)/float64(trained), 3)
+	r.judge()
+	return r.canary()
+}
+
+const zen = 1e6
+
+func row(name string, watched bool, played, honest []sim.Quartered) PlanRow {
+	p := PlanRow{Plan: name, Watched: watched, Runs: len(played)}
+	for i, q := range played {
+		p.Gain += float64(q.Gain) / zen
+		p.Faked += float64(q.Faked) / zen
+		p.Beside += float64(q.Gain-honest[i].Gain) / zen
+		p.Honest, p.Wrong, p.Convicted = p.Honest+q.Honest, p.Wrong+q.Wrong, p.Convicted+len(q.Convicted)
+		p.Attested, p.Final = p.Attested+q.Attested, p.Final+q.Final
+	}
+	n := float64(p.Runs)
+	p.Gain, p.Faked, p.Beside = benchmark.Rounded(p.Gain/n, 3), benchmark.Rounded(p.Faked/n, 3),
+		benchmark.Rounded(p.Beside/n, 3)
+	return p
+}
+
+// judge holds the plans against what they must not come to: each by itself where the others watch, as they do by
+// default, and all together where they look at what is drawn for them alone.
+func (r *Report) judge() {
+	faked, beside, wrong := math.Inf(-1), math.Inf(-1), 0.0
+	unwatched, final := 0.0, 0
+	for i, p := range r.Plans {
+		final += p.Final
+		switch fakes := sim.Plans[i%len(sim.Plans)].Lies != nil; {
+		case fakes && p.Watched:
+			faked, beside = max(faked, p.Faked), max(beside, p.Beside)
+			wrong = max(wrong, 1000*float64(p.Wrong)/float64(p.Honest))
+		case fakes:
+			unwatched += p.Faked
+		}
+	}
+	const who = "a quarter of all stake at the lowest price: "
+	r.Bars = append(r.Bars,
+		benchmark.AtMost(who+"wrong units paid for 1,000 honest ones, its best plan", wrong, 1),
+		benchmark.Below(who+"ZEN that a run of faking brings, its best plan", faked, 0),
+		benchmark.Below(who+"ZEN that a run brings beside one of honest work, its best plan", beside, 0),
+		benchmark.Below(who+"ZEN that faking brings where nobody watches unasked, a run of each plan", unwatched, 0),
+		benchmark.AtMost(who+"wrong checkpoints attested that are final", float64(final), 0),
+	)
+}
+
+// canary plays the old rule, by which the seats of a run decided who audits it: there the same adversary must win.
+func (r *Report) canary() error {
+	j, err := sim.QuarterJob()
+	if err != nil {
+		return err
+	}
+	q, err := sim.Quarter{Seed: 1, Job: j, Plan: sim.Plans[1], Seated: true}.Play()
+	const name = "canary: wrong units paid to an adversary whose own verifiers are the only ones"
+	r.Bars = append(r.Bars, benchmark.AtLeast(name, float64(q.Wrong), 1))
+	return err
+}
+
+// overhead counts what verifiers are asked to execute beside what workers do, of whom no audit is new.
+func (r *Report) overhead(ctx context.Context, o Options) error {
+	v, w := job.Default().Strategy.Verification, job.Default().Strategy.Workers
+	c, err := sim.Crowd{
+		Seed: 1, Workers: 1000, Run: w.Target, Verifiers: v.Verifiers, Rounds: o.Rounds, AuditPPM: v.AuditPPM(),
+		Block: time.Second, Unit: 10 * time.Second,
+		Link: sim.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
+	}.Play(ctx)
+	if err != nil {
+		return err
+	}
+	r.Overhead.Units, r.Overhead.Looked = c.Trained, c.Looked
+	cost := float64(c.Looked) / float64(c.Trained) * (1 + audit.SecondPPM/1e6) // a crowd plays no second looks
+	r.Bars = append(r.Bars, benchmark.AtMost("operations that verifiers are asked for, with the part of second "+
+		"looks added, of those of workers", cost, 0.12))
+	return nil
+}
+
+// mixes plays random networks.
+func (r *Report) mixes(ctx context.Context, o Options) error {
+	m := &r.Mixes
+	var all sync.Mutex
+	mixer := func() (*sim.Mixer, error) { return &sim.Mixer{}, nil }
+	err := each(ctx, int(o.Mixes), mixer, func(own *sim.Mixer, i int) error {
+		seed := o.First + uint64(i)
+		c, err := own.Draw(seed)
+		if err != nil {
+			return err
+		}
+		mixed, err := sim.PlayMix(c)
+		all.Lock()
+		defer all.Unlock()
+		m.Played, m.Adversaries, m.Slashed = m.Played+1, m.Adversaries+len(c.Acts), m.Slashed+len(mixed.Slashed)
+		for _, name := range mixed.Wronged {
+			m.Wronged = append(m.Wronged, fmt.Sprintf("seed %d: %s", seed, name))
+		}
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		if err != nil {
+			m.Broken = append(m.Broken, fmt.Sprintf("seed %d: %v", seed, err))
+		}
+		return nil
+	})
+	r.Bars = append(r.Bars,
+		benchmark.AtMost(fmt.Sprintf("honest parties slashed in %d mixes", m.Played), float64(len(m.Wronged)), 0),
+		benchmark.AtMost("mixes in which another promise did not hold", float64(len(m.Broken)), 0),
+	)
+	return err
+}

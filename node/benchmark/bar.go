@@ -1,0 +1,32 @@
+package benchmark
+
+import "math"
+
+// Rounded keeps a number of decimals of x.
+func Rounded(x float64, decimals int) float64 {
+	scale := math.Pow10(decimals)
+	return math.Round(scale*x) / scale
+}
+
+// Bar is a figure and what it must reach.
+type Bar struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Bar   float64 `json:"bar"`
+	Holds bool    `json:"holds"`
+}
+
+// AtLeast is a bar that a value must reach.
+func AtLeast(name string, value, bar float64) Bar {
+	return Bar{name, Rounded(value, 3), bar, value >= bar}
+}
+
+// Below is a bar that a value must stay below.
+func Below(name string, value, bar float64) Bar {
+	return Bar{name, Rounded(value, 3), bar, value < bar}
+}
+
+// AtMost is a bar that a value must not exceed.
+func AtMost(name string, value, bar float64) Bar {
+	return Bar{name, Rounded(value, 3), bar, value <= bar}
+}

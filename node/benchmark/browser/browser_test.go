@@ -1,0 +1,18 @@
+package browser
+
+import (
+	"testing"
+	"time"
+)
+
+// The measurements are of a server that answers: every stream is told, every request is answered. How fast is not
+// tested.
+func TestWebIsMeasured(t *testing.T) {
+	r, err := Measure(t.Context(), Options{Steps: 2000, Load: 200 * time.Millisecond, Rate: 200, Streams: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Streams != 20 || r.P99MS < r.P50MS || r.P50MS <= 0 || r.PaintMS <= 0 || len(r.Bars) != 4 {
+		t.Errorf("%+v", r)
+	}
+}

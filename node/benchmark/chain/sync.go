@@ -1,0 +1,125 @@
+package chain
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+// A chain that somebody joins: its accounts, the blocks from one snapshot to the next, and those that it has by then.
+const (
+	joinAccounts  = 10_000
+	snapshotEvery = 20
+	joinHeight    = 50
+)
+
+// joining is how long a new validator takes, in seconds, from its start to the first block that it executes itself,
+// when it fetches the state of another one of the same machine over the loopback. CometBFT looks for snapshots for five
+// of them.
+func joining(ctx context.Context) (seconds float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "starling-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	old := chain.Config{Home: filepath.Join(dir, "old"), ChainID: "bench", BlockTime: 50 * time.Millisecond,
+		SnapshotEvery: snapshotEvery}
+	keys, err := chain.MakeKeys(old.Home)
+	if err != nil {
+		return 0, err
+	}
+	var accounts []chain.Funded
+	for i := range joinAccounts {
+		d := canon.Sum("bench/registered", binary.LittleEndian.AppendUint64(nil, uint64(i)))
+		accounts = append(accounts, chain.Funded{Address: sdk.AccAddress(d[:20]).String(), Amount: 1})
+	}
+	if old.Genesis, err = chain.Genesis(old.ChainID, time.Now(), []chain.Keys{keys}, accounts); err != nil {
+		return 0, err
+	}
+	for _, at := range []*string{&old.Listen, &old.RPC} {
+		if *at, err = freeAddress(); err != nil {
+			return 0, err
+		}
+	}
+	v, err := chain.Start(ctx, old)
+	if err != nil {
+		return 0, err
+	}
+	_, err = reaches(ctx, v, joinHeight)
+	if v.Stop(); err != nil {
+		return 0, err
+	}
+	old.SnapshotEvery = 1 << 20 // more of them would take the place of the one that is fetched: blocks are that short here
+	if v, err = chain.Start(ctx, old); err != nil {
+		return 0, err
+	}
+	defer v.Stop()
+	trusted := int64(snapshotEvery)
+	block, err := v.Client().Commit(ctx, &trusted)
+	if err != nil {
+		return 0, err
+	}
+	fresh := chain.Config{
+		Home: filepath.Join(dir, "new"), ChainID: old.ChainID, BlockTime: old.BlockTime, Genesis: old.Genesis,
+		Peers: []string{keys.NodeID() + "@" + old.Listen},
+		Sync:  &chain.Sync{Servers: []string{"http://" + old.RPC}, Height: trusted, Hash: block.Hash().String()},
+	}
+	if fresh.Listen, err = freeAddress(); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	w, err := chain.Start(ctx, fresh)
+	if err != nil {
+		return 0, err
+	}
+	defer w.Stop()
+	if _, err := reaches(ctx, w, joinHeight); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	s, err := w.Client().Status(ctx)
+	if err == nil && s.SyncInfo.EarliestBlockHeight < snapshotEvery {
+		err = fmt.Errorf("benchmark: the new validator has the blocks from %d on: it took no snapshot",
+			s.SyncInfo.EarliestBlockHeight)
+	}
+	return benchmark.Rounded(took.Seconds(), 2), err
+}
+
+// reaches waits until a validator has executed a block of at least a height.
+func reaches(ctx context.Context, v *chain.Validator, height int64) (int64, error) {
+	c := client.New(v.Client(), client.KeyFromSeed(canon.Sum("bench/looker")))
+	defer c.Close()
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for b := range blocks {
+		if b.Height >= height {
+			return b.Height, nil
+		}
+	}
+	return 0, errors.Join(errors.New("benchmark: the blocks ended"), ctx.Err())
+}
+
+// freeAddress is one of the loopback that nobody listens at.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}

@@ -1,0 +1,164 @@
+package strategies
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+// What is kept is not done again, also when a line was cut off, and a model that diverged is kept as such.
+func TestNotebook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.jsonl")
+	n, err := openNotebook(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	run := func(n *notebook, key string, loss float64) float64 {
+		got, err := n.do(Run{Key: key, Name: key}, func() (float64, int64, error) { done++; return loss, 7, nil })
+		if err != nil || got.Bytes != 7 {
+			t.Fatalf("%s: %d bytes, %v", key, got.Bytes, err)
+		}
+		return got.loss()
+	}
+	run(n, "a", 1.25)
+	run(n, "b", math.Inf(1))
+	failed := errors.New("no")
+	if _, err := n.do(Run{Key: "c"}, func() (float64, int64, error) { return 0, 0, failed }); !errors.Is(err, failed) {
+		t.Errorf("a run that failed: %v", err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"key":"c","lo`); err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	if n, err = openNotebook(path, time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := run(n, "a", 9), run(n, "b", 9); a != 1.25 || !math.IsInf(b, 1) || done != 2 {
+		t.Errorf("kept %v and %v, %d runs done", a, b, done)
+	}
+	if _, err := n.do(Run{Key: "c"}, nil); !errors.Is(err, errLater) {
+		t.Errorf("a run after the limit: %v", err)
+	}
+	if b, _ := os.ReadFile(path); strings.Count(string(b), "\n") != 2 {
+		t.Errorf("the file is %q", b)
+	}
+	if err := os.WriteFile(path, []byte("{}\nnonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openNotebook(path, 0); !errors.Is(err, benchmark.ErrFile) {
+		t.Errorf("nonsense: %v", err)
+	}
+}
+
+// Lessons are kept by all that their results depend on, and by nothing else.
+func TestLessonsAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.jsonl")
+	s, err := newSchool([]byte(sentences(2000)), 1, 16, 2, 8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.notes, err = openNotebook(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	plain := lesson{name: "plain", exchange: diloco("int8"), rate: gentle, units: 3, steps: 2, rounds: 2, seed: 1}
+	var first Run
+	for name, change := range map[string]func(*lesson){
+		"seed": func(l *lesson) { l.seed = 2 }, "rate": func(l *lesson) { l.rate = tuned },
+		"rounds":  func(l *lesson) { l.rounds = 1 },
+		"flipped": func(l *lesson) { l.flipped = 1 }, "attack": func(l *lesson) { l.attack = &attacks[0] },
+		"parallel": func(l *lesson) { l.pupils = parallel }, "codec": func(l *lesson) { l.exchange = sparse(48, 2, 32) },
+		"beta": func(l *lesson) { l.beta = 0.99 },
+	} {
+		l := plain
+		if first, err = s.learn(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		known := len(s.notes.done)
+		change(&l)
+		if r, err := s.learn(t.Context(), l); err != nil || len(s.notes.done) != known+1 || r.loss() == first.loss() {
+			t.Errorf("%s: a loss of %v as without, %d runs after %d, %v", name, r.loss(), len(s.notes.done), known, err)
+		}
+	}
+	known := len(s.notes.done)
+	plain.name = "another name"
+	if r, err := s.learn(t.Context(), plain); err != nil || r != first || len(s.notes.done) != known {
+		t.Errorf("the same lesson: %v and %v, %v", r, first, err)
+	}
+}
+
+// Lessons that are taken several at once come to what they come to alone, and are told of one by one.
+func TestLessonsSideBySide(t *testing.T) {
+	plain := lesson{exchange: diloco("int8"), rate: gentle, units: 2, steps: 2, rounds: 2}
+	var losses [2][]float64
+	for i, abreast := range []int{1, 3} {
+		s, err := newSchool([]byte(sentences(2000)), 1, 16, 2, 8, abreast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.notes, err = openNotebook("", 0); err != nil {
+			t.Fatal(err)
+		}
+		var lessons []lesson
+		for plain.seed = range uint64(6) {
+			lessons = append(lessons, plain)
+		}
+		if lessons, err = s.left(lessons); err != nil || len(lessons) != 6 {
+			t.Fatal(len(lessons), err)
+		}
+		told := 0
+		if err := s.teach(t.Context(), lessons, func(_ Run, over, all int) {
+			if told++; over != told || all != 6 {
+				t.Errorf("%d of %d, told %d times", over, all, told)
+			}
+		}); err != nil || told != 6 {
+			t.Fatal(told, err)
+		}
+		if losses[i], _, err = s.known(plain, 5); err != nil || len(losses[i]) != 5 {
+			t.Fatal(losses[i], err)
+		}
+		if lessons, err = s.left(lessons); err != nil || len(lessons) != 0 {
+			t.Errorf("%d lessons are left, %v", len(lessons), err)
+		}
+	}
+	if !slices.Equal(losses[0], losses[1]) {
+		t.Errorf("alone %v, side by side %v", losses[0], losses[1])
+	}
+}
+
+// What is known of a few runs is told, and no more: no bar stands on a part of the seeds.
+func TestSiegesInPart(t *testing.T) {
+	s, err := newSchool([]byte(sentences(2000)), 1, 16, 2, 8, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.notes, err = openNotebook("", 0); err != nil {
+		t.Fatal(err)
+	}
+	w := siege{school: s, rounds: 1}
+	for _, step := range []struct {
+		lessons             []lesson
+		attacks, seeds, bar int
+	}{{nil, 0, 0, 0}, {w.lessons(1)[:3], 1, 1, 0}, {w.lessons(1), 5, 1, 0}, {w.lessons(2), 5, 2, 2}} {
+		if err := s.teach(t.Context(), step.lessons, nil); err != nil {
+			t.Fatal(err)
+		}
+		var r Result
+		if err := r.besieged(w, 2); err != nil || len(r.Sieges) != step.attacks || len(r.Bars) != step.bar {
+			t.Errorf("after %d lessons: %+v, %v", len(step.lessons), r, err)
+		}
+		if step.attacks > 0 && len(r.Sieges[0].Rules["mean"].Loss) != step.seeds {
+			t.Errorf("after %d lessons: %+v", len(step.lessons), r.Sieges[0].Rules["mean"])
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package strategies
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+)
+
+// The published tables are what the formulas say, the table to a step of its grid, whoever calls the command.
+func TestPublishedUtilisation(t *testing.T) {
+	if n, same, away := bandwidthSteps(); n != 75 || same < 50 || away > 1 {
+		t.Errorf("of %d entries %d are the same, the worst %v steps away", n, same, away)
+	}
+	if p := intellectPoints(); !(p < 0.5) {
+		t.Errorf("INTELLECT-1: %v points away", p)
+	}
+	one := layered{layers: 1, step: 3, bits: 30, steps: 10, fragments: 1}
+	if u := one.utilisation(10); math.Abs(u-30./33) > 1e-12 {
+		t.Errorf("one layer waits for all of its exchange: %v", u)
+	}
+	if one.delay = 3; one.utilisation(10) != 1 {
+		t.Errorf("an exchange that has the time of a step: %v", one.utilisation(10))
+	}
+}
+
+// Whatever strategies are at ends when nobody waits for it any more, also a crowd of ever so many rounds.
+func TestStrategiesEnd(t *testing.T) {
+	o := Quick
+	o.Threads, o.Crowd = 1, 1<<20
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Compare(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A school teaches: every strategy learns, what is sent is what was compared, and a hostile minority is borne by a
+// robust rule.
+func TestStrategiesTrainAModel(t *testing.T) {
+	o := Quick
+	o.Width, o.Steps, o.Siege, o.Threads, o.Length, o.Crowd = 16, 20, 1, 1, 16, 0
+	r, err := Compare(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Losses) < 15 || len(r.Sieges) != 1+len(attacks) {
+		t.Fatalf("%d strategies, %d attacks", len(r.Losses), len(r.Sieges))
+	}
+	less := map[string]float64{}
+	for _, l := range r.Losses {
+		less[l.Name] = l.Less
+		if !(l.Mean > 0 && l.Mean < math.Log(256)) {
+			t.Errorf("%s: a loss of %v", l.Name, l.Mean)
+		}
+	}
+	if a, b := less["fedavg"], less["sparseloco 66 of 4096, signs, rounds of 10"]; a >= b || math.Abs(a/20-1) > 0.1 ||
+		less["allreduce"] > 1 {
+		t.Errorf("fewer bytes: %v", less)
+	}
+	for _, b := range r.Bars[:4] {
+		if !b.Holds {
+			t.Errorf("%+v", b)
+		}
+	}
+	o.Data = "nowhere.txt"
+	if _, err := Compare(t.Context(), o); err == nil {
+		t.Error("no text")
+	}
+}
