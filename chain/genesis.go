@@ -23,6 +23,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
@@ -30,7 +31,7 @@ import (
 // a transaction must hold both.
 const (
 	MaxBlockBytes = 12 << 20
-	MaxTxBytes    = app.MaxTx
+	MaxTxBytes    = room.MaxTx
 )
 
 // maxBody is a request with the largest transaction, in base64.
@@ -78,7 +79,7 @@ func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded)
 		return nil, fmt.Errorf("genesis: %w", err)
 	}
 	params := cmttypes.DefaultConsensusParams()
-	params.Block.MaxBytes, params.Block.MaxGas = MaxBlockBytes, app.BlockGas
+	params.Block.MaxBytes, params.Block.MaxGas = MaxBlockBytes, room.BlockGas
 	params.ABCI.VoteExtensionsEnableHeight = 1 // the beacon
 	doc := &cmttypes.GenesisDoc{ChainID: chainID, GenesisTime: at.UTC(), InitialHeight: 1, ConsensusParams: params,
 		AppState: raw}

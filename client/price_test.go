@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/client/gas"
 )
 
@@ -27,7 +28,7 @@ func TestFeeOf(t *testing.T) {
 	if app.ErrBusy.Codespace() != busySpace || app.ErrBusy.ABCICode() != busyCode {
 		t.Errorf("a busy validator says %s %d", app.ErrBusy.Codespace(), app.ErrBusy.ABCICode())
 	}
-	if gas.Most != app.MaxGas {
-		t.Errorf("clients declare at most %d units of gas, chains take %d", gas.Most, app.MaxGas)
+	if gas.Most != room.MaxGas {
+		t.Errorf("clients declare at most %d units of gas, chains take %d", gas.Most, room.MaxGas)
 	}
 }

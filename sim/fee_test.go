@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/client"
@@ -71,7 +72,7 @@ func TestStrangersWithoutAStakePay(t *testing.T) {
 		}
 	}
 	s.takes(s.pays("spammer", 0, 400_000, 0, register("spammer", 1_000_000)))
-	if cost := 1000 * app.BlockGas / 1_000_000 * market.GasPrice; cost < 1000*1_000_000 {
+	if cost := 1000 * room.BlockGas / 1_000_000 * market.GasPrice; cost < 1000*1_000_000 {
 		t.Errorf("a thousand full blocks cost %d uzen", cost)
 	}
 }
@@ -98,9 +99,9 @@ func TestBlockOverItsFreeShareIsRefused(t *testing.T) {
 		txs [][]byte
 		fit int
 	}{
-		"free":    {free, app.BlockGas / 8 / 1_000_000},
-		"paid":    {paid, app.BlockGas / 20_000_000},
-		"no gas":  {[][]byte{s.pays(names[0], 0, app.MaxGas+1, 1<<40, beat(names[0]))}, 0},
+		"free":    {free, room.BlockGas / 8 / 1_000_000},
+		"paid":    {paid, room.BlockGas / 20_000_000},
+		"no gas":  {[][]byte{s.pays(names[0], 0, room.MaxGas+1, 1<<40, beat(names[0]))}, 0},
 		"no code": {[][]byte{[]byte("no transaction")}, 0},
 	} {
 		p := must(s.app.PrepareProposal(&abci.RequestPrepareProposal{

@@ -48,6 +48,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/app/lane"
 	"github.com/starling-network/starling/chain/app/signature"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
@@ -107,7 +108,7 @@ type App struct {
 	simulated  turns
 	passing    sdk.AnteHandler
 	governed   bool // what is asked for gas
-	lane       *lane
+	lane       *lane.Lane
 	// extends the vote of the validator, but while ExtendVoteOf does that of another
 	voter  sdk.ExtendVoteHandler
 	voters map[string]sdk.ExtendVoteHandler // of ExtendVoteOf, by address
@@ -135,7 +136,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 		options = append(options, baseapp.SetSnapshot(s.Store, snapshottypes.NewSnapshotOptions(s.Interval, s.Keep)))
 	}
 	a := &App{Encoding: e, chain: c.ChainID, asked: make(turns, queries), simulated: make(turns, simulations),
-		governed: c.Governed, lane: newLane(),
+		governed: c.Governed, lane: lane.New(),
 		BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
 	a.SetVersion(Version)
 	a.SetInterfaceRegistry(e.Registry)
@@ -254,11 +255,11 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		if err != nil {
 			return nil, err
 		}
-		return r, a.keepers.accounts.number(ctx)
+		return r, a.keepers.accounts.Renumber(ctx)
 	})
 	a.SetPreBlocker(func(ctx sdk.Context, req *abci.RequestFinalizeBlock) (*sdk.ResponsePreBlock, error) {
 		for _, tx := range req.Txs {
-			a.lane.drop(tx)
+			a.lane.Drop(tx)
 		}
 		if err := a.keepers.beacon.PreBlock(ctx, req); err != nil {
 			return nil, err

@@ -38,6 +38,8 @@ import (
 	ibckeeper "github.com/cosmos/ibc-go/v11/modules/core/keeper"
 	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
+	"github.com/starling-network/starling/chain/app/account"
+	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -71,7 +73,7 @@ var permissions = map[string][]string{
 
 // keepers of all modules.
 type keepers struct {
-	accounts     accounts
+	accounts     account.Keeper
 	bank         bankkeeper.BaseKeeper
 	staking      *stakingkeeper.Keeper
 	distribution distrkeeper.Keeper
@@ -110,8 +112,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 
 	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), governance, runtime.EventService{})
-	k.accounts = accounts{authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount,
-		permissions, a.Accounts, wire.Name, governance)}
+	k.accounts = account.Keeper{AccountKeeper: authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey),
+		authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, governance)}
 	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, closed(), governance, logger)
 	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, governance, a.Validators,
 		a.Consensus)
@@ -140,8 +142,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 		k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon,
 		k.accounts, c.Referee, referee.Rooting{})
-	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: MaxTx,
-		LargestGas: MaxGas})
+	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
+		LargestGas: room.MaxGas})
 	k.registry.Connect(k.training)
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training)

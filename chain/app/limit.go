@@ -7,6 +7,8 @@ import (
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+
+	"github.com/starling-network/starling/chain/app/room"
 )
 
 // Limits of a transaction that pays no fee, whoever proposes the block, and of one that is simulated.
@@ -25,9 +27,9 @@ func (limited) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.An
 	if ctx.BlockHeight() == 0 {
 		return next(ctx, tx, simulate)
 	}
-	if ok && paid.GetGas() > MaxGas && !simulate {
+	if ok && paid.GetGas() > room.MaxGas && !simulate {
 		return ctx, errorsmod.Wrapf(sdkerrors.ErrInvalidGasLimit, "%d units of gas, at most %d are taken in a transaction",
-			paid.GetGas(), MaxGas)
+			paid.GetGas(), room.MaxGas)
 	}
 	if ok && !paid.GetFee().IsZero() && !simulate {
 		return next(ctx, tx, simulate)

@@ -7,14 +7,15 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 )
 
 // newcomer reports whether a transaction is one of the first of an account with the stake of a role, of this chain's
 // own messages alone. The one that registers the account is, too, if the coins of its stake are there. An account with
 // a few coins and no stake has nothing for free, however many of them somebody has.
-func (a *App) newcomer(ctx sdk.Context, d declared, msgs []sdk.Msg) bool {
-	if d.sequence >= FirstFree {
+func (a *App) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
+	if d.Sequence >= FirstFree {
 		return false
 	}
 	for _, m := range msgs {
@@ -22,11 +23,11 @@ func (a *App) newcomer(ctx sdk.Context, d declared, msgs []sdk.Msg) bool {
 			return false
 		}
 	}
-	if _, enough := a.keepers.registry.Firm(ctx, d.account); enough {
+	if _, enough := a.keepers.registry.Firm(ctx, d.Account); enough {
 		return true
 	}
 	first, ok := msgs[0].(*registrypb.MsgRegister)
-	return ok && first.Stake >= a.keepers.registry.Least(ctx) && a.has(ctx, d.account, first.Stake)
+	return ok && first.Stake >= a.keepers.registry.Least(ctx) && a.has(ctx, d.Account, first.Stake)
 }
 
 // has reports whether an account can spend an amount in uzen.

@@ -5,6 +5,8 @@ import (
 
 	abci "github.com/cometbft/cometbft/abci/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/app/room"
 )
 
 // prepareProposal proposes duties first, in at most three quarters of the bytes and the gas of the block, then what the
@@ -16,13 +18,13 @@ func (a *App) prepareProposal(ctx sdk.Context,
 	if err != nil {
 		return nil, err
 	}
-	block := newRoom(ctx)
-	front := share{mostFree, req.MaxTxBytes / 4 * laneOf4, block.all.gas / 4 * laneOf4}
-	txs := a.lane.first(func(d declared) bool {
-		if !front.fits(d) || block.take(d, d.pays(price)) != nil {
+	block := room.New(ctx)
+	front := block.Front(req.MaxTxBytes)
+	txs := a.lane.First(func(d room.Declared) bool {
+		if !front.Fits(d) || block.Take(d, d.Pays(price)) != nil {
 			return false
 		}
-		front.take(d)
+		front.Take(d)
 		return true
 	}, a.sequence(ctx))
 	taken := map[[sha256.Size]byte]bool{}
@@ -35,11 +37,11 @@ func (a *App) prepareProposal(ctx sdk.Context,
 			continue
 		}
 		d := a.declared(tx)
-		if d.account != "" && left[d.account] {
+		if d.Account != "" && left[d.Account] {
 			continue
 		}
-		if block.take(d, d.pays(price)) != nil {
-			left[d.account] = true
+		if block.Take(d, d.Pays(price)) != nil {
+			left[d.Account] = true
 			continue
 		}
 		txs = append(txs, tx)
@@ -75,10 +77,10 @@ func (a *App) processProposal(ctx sdk.Context,
 	if err != nil {
 		return nil, err
 	}
-	block := newRoom(ctx)
+	block := room.New(ctx)
 	for _, tx := range a.keepers.beacon.Transactions(ctx, req.Height, req.Txs) {
 		d := a.declared(tx)
-		if err := block.take(d, d.pays(price)); err != nil {
+		if err := block.Take(d, d.Pays(price)); err != nil {
 			a.Logger().Error("a proposal is refused", "height", req.Height, "why", err)
 			return &abci.ResponseProcessProposal{Status: abci.ResponseProcessProposal_REJECT}, nil
 		}
@@ -87,13 +89,13 @@ func (a *App) processProposal(ctx sdk.Context,
 }
 
 // declared is what the bytes of a transaction declare. What is none has no gas, and so no room in a block.
-func (a *App) declared(transaction []byte) declared {
+func (a *App) declared(transaction []byte) room.Declared {
 	if fewMessages(transaction) != nil {
-		return declared{bytes: int64(len(transaction))}
+		return room.Declared{Bytes: int64(len(transaction))}
 	}
 	tx, err := a.Tx.TxDecoder()(transaction)
 	if err != nil {
-		return declared{bytes: int64(len(transaction))}
+		return room.Declared{Bytes: int64(len(transaction))}
 	}
-	return declare(tx, len(transaction))
+	return room.Declare(tx, len(transaction))
 }

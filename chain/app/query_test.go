@@ -11,6 +11,8 @@ import (
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+
+	"github.com/starling-network/starling/chain/app/room"
 )
 
 func opened(t *testing.T) *App {
@@ -71,10 +73,10 @@ func TestWhatIsFreeIsBounded(t *testing.T) {
 		simulate bool
 		gas      uint64 // that it may take; 0: it is refused
 	}{
-		"paid":               {payload{messages: 1000, gas: MaxGas, fee: fee}, 8 << 20, false, MaxGas},
-		"paid for a block":   {payload{messages: 1, gas: MaxGas + 1, fee: fee}, 1, false, 0},
+		"paid":               {payload{messages: 1000, gas: room.MaxGas, fee: fee}, 8 << 20, false, room.MaxGas},
+		"paid for a block":   {payload{messages: 1, gas: room.MaxGas + 1, fee: fee}, 1, false, 0},
 		"free":               {payload{messages: FreeMessages, gas: 7}, FreeBytes, false, 7},
-		"much gas":           {payload{messages: 1, gas: MaxGas + 1}, 1, false, 0},
+		"much gas":           {payload{messages: 1, gas: room.MaxGas + 1}, 1, false, 0},
 		"many messages":      {payload{messages: FreeMessages + 1, gas: 7}, 1, false, 0},
 		"many bytes":         {payload{messages: 1, gas: 7}, FreeBytes + 1, false, 0},
 		"simulated":          {payload{messages: 1, gas: 1 << 40, fee: fee}, 1, true, SimulatedGas},

@@ -13,11 +13,8 @@ import (
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 )
 
-// Limits of every transaction, paid or not, in a block or simulated.
-const (
-	MaxTx       = 5 << 20 // bytes
-	MaxMessages = 128
-)
+// MaxMessages is how many messages every transaction has at most, paid or not, in a block or simulated.
+const MaxMessages = 128
 
 // Limits of a transaction without a signature, such as wallets simulate.
 const (
@@ -168,7 +165,7 @@ func (a *App) CheckTx(r *abci.RequestCheckTx) (*abci.ResponseCheckTx, error) {
 	}
 	answer, err := a.BaseApp.CheckTx(r)
 	if r.Type == abci.CheckTxType_Recheck && (err != nil || answer.Code != 0) {
-		a.lane.drop(r.Tx)
+		a.lane.Drop(r.Tx)
 	}
 	return answer, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 )
 
-// Most is the highest limit of a transaction that a chain of ours takes (app.MaxGas).
+// Most is the highest limit of a transaction that a chain of ours takes (room.MaxGas).
 const Most = 100_000_000
 
 // Gas that messages need as a rule, measured (docs/market.md) with some to spare: each, for every byte of it, and

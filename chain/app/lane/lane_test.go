@@ -1,4 +1,4 @@
-package app
+package lane
 
 import (
 	"errors"
@@ -6,22 +6,24 @@ import (
 	"testing"
 
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+
+	"github.com/starling-network/starling/chain/app/room"
 )
 
 // arrived is a transaction as it waits, of a spammer or of somebody with a duty.
-func arrived(tx, account string, sequence uint64, rank int) waiting {
-	return waiting{declared: declared{account: account, sequence: sequence, bytes: int64(len(tx)), gas: 1, fee: 1},
-		tx: []byte(tx), rank: rank, charged: true}
+func arrived(tx, account string, sequence uint64, rank int) Waiting {
+	d := room.Declared{Account: account, Sequence: sequence, Bytes: int64(len(tx)), Gas: 1, Fee: 1}
+	return Waiting{Declared: d, Tx: []byte(tx), Rank: rank, Charged: true}
 }
 
 // inOrder lists the transactions that the lane proposes first, of at most that many bytes.
-func (l *lane) inOrder(bytes int64, sequences map[string]uint64) string {
-	left := share{1000, bytes, BlockGas}
-	return fmt.Sprintf("%s", l.first(func(d declared) bool {
-		if !left.fits(d) {
+func (l *Lane) inOrder(bytes int64, sequences map[string]uint64) string {
+	left := room.Share{Count: 1000, Bytes: bytes, Gas: room.BlockGas}
+	return fmt.Sprintf("%s", l.First(func(d room.Declared) bool {
+		if !left.Fits(d) {
 			return false
 		}
-		left.take(d)
+		left.Take(d)
 		return true
 	}, func(a string) uint64 { return sequences[a] }))
 }
@@ -29,10 +31,10 @@ func (l *lane) inOrder(bytes int64, sequences map[string]uint64) string {
 // Fifty thousand transactions of a spammer come before the move of a dispute: most wait, the others are refused, and
 // the move finds room and is proposed first, after what its sender sent before it.
 func TestSpamKeepsNoMoveOut(t *testing.T) {
-	l := newLane()
+	l := New()
 	refused := 0
 	for i := range 50_000 {
-		err := l.add(arrived(fmt.Sprint("spam ", i), fmt.Sprint("spammer ", i%2000), uint64(i/2000), 0))
+		err := l.Add(arrived(fmt.Sprint("spam ", i), fmt.Sprint("spammer ", i%2000), uint64(i/2000), 0))
 		if err != nil && !errors.Is(err, sdkerrors.ErrMempoolIsFull) {
 			t.Fatal(err)
 		}
@@ -43,13 +45,13 @@ func TestSpamKeepsNoMoveOut(t *testing.T) {
 	if refused != 50_000-maxOrdinary {
 		t.Errorf("%d are refused", refused)
 	}
-	l.drop([]byte("spam 0"))
-	for _, w := range []waiting{
+	l.Drop([]byte("spam 0"))
+	for _, w := range []Waiting{
 		arrived("heartbeat", "worker", 7, 0), arrived("commit", "worker", 8, 4), arrived("move", "challenger", 3, 1),
 		arrived("after a gap", "late", 2, 1),
 	} {
-		if err := l.add(w); err != nil {
-			t.Fatalf("%s: %v", w.tx, err)
+		if err := l.Add(w); err != nil {
+			t.Fatalf("%s: %v", w.Tx, err)
 		}
 	}
 	sequences := map[string]uint64{"worker": 7, "challenger": 3, "late": 1}
@@ -59,14 +61,14 @@ func TestSpamKeepsNoMoveOut(t *testing.T) {
 	if got := l.inOrder(5, sequences); got != "[move]" {
 		t.Errorf("first in 5 bytes are %s", got)
 	}
-	l.drop([]byte("move"))
-	l.drop([]byte("commit"))
-	l.drop([]byte("after a gap"))
+	l.Drop([]byte("move"))
+	l.Drop([]byte("commit"))
+	l.Drop([]byte("after a gap"))
 	if got := l.inOrder(1<<20, sequences); got != "[]" {
 		t.Errorf("after they are in a block, first are %s", got)
 	}
 	for i := range 2 * maxDuties {
-		err := l.add(arrived(fmt.Sprint("duty ", i), "worker", uint64(8+i), 4))
+		err := l.Add(arrived(fmt.Sprint("duty ", i), "worker", uint64(8+i), 4))
 		if errors.Is(err, sdkerrors.ErrMempoolIsFull) != (i > maxDuties) && i != maxDuties {
 			t.Errorf("duty %d: %v", i, err)
 		}
@@ -77,17 +79,17 @@ func TestSpamKeepsNoMoveOut(t *testing.T) {
 // locked stake is proposed before all of them, after the moves of disputes, and strangers leave room for the duties of
 // members.
 func TestOutsidersChallengeIsProposedUnderSpam(t *testing.T) {
-	l := newLane()
+	l := New()
 	sequences := map[string]uint64{}
 	for i := range maxOrdinary {
-		if err := l.add(arrived(fmt.Sprint("spam ", i), fmt.Sprint("spammer ", i), 0, 0)); err != nil {
+		if err := l.Add(arrived(fmt.Sprint("spam ", i), fmt.Sprint("spammer ", i), 0, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	accuse := func(tx, account string, rank int) error {
 		w := arrived(tx, account, 0, rank)
-		w.outsider = true
-		return l.add(w)
+		w.Outsider = true
+		return l.Add(w)
 	}
 	for i := range maxOutsiders - 1 {
 		if err := accuse(fmt.Sprint("a", i), fmt.Sprint("stranger ", i), 3); err != nil {
@@ -100,15 +102,15 @@ func TestOutsidersChallengeIsProposedUnderSpam(t *testing.T) {
 	if err := accuse("too many", "late", 3); !errors.Is(err, sdkerrors.ErrMempoolIsFull) {
 		t.Errorf("one accusation more than wait: %v", err)
 	}
-	for _, w := range []waiting{arrived("move", "party", 0, 1), arrived("commit", "worker", 0, 4)} {
-		if err := l.add(w); err != nil {
+	for _, w := range []Waiting{arrived("move", "party", 0, 1), arrived("commit", "worker", 0, 4)} {
+		if err := l.Add(w); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := l.inOrder(1<<20, sequences); got != "[move challenge a0 a1 a2 a3 a4 a5 a6 commit]" {
 		t.Errorf("first are %s", got)
 	}
-	l.drop([]byte("challenge"))
+	l.Drop([]byte("challenge"))
 	if err := accuse("another", "late", 3); err != nil {
 		t.Errorf("when one is in a block: %v", err)
 	}
@@ -116,12 +118,12 @@ func TestOutsidersChallengeIsProposedUnderSpam(t *testing.T) {
 
 // Ten thousand accounts that pay nothing have a bounded part of the pool, and leave the rest to who pays.
 func TestNewcomersFillNoPool(t *testing.T) {
-	l := newLane()
+	l := New()
 	taken := 0
 	for i := range 10_000 {
 		w := arrived(fmt.Sprint("free ", i), fmt.Sprint("account ", i), 0, 0)
-		w.fee, w.gas = 0, 1_000_000
-		switch err := l.add(w); {
+		w.Fee, w.Gas = 0, 1_000_000
+		switch err := l.Add(w); {
 		case err == nil:
 			taken++
 		case !errors.Is(err, sdkerrors.ErrInsufficientFee):
@@ -132,7 +134,7 @@ func TestNewcomersFillNoPool(t *testing.T) {
 		t.Errorf("%d free transactions wait", taken)
 	}
 	for i := range maxOrdinary - taken {
-		if err := l.add(arrived(fmt.Sprint("paid ", i), fmt.Sprint("account ", i), 1, 0)); err != nil {
+		if err := l.Add(arrived(fmt.Sprint("paid ", i), fmt.Sprint("account ", i), 1, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,15 +142,15 @@ func TestNewcomersFillNoPool(t *testing.T) {
 
 // Who sends many duties has its turn after everybody had theirs.
 func TestDutiesTakeTurns(t *testing.T) {
-	l := newLane()
+	l := New()
 	for i := range 3 {
 		for s := range 4 {
-			if err := l.add(arrived(fmt.Sprintf("%d.%d", i, s), fmt.Sprint("greedy ", i), uint64(s), 4)); err != nil {
+			if err := l.Add(arrived(fmt.Sprintf("%d.%d", i, s), fmt.Sprint("greedy ", i), uint64(s), 4)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := l.add(arrived("honest", "honest", 0, 4)); err != nil {
+	if err := l.Add(arrived("honest", "honest", 0, 4)); err != nil {
 		t.Fatal(err)
 	}
 	sequences := map[string]uint64{}
@@ -156,7 +158,7 @@ func TestDutiesTakeTurns(t *testing.T) {
 		if got := l.inOrder(3, sequences); got != want {
 			t.Fatalf("block %d has %s, not %s", block, got, want)
 		}
-		l.drop(fmt.Appendf(nil, "%d.0", block))
+		l.Drop(fmt.Appendf(nil, "%d.0", block))
 		sequences[fmt.Sprint("greedy ", block)] = 1
 	}
 	if got := l.inOrder(6, sequences); got != "[honest]" {

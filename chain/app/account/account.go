@@ -1,4 +1,5 @@
-package app
+// Package account numbers accounts so that every wallet can read their numbers. All else about accounts is the SDK's.
+package account
 
 import (
 	"context"
@@ -14,13 +15,13 @@ import (
 // numbers.
 const safeNumber = 1 << 53
 
-// accounts are those of the SDK, numbered one after the other. The SDK itself draws numbers with the highest of 64 bits
-// set, so that blocks may be executed in parallel; here they are executed in order, wallets read the small ones, and no
-// two accounts can draw the same number.
-type accounts struct{ authkeeper.AccountKeeper }
+// Keeper keeps the accounts of the SDK, numbered one after the other. The SDK itself draws numbers with the highest of
+// 64 bits set, so that blocks may be executed in parallel; here they are executed in order, wallets read the small
+// ones, and no two accounts can draw the same number.
+type Keeper struct{ authkeeper.AccountKeeper }
 
 // NextAccountNumber is the lowest number above those given before that no account of the genesis has.
-func (k accounts) NextAccountNumber(ctx context.Context, _ sdk.AccountI) uint64 {
+func (k Keeper) NextAccountNumber(ctx context.Context, _ sdk.AccountI) uint64 {
 	for {
 		number, err := k.AccountNumber.Next(ctx) //nolint:staticcheck // what the SDK uses instead is too large for wallets
 		if err != nil {
@@ -37,7 +38,7 @@ func (k accounts) NextAccountNumber(ctx context.Context, _ sdk.AccountI) uint64 
 }
 
 // taken says whether an account has a number.
-func (k accounts) taken(ctx context.Context, number uint64) (bool, error) {
+func (k Keeper) taken(ctx context.Context, number uint64) (bool, error) {
 	_, err := k.Accounts.Indexes.Number.MatchExact(ctx, number)
 	if errors.Is(err, collections.ErrNotFound) {
 		return false, nil
@@ -46,7 +47,7 @@ func (k accounts) taken(ctx context.Context, number uint64) (bool, error) {
 }
 
 // NewAccount gives an account its number. It is not stored.
-func (k accounts) NewAccount(ctx context.Context, a sdk.AccountI) sdk.AccountI {
+func (k Keeper) NewAccount(ctx context.Context, a sdk.AccountI) sdk.AccountI {
 	if err := a.SetAccountNumber(k.NextAccountNumber(ctx, a)); err != nil {
 		panic(err)
 	}
@@ -54,7 +55,7 @@ func (k accounts) NewAccount(ctx context.Context, a sdk.AccountI) sdk.AccountI {
 }
 
 // NewAccountWithAddress is a new account of an address. It is not stored.
-func (k accounts) NewAccountWithAddress(ctx context.Context, address sdk.AccAddress) sdk.AccountI {
+func (k Keeper) NewAccountWithAddress(ctx context.Context, address sdk.AccAddress) sdk.AccountI {
 	a := authtypes.ProtoBaseAccount()
 	if err := a.SetAddress(address); err != nil {
 		panic(err)
@@ -63,7 +64,7 @@ func (k accounts) NewAccountWithAddress(ctx context.Context, address sdk.AccAddr
 }
 
 // GetModuleAccountAndPermissions is the account of a module, which is made when it is first asked for, or nil.
-func (k accounts) GetModuleAccountAndPermissions(ctx context.Context, module string) (sdk.ModuleAccountI, []string) {
+func (k Keeper) GetModuleAccountAndPermissions(ctx context.Context, module string) (sdk.ModuleAccountI, []string) {
 	address, permissions := k.GetModuleAddressAndPermissions(module)
 	if address != nil && !k.HasAccount(ctx, address) {
 		k.SetAccount(ctx, k.NewAccount(ctx, authtypes.NewEmptyModuleAccount(module, permissions...)))
@@ -72,13 +73,14 @@ func (k accounts) GetModuleAccountAndPermissions(ctx context.Context, module str
 }
 
 // GetModuleAccount is the account of a module, which is made when it is first asked for, or nil.
-func (k accounts) GetModuleAccount(ctx context.Context, module string) sdk.ModuleAccountI {
+func (k Keeper) GetModuleAccount(ctx context.Context, module string) sdk.ModuleAccountI {
 	a, _ := k.GetModuleAccountAndPermissions(ctx, module)
 	return a
 }
 
-// number gives accounts of the genesis that have numbers of the SDK others, and lets new ones go on above all of them.
-func (k accounts) number(ctx context.Context) error {
+// Renumber gives accounts of the genesis that have numbers of the SDK others, and lets new ones go on above all of
+// them.
+func (k Keeper) Renumber(ctx context.Context) error {
 	var large []sdk.AccountI
 	next := uint64(0)
 	err := k.Accounts.Walk(ctx, nil, func(_ sdk.AccAddress, a sdk.AccountI) (bool, error) {

@@ -1,0 +1,41 @@
+package app
+
+import (
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/app/lane"
+	"github.com/starling-network/starling/chain/app/room"
+)
+
+// enters puts what passed every other check into the lane.
+type enters struct{ app *App }
+
+// AnteHandle implements sdk.AnteDecorator.
+func (e enters) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
+	if !ctx.IsCheckTx() || ctx.IsReCheckTx() || simulate {
+		return next(ctx, tx, simulate)
+	}
+	price, err := e.app.price(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	w := lane.Waiting{Declared: room.Declare(tx, len(ctx.TxBytes())), Tx: ctx.TxBytes()}
+	w.Charged = e.app.asks(ctx, price, w.Gas) > 0
+	if w.Account != "" {
+		w.Rank = e.app.rank(ctx, w.Account, tx.GetMsgs())
+		w.Look(ctx, e.app.keepers.training, tx)
+	}
+	if w.Rank == 0 {
+		accuses, bonded := e.app.outsider(ctx, w.Account, tx.GetMsgs())
+		switch {
+		case accuses && bonded:
+			w.Outsider, w.Rank = true, 2
+		case accuses:
+			w.Outsider, w.Rank = true, 3
+		}
+	}
+	if err := e.app.lane.Add(w); err != nil {
+		return ctx, err
+	}
+	return next(ctx, tx, simulate)
+}

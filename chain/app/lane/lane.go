@@ -1,0 +1,190 @@
+// Package lane is what waits in this node's pool of transactions, by sender, so that the node proposes duties before
+// everything else: what members of runs and parties of disputes have to say in time. It decides nothing that others
+// check, and which transactions are duties it is told.
+package lane
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+
+	errorsmod "cosmossdk.io/errors"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+
+	"github.com/starling-network/starling/chain/app/room"
+	"github.com/starling-network/starling/chain/x/beacon/censorship"
+)
+
+// What waits for a block that is no duty, at most: less than the pool of CometBFT holds (chain.Config), so that a duty
+// always finds room.
+const (
+	maxOrdinary      = 40_000
+	maxOrdinaryBytes = 40 << 20
+	maxDuties        = 16 // of an account; more of them are no duties
+
+	maxGranted      = 512 // of newcomers, free
+	maxGrantedBytes = 1 << 20
+	maxGrantedGas   = room.BlockGas / room.GrantedPart * 4 // what is free in four blocks
+
+	maxOutsiders = 256 // accusations by accounts that work in no run; further ones are not duties
+	mostAccuse   = 8   // of them in a block before what comes in the order of the pool
+)
+
+// Lane is what the pool holds. What is in it was checked with its signature and its fee.
+type Lane struct {
+	mu       sync.Mutex
+	known    map[[sha256.Size]byte]*Waiting
+	accounts map[string][]*Waiting // in the order of their arrival, which is that of their sequences
+	duties   map[string]int        // how many of an account are duties
+	ordinary room.Share            // what there is still room for
+	granted  room.Share
+	outside  int
+	arrived  uint64
+}
+
+// Waiting is a transaction that waits for a block.
+type Waiting struct {
+	room.Declared
+	Tx       []byte
+	Charged  bool // this node asks for a fee for such
+	Rank     int  // of a duty, the most urgent is 1; 0: none
+	Outsider bool // the sender accuses a member of a run in which it does not work
+	arrived  uint64
+	until    uint64               // height after which it is void; 0: none
+	sight    *censorship.Sighting // of the move of a dispute; nil: it is none
+}
+
+// New is a lane in which nothing waits.
+func New() *Lane {
+	return &Lane{
+		known: map[[sha256.Size]byte]*Waiting{}, accounts: map[string][]*Waiting{}, duties: map[string]int{},
+		ordinary: room.Share{Count: maxOrdinary, Bytes: maxOrdinaryBytes, Gas: 1 << 63},
+		granted:  room.Share{Count: maxGranted, Bytes: maxGrantedBytes, Gas: maxGrantedGas},
+	}
+}
+
+// Add takes a transaction that was checked. It is refused if it is no duty and too many others wait that are none.
+func (l *Lane) Add(w Waiting) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := sha256.Sum256(w.Tx)
+	if l.known[key] != nil {
+		return nil
+	}
+	if w.Rank > 0 && l.duties[w.Account] >= maxDuties || w.Outsider &&
+		(l.outside >= maxOutsiders || l.duties[w.Account] > 0) {
+		if w.Charged && w.Fee == 0 {
+			return tooMany("%d duties of %s wait for a block", maxDuties, w.Account)
+		}
+		w.Rank, w.Outsider = 0, false
+	}
+	switch {
+	case w.Rank > 0:
+		l.duties[w.Account]++
+	case !l.ordinary.Fits(w.Declared):
+		return errorsmod.Wrapf(sdkerrors.ErrMempoolIsFull, "%d transactions wait, and %d bytes more may",
+			maxOrdinary-l.ordinary.Count, l.ordinary.Bytes)
+	case w.grant() && !l.granted.Fits(w.Declared):
+		return tooMany("%d free transactions wait for a block", maxGranted-l.granted.Count)
+	default:
+		l.ordinary.Take(w.Declared)
+		if w.grant() {
+			l.granted.Take(w.Declared)
+		}
+	}
+	if w.Outsider {
+		l.outside++
+	}
+	l.arrived++
+	w.arrived = l.arrived
+	l.known[key] = &w
+	l.accounts[w.Account] = append(l.accounts[w.Account], &w)
+	return nil
+}
+
+// grant reports whether it is free for a newcomer.
+func (w *Waiting) grant() bool { return w.Charged && w.Fee == 0 && w.Rank == 0 }
+
+// Drop forgets a transaction that is in a block, or can no longer be.
+func (l *Lane) Drop(tx []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := sha256.Sum256(tx)
+	w := l.known[key]
+	if w == nil {
+		return
+	}
+	delete(l.known, key)
+	if w.Rank == 0 {
+		l.ordinary.Give(w.Declared)
+		if w.grant() {
+			l.granted.Give(w.Declared)
+		}
+	} else if l.duties[w.Account]--; l.duties[w.Account] == 0 {
+		delete(l.duties, w.Account)
+	}
+	if w.Outsider {
+		l.outside--
+	}
+	rest := slices.DeleteFunc(l.accounts[w.Account], func(o *Waiting) bool { return o == w })
+	for _, o := range rest { // the others have their turn first
+		l.arrived++
+		o.arrived = l.arrived
+	}
+	if l.accounts[w.Account] = rest; len(rest) == 0 {
+		delete(l.accounts, w.Account)
+	}
+}
+
+// First are the transactions that go before all others, as far as they fit: the duties, each after what its account
+// sent before it. The account with the most urgent one is first. An account whose transactions do not follow its
+// sequence is passed over. Of the accounts that work in no run, mostAccuse are served in a block.
+func (l *Lane) First(fits func(room.Declared) bool, sequence func(account string) uint64) (txs [][]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	type turn struct {
+		list    []*Waiting
+		rank    int
+		at      uint64
+		accuses bool
+	}
+	var turns []turn
+	for account := range l.duties {
+		t := turn{rank: 1 << 30}
+		for i, w := range l.accounts[account][:min(len(l.accounts[account]), 2*maxDuties)] {
+			if w.Rank > 0 {
+				t.list = l.accounts[account][:i+1]
+				if w.Rank < t.rank {
+					t.rank, t.at, t.accuses = w.Rank, w.arrived, w.Outsider
+				}
+			}
+		}
+		turns = append(turns, t)
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.at, b.at)) })
+	accusations := 0
+	for _, t := range turns {
+		if len(t.list) == 0 || t.accuses && accusations == mostAccuse {
+			continue
+		}
+		if t.accuses {
+			accusations++
+		}
+		next := sequence(t.list[0].Account)
+		for _, w := range t.list {
+			if w.Sequence != next || !fits(w.Declared) {
+				break
+			}
+			txs = append(txs, w.Tx)
+			next++
+		}
+	}
+	return txs
+}
+
+// tooMany is the refusal of what is free, and more than there is room for.
+func tooMany(format string, args ...any) error {
+	return errorsmod.Wrapf(sdkerrors.ErrInsufficientFee, "%s: it needs a fee", fmt.Sprintf(format, args...))
+}
