@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -111,7 +111,7 @@ func TestReplicas(t *testing.T) {
 	for name, task := range replicas(t, plain) {
 		base, below := *start, train.Zeros(start.Params, 1)[0]
 		for i, x := range below {
-			kernel.NormalTo(x.F32(), 4, uint64(i))
+			philox.NormalTo(x.F32(), 4, uint64(i))
 		}
 		from, paired := below, task.Spec.Exchange.Pairs > 0
 		if paired { // its place is in the checkpoint

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -94,7 +94,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		base.Outer = nil
 		from := train.Zeros(base.Params, 1)[0]
 		for i, x := range from {
-			kernel.NormalTo(x.F32(), 4, uint64(i))
+			philox.NormalTo(x.F32(), 4, uint64(i))
 		}
 		honest := NewWitness(task, &base, unit, from, shardTokens)
 		right := roots(t, honest, honest)
@@ -165,7 +165,7 @@ func TestPartsOfWhatIsHandedOn(t *testing.T) {
 			t.Errorf("%s: %d parts", name, n)
 		}
 		x := tensor.New(shape)
-		kernel.NormalTo(x.F32(), 1, 1)
+		philox.NormalTo(x.F32(), 1, 1)
 		done := new(canon.Frontier)
 		for part := range s.handsOnParts() {
 			lo, hi := s.handsOnRange(part)

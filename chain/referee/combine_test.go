@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -40,7 +40,7 @@ func roundOf(t testing.TB, z size, x train.Exchange) attestedRound {
 	base.Round = 2
 	for k, list := range base.Outer {
 		for i, o := range list {
-			kernel.NormalTo(o.F32(), 7, uint64(100*k+i))
+			philox.NormalTo(o.F32(), 7, uint64(100*k+i))
 			for j, v := range o.F32() {
 				o.F32()[j] = v * v
 			}
@@ -51,7 +51,7 @@ func roundOf(t testing.TB, z size, x train.Exchange) attestedRound {
 		var delta []*tensor.Tensor
 		for i, p := range base.Params {
 			d := tensor.New(p.Shape)
-			kernel.NormalTo(d.F32(), uint64(11+u), uint64(i))
+			philox.NormalTo(d.F32(), uint64(11+u), uint64(i))
 			delta = append(delta, d)
 		}
 		packed, err := codec.Pack(x.Codec, base.Round, u, delta)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -34,7 +34,7 @@ func TestMomentsThatLast(t *testing.T) {
 		base.Outer, base.Round = nil, 1
 		from := slices.Concat(train.Zeros(base.Params, x.HandsOn())...)
 		for i, s := range from {
-			kernel.NormalTo(s.F32(), 4, uint64(i))
+			philox.NormalTo(s.F32(), 4, uint64(i))
 			for k, v := range s.F32() {
 				s.F32()[k] = v * v * 1e-3 // second moments are not negative
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -78,7 +79,7 @@ func jobOf(t testing.TB, z size, o model.AdamW) (*train.Task, *train.Checkpoint)
 	}
 	base.Round = 2
 	for i, m := range base.Outer[0] {
-		kernel.NormalTo(m.F32(), 9, uint64(i))
+		philox.NormalTo(m.F32(), 9, uint64(i))
 	}
 	return compile(t, &train.Task{Spec: spec, Step: step, Corpus: words}), base
 }

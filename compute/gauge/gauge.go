@@ -9,6 +9,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+	"github.com/starling-network/starling/compute/philox"
 )
 
 // Side of the square matrices that are multiplied.
@@ -22,10 +24,10 @@ func Segment(seed canon.Digest, segment, steps uint32, threads int) canon.Digest
 	binary.BigEndian.PutUint32(at[:], segment)
 	d := canon.Sum("starling/gauge/1", seed[:], at[:])
 	x, w, y := make([]float32, Side*Side), make([]float32, Side*Side), make([]float32, Side*Side)
-	kernel.NormalTo(x, binary.BigEndian.Uint64(d[:]), 0)
-	kernel.NormalTo(w, binary.BigEndian.Uint64(d[:]), 1)
+	philox.NormalTo(x, binary.BigEndian.Uint64(d[:]), 0)
+	philox.NormalTo(w, binary.BigEndian.Uint64(d[:]), 1)
 	for range steps {
-		(&kernel.Gemm{M: Side, N: Side, K: Side, A: x, ARow: Side, ACol: 1, B: w, BRow: Side, BCol: 1, C: y,
+		(&matmul.Gemm{M: Side, N: Side, K: Side, A: x, ARow: Side, ACol: 1, B: w, BRow: Side, BCol: 1, C: y,
 			CRow: Side}).Run(threads)
 		for i, v := range y {
 			x[i] = v - kernel.Round(v)

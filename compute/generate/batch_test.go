@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -21,7 +21,7 @@ func adapted(t *testing.T, c model.Config, l model.LoRA, seed uint64) Adapter {
 	}
 	tensors := a.InitAdapters(seed)
 	for i, n := range a.Adapters() {
-		kernel.NormalTo(tensors[n.Name].F32(), seed, uint64(100+i))
+		philox.NormalTo(tensors[n.Name].F32(), seed, uint64(100+i))
 		for j := range tensors[n.Name].F32() {
 			tensors[n.Name].F32()[j] *= 0.3
 		}
@@ -50,7 +50,7 @@ func batch(t *testing.T, c model.Config, adapters ...Adapter) *Batch {
 
 // requests are texts of all lengths, samplings and adapters.
 func requests(c model.Config, n, adapters int) (all []Request) {
-	random := kernel.NewPhilox(11, 0)
+	random := philox.New(11, 0)
 	for i := range n {
 		r := Request{Prompt: make([]int32, 1+random.Uint64n(100)), Tokens: 1 + int(random.Uint64n(40)),
 			Adapter: i % (adapters + 1), Sampling: Sampling{Temperature: float64(i%3) / 2, TopP: 0.9, Seed: uint64(i)}}

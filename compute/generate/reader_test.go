@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -36,7 +36,7 @@ func weights(c model.Config) map[string]*tensor.Tensor {
 	all := c.Init(1)
 	for i, n := range c.Tensors() {
 		noise := make([]float32, n.Shape.Elements())
-		kernel.NormalTo(noise, 2, uint64(i))
+		philox.NormalTo(noise, 2, uint64(i))
 		for j := range noise {
 			all[n.Name].F32()[j] += 0.2 * noise[j]
 		}
@@ -91,7 +91,7 @@ func TestTokensEqualThoseWithoutMemory(t *testing.T) {
 		for _, prompt := range []int{1, 2, piece - 1, piece, piece + 1, 2*piece + 5, context} {
 			r.Reset()
 			ids := make([]int32, prompt)
-			random := kernel.NewPhilox(uint64(prompt), 0)
+			random := philox.New(uint64(prompt), 0)
 			for i := range ids {
 				ids[i] = int32(random.Uint64n(uint64(c.VocabSize())))
 			}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/philox"
 )
 
 // ErrSampling is wrapped by the refusal of a Sampling that has no meaning.
@@ -48,10 +49,10 @@ func (s Sampling) Pick(logits []float32, n uint64) int32 {
 	c := candidates{ids: make([]int32, len(logits)), weights: make([]float64, len(logits))}
 	for i, x := range logits {
 		c.ids[i] = int32(i)
-		c.weights[i] = kernel.Exp64((float64(x) - float64(logits[best])) / s.Temperature)
+		c.weights[i] = detmath.Exp64((float64(x) - float64(logits[best])) / s.Temperature)
 	}
 	c.cut(s.TopK, s.TopP)
-	return c.draw(kernel.PhiloxU32(s.Seed, 0, n))
+	return c.draw(philox.Block(s.Seed, 0, n))
 }
 
 // candidates are tokens with weights in proportion to their probabilities.

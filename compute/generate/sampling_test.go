@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 )
 
 func someLogits(n int, seed uint64) []float32 {
 	x := make([]float32, n)
-	kernel.NormalTo(x, seed, 0)
+	philox.NormalTo(x, seed, 0)
 	for i := range x {
 		x[i] = float32(math.Round(float64(x[i])*8)) / 4 // with ties
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/detmath"
 )
 
 // Limits bound what a Scheduler does at once.
@@ -207,9 +207,9 @@ func chances(logits []float32, id int32, n int) (log float64, likely []Chance) {
 		most = max(most, x)
 	}
 	for _, x := range logits {
-		sum += kernel.Exp64(float64(x) - float64(most))
+		sum += detmath.Exp64(float64(x) - float64(most))
 	}
-	of := func(id int32) float64 { return float64(logits[id]) - float64(most) - kernel.Log64(sum) }
+	of := func(id int32) float64 { return float64(logits[id]) - float64(most) - detmath.Log64(sum) }
 	if n > 0 {
 		c := candidates{ids: make([]int32, len(logits)), weights: make([]float64, len(logits))}
 		for i, x := range logits {

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/starling-network/starling/compute/detmath"
+
 const (
 	geluLinear = 0.7978845608028654 // sqrt(2/pi)
 	geluCubic  = 0.044715 * geluLinear
@@ -36,7 +38,7 @@ func activationTiles(dst []float32, x [][]float32, f func(dst []float32, x [][]f
 
 // geluTanh sets dst to Tanh(x * (x*x*c + s)) for s = sqrt(2/pi) and c = 0.044715*s, and squares to x*x. Every operation
 // is rounded, here and below.
-func (p Path) geluTanh(dst, squares, x []float32) {
+func geluTanh(p Path, dst, squares, x []float32) {
 	n := len(x)
 	p.Mul(squares, x, x)
 	p.Mul(dst, squares, geluCubics[:n])
@@ -44,7 +46,7 @@ func (p Path) geluTanh(dst, squares, x []float32) {
 	p.Mul(dst, x, dst)
 	if p == Portable {
 		for i, v := range dst {
-			dst[i] = Tanh(v)
+			dst[i] = detmath.Tanh(v)
 		}
 	} else {
 		TanhTo(dst, dst)
@@ -57,7 +59,7 @@ func (p Path) Gelu(dst, x []float32) {
 	activationTiles(dst, [][]float32{x}, func(dst []float32, in [][]float32) {
 		var t, h [activationTile]float32
 		n := len(dst)
-		p.geluTanh(t[:n], h[:n], in[0])
+		geluTanh(p, t[:n], h[:n], in[0])
 		p.Mul(h[:n], in[0], halves[:n])
 		p.Mul(t[:n], h[:n], t[:n])
 		p.Add(dst, h[:n], t[:n])
@@ -69,7 +71,7 @@ func (p Path) GeluGrad(dst, x, d []float32) {
 	activationTiles(dst, [][]float32{x, d}, func(dst []float32, in [][]float32) {
 		var t, inner, h, rest [activationTile]float32
 		n := len(dst)
-		p.geluTanh(t[:n], inner[:n], in[0])
+		geluTanh(p, t[:n], inner[:n], in[0])
 		p.Mul(inner[:n], inner[:n], geluCubicRise[:n])
 		p.Add(inner[:n], inner[:n], geluLinears[:n])
 		p.Mul(h[:n], in[0], halves[:n])
@@ -84,10 +86,10 @@ func (p Path) GeluGrad(dst, x, d []float32) {
 	})
 }
 
-func (p Path) logistic(dst, x []float32) {
+func logistic(p Path, dst, x []float32) {
 	if p == Portable {
 		for i := range dst {
-			dst[i] = Logistic(x[i])
+			dst[i] = detmath.Logistic(x[i])
 		}
 	} else {
 		LogisticTo(dst, x)
@@ -98,7 +100,7 @@ func (p Path) logistic(dst, x []float32) {
 func (p Path) Silu(dst, x []float32) {
 	activationTiles(dst, [][]float32{x}, func(dst []float32, in [][]float32) {
 		var s [activationTile]float32
-		p.logistic(s[:len(dst)], in[0])
+		logistic(p, s[:len(dst)], in[0])
 		p.Mul(dst, in[0], s[:len(dst)])
 	})
 }
@@ -108,7 +110,7 @@ func (p Path) SiluGrad(dst, x, d []float32) {
 	activationTiles(dst, [][]float32{x, d}, func(dst []float32, in [][]float32) {
 		var s, rest [activationTile]float32
 		n := len(dst)
-		p.logistic(s[:n], in[0])
+		logistic(p, s[:n], in[0])
 		p.Sub(rest[:n], ones[:n], s[:n])
 		p.Mul(rest[:n], in[0], rest[:n])
 		p.Add(rest[:n], ones[:n], rest[:n])

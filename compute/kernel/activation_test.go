@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 
 // The formulas of the activations, one element at a time.
@@ -11,21 +14,21 @@ import (
 func naiveGelu(x, _ float32) float32 {
 	inner := x * (float32(float32(x*x)*float32(geluCubic)) + float32(geluLinear))
 	h := x * 0.5
-	return h + float32(h*Tanh(inner))
+	return h + float32(h*detmath.Tanh(inner))
 }
 
 func naiveGeluGrad(x, d float32) float32 {
 	square := x * x
-	t := Tanh(x * (float32(square*float32(geluCubic)) + float32(geluLinear)))
+	t := detmath.Tanh(x * (float32(square*float32(geluCubic)) + float32(geluLinear)))
 	rest := float32(x*0.5) * (1 - float32(t*t))
 	rest = float32(rest * (float32(square*float32(3*geluCubic)) + float32(geluLinear)))
 	return d * ((0.5 + float32(0.5*t)) + rest)
 }
 
-func naiveSilu(x, _ float32) float32 { return x * Logistic(x) }
+func naiveSilu(x, _ float32) float32 { return x * detmath.Logistic(x) }
 
 func naiveSiluGrad(x, d float32) float32 {
-	s := Logistic(x)
+	s := detmath.Logistic(x)
 	return d * (s * (1 + float32(x*(1-s))))
 }
 
@@ -41,7 +44,7 @@ func TestActivationBits(t *testing.T) {
 		"Gelu": {one(Path.Gelu), naiveGelu}, "GeluGrad": {Path.GeluGrad, naiveGeluGrad},
 		"Silu": {one(Path.Silu), naiveSilu}, "SiluGrad": {Path.SiluGrad, naiveSiluGrad},
 	} {
-		for kind, value := range values {
+		for kind, value := range kerneltest.Values {
 			for _, n := range []int{1, 7, 8, 70, activationTile, 2*activationTile + 9} {
 				x, d := make([]float32, n), make([]float32, n)
 				for i := range x {
@@ -51,7 +54,7 @@ func TestActivationBits(t *testing.T) {
 					inPlace := append([]float32{}, x...)
 					f.fast(p, inPlace, inPlace, d)
 					for i := range x {
-						if want := f.naive(x[i], d[i]); !same(inPlace[i], want) {
+						if want := f.naive(x[i], d[i]); !kerneltest.Same(inPlace[i], want) {
 							t.Fatalf("%s of %s, %s: %x and %x give %x, want %x", name, kind, p, x[i], d[i], inPlace[i], want)
 						}
 					}

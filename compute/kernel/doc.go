@@ -1,8 +1,8 @@
 // Package kernel holds the arithmetic of Starling: the loops that compute the operators of a program on plain slices,
 // with results specified to the last bit.
 //
-// It is not a tensor library (no shapes, no allocation of results, no dispatch by operator: see tensor and program) and
-// it is not a general mathematics library: a function is here because an operator, a schedule or a sampler needs it.
+// It is not a tensor library: no shapes, no allocation of results, no dispatch by operator (see tensor and program).
+// Functions of one number are those of package detmath; matrix products are in matmul, attention in attention.
 //
 // # Numerics, version 1
 //
@@ -10,16 +10,15 @@
 //
 //   - A float32 operation rounds once, to nearest even. Subnormals are kept; nothing is flushed to zero.
 //   - A product that feeds a sum is written float32(x*y) + z or float64(x*y) + z, which forbids the compiler to
-//     contract it, or it is an explicit fused multiply-add (FMA32). Package math is used only for its exact functions
-//     (Sqrt, FMA on float64, bits).
-//   - A matrix product accumulates over k in ascending order by fused multiply-adds, in chunks of ChunkK that each
-//     start from +0; the chunk sums are then added to the first one in ascending order, each addition rounded. The
+//     contract it, or it is an explicit fused multiply-add (matmul.FMA32). Package math is used only for its exact
+//     functions (Sqrt, FMA on float64, bits).
+//   - A matrix product accumulates over k in ascending order by fused multiply-adds, in chunks of matmul.ChunkK that
+//     each start from +0; the chunk sums are then added to the first one in ascending order, each addition rounded. The
 //     product over an empty k is +0. Work is split over output rows and columns, never over k.
 //   - Every other sum is one tree fixed by the number of its elements alone.
-//   - A transcendental function of float32 is a formula over float64, specified by its source here (every operation
-//     rounded, no contraction), whose result is rounded once to float32. The error stays below 0.51 units in the last
-//     place, so results are nearly always the correctly rounded ones, but what is promised is the formula.
-//   - Random numbers are a function of (seed, stream, index): Philox4x32-10.
+//   - A transcendental function of float32 is a formula over float64, specified by its source in package detmath, whose
+//     result is rounded once to float32.
+//   - Random numbers are a function of (seed, stream, index): package philox.
 //   - Whether a result is NaN is specified, its sign and payload are not: processors disagree on them. Whoever hashes
 //     values makes every NaN 0x7fc00000 first, and no operator may look into a NaN.
 //

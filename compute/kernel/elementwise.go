@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/starling-network/starling/compute/detmath"
+)
 
 // Number is a Go type of elements that operators calculate with.
 type Number interface {
@@ -148,7 +152,7 @@ func Min[T Number](dst, x, y []T) {
 func PowTo(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
-		dst[i] = Pow(x[i], y[i])
+		dst[i] = detmath.Pow(x[i], y[i])
 	}
 }
 

@@ -109,6 +109,7 @@ func TestVectorPathsRoundProducts(t *testing.T) {
 	const n, beta, one = 1000, 0.9, 1
 	rest := one - float32(beta)
 	r := rand.New(rand.NewPCG(8, 8))
+	fused := func(x, y, z float32) float32 { return float32(math.FMA(float64(x), float64(y), float64(z))) }
 	a, b, out, zero := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	for i := range a {
 		a[i], b[i] = r.Float32(), r.Float32()
@@ -135,7 +136,7 @@ func TestVectorPathsRoundProducts(t *testing.T) {
 				if want := float32(x*y) + float32(u*w); got != want {
 					t.Fatalf("%s on %s: element %d is %x, want %x", name, p, i, got, want)
 				}
-				if FMA32(x, y, float32(u*w)) != got || FMA32(u, w, float32(x*y)) != got {
+				if fused(x, y, float32(u*w)) != got || fused(u, w, float32(x*y)) != got {
 					f.fusedDiffers++
 				}
 			}

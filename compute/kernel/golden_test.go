@@ -1,11 +1,22 @@
-package kernel
+package kernel_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"flag"
+	"fmt"
+	"hash"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+	"github.com/starling-network/starling/compute/philox"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files of testdata instead of comparing with them")
@@ -30,4 +41,99 @@ func golden(t *testing.T, name string, got []byte) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s: the bits changed: that is a new Version.\ngot:\n%swant:\n%s", file, got, want)
 	}
+}
+
+// unary are the functions of float32, in the order of the golden file.
+var unary = []struct {
+	name string
+	f    func(float32) float32
+}{
+	{"exp", detmath.Exp}, {"log", detmath.Log}, {"tanh", detmath.Tanh}, {"logistic", detmath.Logistic},
+	{"erf", detmath.Erf}, {"sin", detmath.Sin}, {"cos", detmath.Cos}, {"sqrt", sqrt}, {"rsqrt", detmath.Rsqrt},
+}
+
+// sqrt is SqrtTo of one element, with one bit pattern for what is not a number.
+func sqrt(x float32) float32 {
+	y := []float32{x}
+	kernel.SqrtTo(y, y)
+	return canonical(y[0])
+}
+
+func canonical(x float32) float32 {
+	if x != x {
+		return math.Float32frombits(0x7fc00000)
+	}
+	return x
+}
+
+// TestMathGolden holds the bits of every function to those of version 1, on every port.
+func TestMathGolden(t *testing.T) {
+	var lines bytes.Buffer
+	line := func(name string, fill func(put func(uint64))) {
+		h := sha256.New()
+		fill(func(u uint64) { write64(h, u) })
+		fmt.Fprintf(&lines, "%-12s %x\n", name, h.Sum(nil))
+	}
+	for _, u := range unary {
+		line(u.name, func(put func(uint64)) {
+			kerneltest.Sweep(func(x float32) { put(uint64(math.Float32bits(u.f(x)))) })
+		})
+	}
+	line("pow", func(put func(uint64)) {
+		for i := range uint64(1 << 18) {
+			w := philox.Block(1, 0, i)
+			put(uint64(math.Float32bits(detmath.Pow(math.Float32frombits(w[0]), math.Float32frombits(w[1])))))
+			put(uint64(math.Float32bits(detmath.Pow(float32(w[2])*0x1p-30, float32(int32(w[3]))*0x1p-26))))
+		}
+	})
+	for _, f := range []struct {
+		name string
+		f    func(float64) float64
+	}{{"exp64", detmath.Exp64}, {"log64", detmath.Log64}, {"sin64", detmath.Sin64}, {"cos64", detmath.Cos64}} {
+		line(f.name, func(put func(uint64)) {
+			for i := range uint64(1 << 18) {
+				w := philox.Block(2, 0, i)
+				put(math.Float64bits(f.f(math.Float64frombits(uint64(w[0])<<32 | uint64(w[1])))))
+				put(math.Float64bits(f.f(float64(int32(w[2])) * 0x1p-22)))
+			}
+		})
+	}
+	line("normal", func(put func(uint64)) {
+		dst := make([]float32, 1<<18)
+		philox.NormalTo(dst, 7, 3)
+		for _, x := range dst {
+			put(uint64(math.Float32bits(x)))
+		}
+	})
+	line("fma32", func(put func(uint64)) {
+		for i := range uint64(1 << 18) {
+			a, b, c := kerneltest.FMAOperands(philox.Block(3, 0, i))
+			put(uint64(math.Float32bits(canonical(matmul.FMA32(a, b, c)))))
+		}
+	})
+	golden(t, "math.golden", lines.Bytes())
+}
+
+// TestGemmGolden holds the bits of products to those of version 1, on every port.
+func TestGemmGolden(t *testing.T) {
+	var lines bytes.Buffer
+	for _, s := range [][3]int{{1, 1, 600}, {7, 19, 33}, {40, 50, 1300}, {100, 17, 512}} {
+		g := matmul.Gemm{M: s[0], N: s[1], K: s[2], ARow: s[2], ACol: 1, BRow: 1, BCol: s[2], CRow: s[1]}
+		g.A, g.B, g.C = make([]float32, s[0]*s[2]), make([]float32, s[1]*s[2]), make([]float32, s[0]*s[1])
+		philox.NormalTo(g.A, 4, 0)
+		philox.NormalTo(g.B, 4, 1)
+		g.Run(2)
+		h := sha256.New()
+		for _, x := range g.C {
+			write64(h, uint64(math.Float32bits(x)))
+		}
+		fmt.Fprintf(&lines, "%d x %d x %d %x\n", g.M, g.K, g.N, h.Sum(nil))
+	}
+	golden(t, "matmul.golden", lines.Bytes())
+}
+
+func write64(h hash.Hash, u uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], u)
+	h.Write(b[:])
 }

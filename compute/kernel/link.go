@@ -1,7 +1,7 @@
 package kernel
 
-// The functions of this file compute a sum or a product of two vectors a part at a time: what is kept between two parts
-// is all there is to know about the elements before, so the end has the bits of the whole.
+// The functions of this file compute a sum a part at a time: what is kept between two parts is all there is to know
+// about the elements before, so the end has the bits of the whole.
 
 // SumState is the number of float32 between two parts of a Sum of n elements: lanes for each level of its tree.
 func SumState(n int) int {
@@ -34,13 +34,4 @@ func SumEnd(state []float32, n int) float32 {
 		state, n = state[lanes:], (n+ChunkSum-1)/ChunkSum
 	}
 	return sumLanes((*[lanes]float32)(state))
-}
-
-// Chain returns the FMA32 chain from c over n products of elements of a and b, steps apart: what an element of a Gemm
-// is within a chunk.
-func Chain(c float32, a []float32, aStep int, b []float32, bStep, n int) float32 {
-	for k := range n {
-		c = FMA32(a[k*aStep], b[k*bStep], c)
-	}
-	return c
 }

@@ -1,13 +1,15 @@
 package kernel
 
+import "github.com/starling-network/starling/compute/detmath"
+
 // CrossEntropy sets dst[i] to -log softmax(x)[targets[i]] of row i of n elements of x, in nats: with m = Max of the row
 // and l = Sum of Exp(x-m) it is Log(l) - (x[target]-m), and Log(l) where the target is not a column. scratch has n
 // elements. The zero Path is the active one, here and below.
 func CrossEntropy[I int32 | int64](p Path, dst, x []float32, targets []I, n int, scratch []float32) {
 	for i := range dst {
 		row := x[i*n : (i+1)*n]
-		top, sum := p.shiftedExp(scratch[:n], row)
-		dst[i] = Log(sum)
+		top, sum := shiftedExp(p, scratch[:n], row)
+		dst[i] = detmath.Log(sum)
 		if t := targets[i]; t >= 0 && int64(t) < int64(n) {
 			dst[i] -= row[t] - top
 		}
@@ -19,7 +21,7 @@ func CrossEntropy[I int32 | int64](p Path, dst, x []float32, targets []I, n int,
 func CrossEntropyGrad[I int32 | int64](p Path, dst, x []float32, targets []I, d []float32, n int) {
 	for i, scale := range d {
 		row := dst[i*n : (i+1)*n]
-		_, sum := p.shiftedExp(row, x[i*n:(i+1)*n])
+		_, sum := shiftedExp(p, row, x[i*n:(i+1)*n])
 		r := scale / sum
 		for j := range row {
 			row[j] = float32(row[j] * r)
@@ -31,7 +33,7 @@ func CrossEntropyGrad[I int32 | int64](p Path, dst, x []float32, targets []I, d 
 }
 
 // shiftedExp sets dst to Exp(x-m) for the maximum m of x, and returns m and the Sum. dst may be x.
-func (p Path) shiftedExp(dst, x []float32) (top, sum float32) {
+func shiftedExp(p Path, dst, x []float32) (top, sum float32) {
 	var most [1]float32
 	FoldRows(p.Max, most[:], x, len(x))
 	top = most[0]
@@ -40,15 +42,15 @@ func (p Path) shiftedExp(dst, x []float32) (top, sum float32) {
 		for j, v := range x[lo : lo+len(part)] {
 			part[j] = v - top
 		}
-		p.exp(part)
+		p.Exp(part)
 	}
 	return top, p.Sum(dst)
 }
 
-// exp is Exp of every element.
-func (p Path) exp(x []float32) {
+// Exp makes every element its Exp.
+func (p Path) Exp(x []float32) {
 	if p == Portable {
-		Map(Exp)(x, x)
+		Map(detmath.Exp)(x, x)
 	} else {
 		ExpTo(x, x)
 	}

@@ -4,11 +4,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 
 func TestCrossEntropyBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	for name, value := range values {
+	for name, value := range kerneltest.Values {
 		for _, n := range []int{1, 2, 7, 16, 33, 100, ChunkSum, ChunkSum + 5} {
 			const rows = 5
 			x, d := make([]float32, rows*n), make([]float32, rows)
@@ -27,10 +30,10 @@ func TestCrossEntropyBits(t *testing.T) {
 					top = max(top, v)
 				}
 				for j, v := range row {
-					e[j] = Exp(v - top)
+					e[j] = detmath.Exp(v - top)
 				}
 				sum := Portable.Sum(e)
-				loss[i] = Log(sum)
+				loss[i] = detmath.Log(sum)
 				for j := range e {
 					grad[i*n+j] = float32(e[j] * (d[i] / sum))
 				}
@@ -45,7 +48,7 @@ func TestCrossEntropyBits(t *testing.T) {
 				inPlace := append([]float32{}, x...)
 				CrossEntropyGrad(p, inPlace, inPlace, targets, d, n)
 				for i := range inPlace {
-					if !same(inPlace[i], grad[i]) || !same(got[i/n], loss[i/n]) {
+					if !kerneltest.Same(inPlace[i], grad[i]) || !kerneltest.Same(got[i/n], loss[i/n]) {
 						t.Fatalf("%s, %s, rows of %d: element %d is %x and its loss %x, want %x and %x", name, p, n, i, inPlace[i],
 							got[i/n], grad[i], loss[i/n])
 					}

@@ -6,13 +6,13 @@ const ChunkSum = 4096
 // lanes is the number of partial sums of a piece: the width of the widest vector register.
 const lanes = 16
 
-// Sum adds the elements of one list in the order that every sum but those of Gemm uses. A list of at most ChunkSum
+// Sum adds the elements of one list in the order of every sum outside of matrix products. A list of at most ChunkSum
 // elements: lane l of 16 adds elements l, l+16, ... in ascending order, starting from +0; then lane i adds lane i+8 for
 // i below 8, and likewise with 4, 2 and 1. A longer list is cut in pieces of ChunkSum; its sum is that of the list of
 // the sums of the pieces. The zero Path is the active one, here and below.
 func (p Path) Sum(x []float32) float32 {
 	if len(x) <= ChunkSum {
-		return p.sumChunk(x)
+		return sumChunk(p, x)
 	}
 	var acc [lanes]float32
 	unit := sumUnit(len(x))
@@ -32,7 +32,7 @@ func sumUnit(n int) int {
 	return unit
 }
 
-func (p Path) sumChunk(x []float32) float32 {
+func sumChunk(p Path, x []float32) float32 {
 	var acc [lanes]float32
 	p, n := p.vectors(len(x))
 	if n &^= lanes - 1; n > 0 {
@@ -58,7 +58,7 @@ func (p Path) SumSquares(x []float32) float32 {
 	if len(x) <= ChunkSum {
 		var squares [ChunkSum]float32
 		p.Mul(squares[:len(x)], x, x)
-		return p.sumChunk(squares[:len(x)])
+		return sumChunk(p, squares[:len(x)])
 	}
 	var acc [lanes]float32
 	unit := sumUnit(len(x))
@@ -81,11 +81,11 @@ const columnTile = 128
 // SumColumns puts the Sum of each column of the rows of x into dst: dst[j] is the Sum of x[j], x[stride+j], ... .
 func (p Path) SumColumns(dst, x []float32, rows, stride int) {
 	for j := 0; j < len(dst); j += columnTile {
-		p.sumColumns(dst[j:min(j+columnTile, len(dst))], x[j:], rows, stride)
+		sumColumns(p, dst[j:min(j+columnTile, len(dst))], x[j:], rows, stride)
 	}
 }
 
-func (p Path) sumColumns(dst, x []float32, rows, stride int) {
+func sumColumns(p Path, dst, x []float32, rows, stride int) {
 	var acc [lanes][columnTile]float32
 	w := len(dst)
 	if rows <= ChunkSum {
@@ -97,7 +97,7 @@ func (p Path) sumColumns(dst, x []float32, rows, stride int) {
 		var piece [columnTile]float32
 		unit := sumUnit(rows)
 		for i := 0; i*unit < rows; i++ {
-			p.sumColumns(piece[:w], x[i*unit*stride:], min(unit, rows-i*unit), stride)
+			sumColumns(p, piece[:w], x[i*unit*stride:], min(unit, rows-i*unit), stride)
 			a := acc[i%lanes][:w]
 			p.Add(a, a, piece[:w])
 		}
@@ -113,11 +113,11 @@ func (p Path) sumColumns(dst, x []float32, rows, stride int) {
 // MaxRows puts the largest element of each row of n elements of x, as Max has it, into dst. n is positive.
 func (p Path) MaxRows(dst, x []float32, n int) {
 	for i := range dst {
-		dst[i] = p.largest(x[i*n : (i+1)*n])
+		dst[i] = largest(p, x[i*n:(i+1)*n])
 	}
 }
 
-func (p Path) largest(x []float32) float32 {
+func largest(p Path, x []float32) float32 {
 	top := x[0]
 	if p, n := p.vectors(len(x)); n >= 2*lanes {
 		n &^= lanes - 1

@@ -36,14 +36,3 @@ func TestFirstMax(t *testing.T) {
 		}
 	}
 }
-
-func TestPhiloxTo(t *testing.T) {
-	stream := &Philox{Seed: 5, Stream: 6, Next: 4 * 7}
-	got := make([]uint32, 11)
-	PhiloxTo(got, 5, 6, 7)
-	for i, word := range got {
-		if want := stream.Uint32(); word != want {
-			t.Errorf("word %d is %x, want %x", i, word, want)
-		}
-	}
-}

@@ -5,8 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/record"
 )
 
@@ -130,7 +129,7 @@ func newRope(g *graph.Graph, of rotary, length int) rope {
 	for i, frequency := range of.frequencies() {
 		for t := range length {
 			angle := float32(float32(t) * frequency)
-			cos[t*half+i], sin[t*half+i] = kernel.Cos(angle)*size, kernel.Sin(angle)*size
+			cos[t*half+i], sin[t*half+i] = detmath.Cos(angle)*size, detmath.Sin(angle)*size
 		}
 	}
 	table := func(data []float32) *graph.Node {

@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
-
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -190,7 +189,7 @@ func check(list []Named, tensors map[string]*tensor.Tensor) error {
 }
 
 // Merge returns the tensors of the model with W + (Alpha/Rank) B A in place of each adapted W: what a model without
-// adapters needs to give the same, but for rounding. B A is a product as kernel.Gemm specifies; then the product with
+// adapters needs to give the same, but for rounding. B A is a product as matmul.Gemm specifies; then the product with
 // Alpha/Rank and the sum are each rounded. Tensors without an adapter are those of base, not copies.
 func (c Config) Merge(base, adapters map[string]*tensor.Tensor) (map[string]*tensor.Tensor, error) {
 	if err := errors.Join(check(c.Tensors(), base), check(c.Adapters(), adapters)); err != nil {
@@ -208,9 +207,9 @@ func (c Config) merge(n Named, base *tensor.Tensor, a, b []float32) *tensor.Tens
 	in, out := c.inOut(n)
 	rank := c.lora.Rank
 	difference := make([]float32, in*out)
-	g := kernel.Gemm{M: out, N: in, K: rank, A: b, ARow: rank, ACol: 1, B: a, BRow: in, BCol: 1, C: difference, CRow: in}
+	g := matmul.Gemm{M: out, N: in, K: rank, A: b, ARow: rank, ACol: 1, B: a, BRow: in, BCol: 1, C: difference, CRow: in}
 	if c.conv1D(n) { // the transpose, from the transposes
-		g = kernel.Gemm{M: in, N: out, K: rank, A: a, ARow: 1, ACol: in, B: b, BRow: 1, BCol: rank, C: difference, CRow: out}
+		g = matmul.Gemm{M: in, N: out, K: rank, A: a, ARow: 1, ACol: in, B: b, BRow: 1, BCol: rank, C: difference, CRow: out}
 	}
 	g.Run(1)
 	sum, scale := base.Clone(), float32(c.lora.scale())

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/detmath"
 )
 
 // scaling stretches rotary positions beyond those that a model was first trained on. Its zero value changes nothing.
@@ -93,7 +93,7 @@ func (s scaling) stretch(by float64) float64 {
 	if s.factor <= 1 {
 		return 1
 	}
-	return 1 + float64(float64(0.1*by)*kernel.Log64(s.factor))
+	return 1 + float64(float64(0.1*by)*detmath.Log64(s.factor))
 }
 
 // json returns the keys that readRotary reads.
@@ -129,7 +129,7 @@ func (r rotary) frequencies() []float32 {
 	frequencies := make([]float32, r.dim/2)
 	for i := range frequencies {
 		exponent := float64(-2*i) / float64(r.dim)
-		frequency := kernel.Exp64(float64(exponent * kernel.Log64(r.theta)))
+		frequency := detmath.Exp64(float64(exponent * detmath.Log64(r.theta)))
 		frequencies[i] = float32(r.scaled(frequency, i))
 	}
 	return frequencies
@@ -171,7 +171,7 @@ func (c Config) RotaryFactors() []float32 {
 func (r rotary) ramp(i int) float64 {
 	pair := func(turns float64) float64 { // that turns so often
 		ratio := float64(r.original) / float64(float64(turns*2)*math.Pi)
-		return float64(float64(r.dim)*kernel.Log64(ratio)) / float64(2*kernel.Log64(r.theta))
+		return float64(float64(r.dim)*detmath.Log64(ratio)) / float64(2*detmath.Log64(r.theta))
 	}
 	low, high := pair(r.fast), pair(r.slow)
 	if !r.whole {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -47,7 +47,7 @@ func mustRun(t testing.TB, e *program.Exec, in state) state {
 
 // someTokens returns a batch of ids that depends on the seed alone.
 func someTokens(c Config, batch, length int, seed uint64) *tensor.Tensor {
-	random := kernel.NewPhilox(seed, 0)
+	random := philox.New(seed, 0)
 	ids := make([]int32, batch*length)
 	for i := range ids {
 		ids[i] = int32(random.Uint64n(uint64(c.VocabSize())))
@@ -60,7 +60,7 @@ func strongWeights(list []Named) state {
 	w := Init(list, 1)
 	for i, n := range list {
 		noise := make([]float32, n.Shape.Elements())
-		kernel.NormalTo(noise, 2, uint64(i))
+		philox.NormalTo(noise, 2, uint64(i))
 		for j := range noise {
 			w[n.Name].F32()[j] += 0.3 * noise[j]
 		}
@@ -193,8 +193,8 @@ func TestUpdate(t *testing.T) {
 		in := stepInputs(w, tokens, o, lr)
 		setStep(in, o, lr, 3)
 		for i, n := range c.Tensors() {
-			kernel.NormalTo(in["m/"+n.Name].F32(), 10, uint64(i))
-			kernel.NormalTo(in["v/"+n.Name].F32(), 11, uint64(i))
+			philox.NormalTo(in["m/"+n.Name].F32(), 10, uint64(i))
+			philox.NormalTo(in["v/"+n.Name].F32(), 11, uint64(i))
 			for j, x := range in["v/"+n.Name].F32() {
 				in["v/"+n.Name].F32()[j] = x * x
 			}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -106,7 +106,7 @@ func mustTask(t testing.TB, task Task, err error) Task {
 }
 
 func someIDs(seed uint64, below, n int) *tensor.Tensor {
-	random, ids := kernel.NewPhilox(seed, 1), make([]int32, n)
+	random, ids := philox.New(seed, 1), make([]int32, n)
 	for i := range ids {
 		ids[i] = int32(random.Uint64n(uint64(below)))
 	}

@@ -4,8 +4,7 @@ import (
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
-
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -48,7 +47,7 @@ func initFrom(list []Named, seed, stream uint64) map[string]*tensor.Tensor {
 		t := tensor.New(named.Shape)
 		data := t.F32()
 		if named.std != 0 {
-			kernel.NormalTo(data, seed, stream+uint64(i))
+			philox.NormalTo(data, seed, stream+uint64(i))
 		}
 		for j, x := range data {
 			data[j] = float32(x*float32(named.std)) + named.fill

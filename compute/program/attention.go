@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/attention"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // attentionOf returns the shapes of an attention between q [batch, heads, queries, width] and k [batch, groups, keys,
 // width].
-func attentionOf(op *Operator, q, k tensor.Shape, path kernel.Path) kernel.Attention {
-	return kernel.Attention{
+func attentionOf(op *Operator, q, k tensor.Shape, path kernel.Path) attention.Head {
+	return attention.Head{
 		Path: path, Queries: q.Dims[2], Keys: k.Dims[2], Width: q.Dims[3], Query: int(op.Ints[0]), Key: int(op.Ints[1]),
 	}
 }
@@ -70,11 +71,11 @@ type headed struct {
 	wanted bool
 }
 
-func (h headed) rows(x *Exec, batch, head int) kernel.Rows {
+func (h headed) rows(x *Exec, batch, head int) attention.Rows {
 	if !h.wanted {
-		return kernel.Rows{}
+		return attention.Rows{}
 	}
-	return kernel.Rows{Data: tensor.As[float32](x.memory[h.store])[h.Offset+batch*h.Strides[0]+head*h.Strides[1]:],
+	return attention.Rows{Data: tensor.As[float32](x.memory[h.store])[h.Offset+batch*h.Strides[0]+head*h.Strides[1]:],
 		Stride: h.Strides[2]}
 }
 
@@ -89,7 +90,7 @@ func (pl *plan) headedOf(v int32) headed {
 
 // attentionStep is the attention of all heads, and the results that are wanted of it.
 type attentionStep struct {
-	kernel.Attention
+	attention.Head
 	q, k, v, do         headed
 	o, dq, dk, dv       headed
 	lse, delta          span // operands of gradients
@@ -107,7 +108,7 @@ func (pl *plan) lowerAttention(i int) loc {
 	op := &pl.p.Ops[i]
 	members := pl.attentionMembers(i)
 	q, k := pl.p.Ops[op.In[0]].Out, pl.p.Ops[op.In[1]].Out
-	st := &attentionStep{Attention: attentionOf(op, q, k, pl.path), backward: op.Kind > CausalAttentionLSE}
+	st := &attentionStep{Head: attentionOf(op, q, k, pl.path), backward: op.Kind > CausalAttentionLSE}
 	var reads []int
 	read := func(h *headed, v int32) {
 		if !h.wanted {

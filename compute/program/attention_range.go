@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/attention"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -29,7 +30,7 @@ func attentionRange(op *Operator, in []tensor.Shape, lo, hi int) []piece {
 		to := min(rows, from+(lo%width+hi-lo+width-1)/width)
 		var p piece
 		if op.Kind == CausalAttentionGradK || op.Kind == CausalAttentionGradV {
-			to = min(to, ((a.Key+from)/kernel.AttentionBlock+1)*kernel.AttentionBlock-a.Key)
+			to = min(to, ((a.Key+from)/attention.Block+1)*attention.Block-a.Key)
 			p = keyRows(op, in, a, batch, head, group, from, to)
 		} else {
 			p = queryRows(op, in, a, batch, head, group, from, to)
@@ -48,7 +49,7 @@ func attentionRange(op *Operator, in []tensor.Shape, lo, hi int) []piece {
 	return out
 }
 
-func queryRows(op *Operator, in []tensor.Shape, a kernel.Attention, batch, head, group, from, to int) piece {
+func queryRows(op *Operator, in []tensor.Shape, a attention.Head, batch, head, group, from, to int) piece {
 	single := &Operator{Kind: op.Kind, Ints: []int64{int64(a.Query + from), int64(a.Key)}}
 	single.Out = tensor.Make(tensor.Float32, append([]int{1, 1, to - from}, op.Out.Dims[3:]...)...)
 	p := piece{op: single}
@@ -62,8 +63,8 @@ func queryRows(op *Operator, in []tensor.Shape, a kernel.Attention, batch, head,
 	return p
 }
 
-func keyRows(op *Operator, in []tensor.Shape, a kernel.Attention, batch, head, group, from, to int) piece {
-	first := max(0, (a.Key+from)/kernel.AttentionBlock*kernel.AttentionBlock-a.Query)
+func keyRows(op *Operator, in []tensor.Shape, a attention.Head, batch, head, group, from, to int) piece {
+	first := max(0, (a.Key+from)/attention.Block*attention.Block-a.Query)
 	if first >= a.Queries {
 		return piece{}
 	}

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -64,7 +66,7 @@ func (w *writer) headed(dims []int, width int) Value {
 	return w.keep(w.b.Transpose(x, 0, 2, 1, 3))
 }
 
-// naiveAttention computes an operator of attention as kernel.Attention says, element by element.
+// naiveAttention computes an operator of attention as attention.Head says, element by element.
 type naiveAttention struct {
 	op            *Operator
 	queries, keys int
@@ -107,7 +109,7 @@ func evalAttention(op *Operator, in []naive) naive {
 func (a *naiveAttention) dot(x, y []float32) float32 {
 	sum := float32(0)
 	for d := range a.width { // at most ChunkK in the tests
-		sum = kernel.FMA32(x[d], y[d], sum)
+		sum = matmul.FMA32(x[d], y[d], sum)
 	}
 	return sum
 }
@@ -118,7 +120,7 @@ func (a *naiveAttention) p(i, j int) float32 {
 	if a.key+j > a.query+i {
 		return 0
 	}
-	return kernel.Exp(a.score(i, j) - a.lse[i])
+	return detmath.Exp(a.score(i, j) - a.lse[i])
 }
 
 func (a *naiveAttention) ds(i, j int) float32 {
@@ -147,7 +149,7 @@ func (a *naiveAttention) over(i, d int, weight func(j int) float32, rows []float
 			sum, block = 0, at
 			blocks++
 		}
-		sum = kernel.FMA32(weight(j), rows[j*a.width+d], sum)
+		sum = matmul.FMA32(weight(j), rows[j*a.width+d], sum)
 	}
 	add(blocks == 1)
 	return total
@@ -167,11 +169,11 @@ func (a *naiveAttention) byQuery(out []float32) {
 			top = max(top, a.score(i, j))
 		}
 		for j := range seen {
-			weights[j] = kernel.Exp(a.score(i, j) - top)
+			weights[j] = detmath.Exp(a.score(i, j) - top)
 		}
 		sum := kernel.Portable.Sum(weights[:seen])
 		if a.op.Kind == CausalAttentionLSE {
-			out[i] = top + kernel.Log(sum)
+			out[i] = top + detmath.Log(sum)
 			continue
 		}
 		for d := range a.width {
@@ -193,7 +195,7 @@ func (a *naiveAttention) byKey(out []float32, has bool) {
 		for d := range a.width {
 			sum := float32(0)
 			for i := first; i < a.queries; i++ {
-				sum = kernel.FMA32(weight(i, j), rows[i*a.width+d], sum)
+				sum = matmul.FMA32(weight(i, j), rows[i*a.width+d], sum)
 			}
 			if has {
 				sum = out[j*a.width+d] + sum

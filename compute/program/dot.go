@@ -1,7 +1,7 @@
 package program
 
 import (
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -65,7 +65,7 @@ func (pl *plan) lowerDot(op *Operator) loc {
 	lhs := pl.side(op.In[0], axes.lhsFree, axes.lhsContract, axes.lhsBatch)
 	rhs := pl.side(op.In[1], axes.rhsFree, axes.rhsContract, axes.rhsBatch)
 	s := pl.newStore(store{bytes: op.Out.Bytes(), made: len(pl.steps)})
-	g := kernel.Gemm{
+	g := matmul.Gemm{
 		M: lhs.free.n, N: rhs.free.n, K: lhs.contract.n,
 		ARow: lhs.free.stride, ACol: lhs.contract.stride,
 		BRow: rhs.contract.stride, BCol: rhs.free.stride,
@@ -79,7 +79,7 @@ func (pl *plan) lowerDot(op *Operator) loc {
 		for _, r := range batches {
 			g := g
 			g.A, g.B, g.C = a[r.a:], b[r.b:], c[r.c:]
-			kernel.BatchGemm(g, r.n, r.aStep, r.bStep, g.M*g.N, len(x.workers))
+			matmul.BatchGemm(g, r.n, r.aStep, r.bStep, g.M*g.N, len(x.workers))
 		}
 		return nil
 	}

@@ -20,7 +20,7 @@ const (
 	Constant Kind = 2 // the little-endian bytes Data; Bool bytes are 0 or 1, NaNs are canonical
 	Iota     Kind = 3 // Ints [axis]: every element is its index along axis, converted to the type of Out
 	// Random takes an Int64 [3] key of seed, stream and index to Uint32 of the dimensions of Out: element i is word i%4 of
-	// kernel.PhiloxU32(seed, stream, index+i/4), the sum wrapping around.
+	// philox.Block(seed, stream, index+i/4), the sum wrapping around.
 	Random Kind = 4
 )
 
@@ -92,7 +92,7 @@ const (
 // Dot is the general product of two float32 tensors: Ints [c, b, lhs contracting (c of them), lhs batch (b), rhs
 // contracting (c), rhs batch (b)]. The result has the batch dimensions, then the free dimensions of lhs, then those of
 // rhs, each in their order. An element accumulates over the contracted elements, in row-major order of the contracting
-// list, as kernel.Gemm specifies.
+// list, as matmul.Gemm specifies.
 const Dot Kind = 100
 
 // Reductions of number tensors. Ints axes, ascending, are removed; the elements reduced into one are taken as one list
@@ -125,7 +125,7 @@ const (
 	AdamP Kind = 132 // (p, m, v, scalar lr, c1, c2) Ints [eps, decay]: p - lr*((m*c1)/(sqrt(v*c2)+eps) + decay*p)
 )
 
-// Causal attention, as kernel.Attention specifies, on float32 q, do [B, H, T, D], k, v [B, G, S, D] and lse, delta
+// Causal attention, as attention.Head specifies, on float32 q, do [B, H, T, D], k, v [B, G, S, D] and lse, delta
 // [B, H, T], of which G divides H: head h of q attends to head h/(H/G) of k and v. The sums over queries of heads that
 // share keys follow each other, in ascending order of the heads. Ints [query, key]: positions of the first query and of
 // the first key, which must not come after it but for GradK and GradV.

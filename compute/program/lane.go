@@ -1,6 +1,7 @@
 package program
 
 import (
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -75,23 +76,23 @@ func floatLane(k Kind, path kernel.Path) lane {
 	}
 	switch k {
 	case Exp:
-		return hot(kernel.ExpTo, kernel.Exp)
+		return hot(kernel.ExpTo, detmath.Exp)
 	case Log:
-		return hot(kernel.LogTo, kernel.Log)
+		return hot(kernel.LogTo, detmath.Log)
 	case Tanh:
-		return hot(kernel.TanhTo, kernel.Tanh)
+		return hot(kernel.TanhTo, detmath.Tanh)
 	case Erf:
-		return hot(kernel.ErfTo, kernel.Erf)
+		return hot(kernel.ErfTo, detmath.Erf)
 	case Logistic:
-		return hot(kernel.LogisticTo, kernel.Logistic)
+		return hot(kernel.LogisticTo, detmath.Logistic)
 	case Sqrt:
 		return unary(path.Sqrt)
 	case Rsqrt:
-		return hot(kernel.RsqrtTo, kernel.Rsqrt)
+		return hot(kernel.RsqrtTo, detmath.Rsqrt)
 	case Sin:
-		return unary(kernel.Map(kernel.Sin))
+		return unary(kernel.Map(detmath.Sin))
 	case Cos:
-		return unary(kernel.Map(kernel.Cos))
+		return unary(kernel.Map(detmath.Cos))
 	case Floor:
 		return unary(kernel.Map(kernel.Floor))
 	case Ceil:

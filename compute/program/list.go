@@ -2,6 +2,7 @@ package program
 
 import (
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -41,7 +42,7 @@ func cutList(op *Operator, in []tensor.Shape, lo, hi, from, to int, indices *ten
 // stateBytes is the size of what is kept of n elements after at elements of their lists, some but not all.
 func stateBytes(op *Operator, n, length, at int) int {
 	switch {
-	case op.Kind == Dot && at > kernel.ChunkK && at%kernel.ChunkK != 0:
+	case op.Kind == Dot && at > matmul.ChunkK && at%matmul.ChunkK != 0:
 		return 8 * n // sums of whole chunks, then the chains
 	case summed(op):
 		return 4 * n * kernel.SumState(length)
@@ -112,13 +113,13 @@ func followAdd(op *Operator, p piece, in []*tensor.Partial, state []byte) ([]byt
 	return out.Bytes(), nil
 }
 
-// followDot continues the chains of FMA of kernel.Gemm.
+// followDot continues the chains of FMA of matmul.Gemm.
 func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, from, to int) ([]byte, error) {
 	sums, chains := make([]float32, n), make([]float32, n)
-	if from >= kernel.ChunkK {
+	if from >= matmul.ChunkK {
 		sums = readFloats(state[:4*n])
 	}
-	if from%kernel.ChunkK != 0 {
+	if from%matmul.ChunkK != 0 {
 		chains = readFloats(state[len(state)-4*n:])
 	}
 	done := 0
@@ -145,9 +146,9 @@ func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, fr
 		done += rows * cols
 	}
 	switch {
-	case to == length || to%kernel.ChunkK == 0:
+	case to == length || to%matmul.ChunkK == 0:
 		return bytesOf(sums), nil
-	case to < kernel.ChunkK:
+	case to < matmul.ChunkK:
 		return bytesOf(chains), nil
 	}
 	return append(bytesOf(sums), bytesOf(chains)...), nil
@@ -156,10 +157,10 @@ func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, fr
 // followChain continues one element of a product: c over the products of the current chunk, sum over the chunks before.
 func followChain(sum, c float32, a, b []float32, bStep, length, from, to int) (float32, float32) {
 	for at := from; at < to; {
-		end := min(to, at/kernel.ChunkK*kernel.ChunkK+kernel.ChunkK)
-		c = kernel.Chain(c, a[at-from:], 1, b[(at-from)*bStep:], bStep, end-at)
-		if at = end; at%kernel.ChunkK == 0 || at == length {
-			if at <= kernel.ChunkK {
+		end := min(to, at/matmul.ChunkK*matmul.ChunkK+matmul.ChunkK)
+		c = matmul.Chain(c, a[at-from:], 1, b[(at-from)*bStep:], bStep, end-at)
+		if at = end; at%matmul.ChunkK == 0 || at == length {
+			if at <= matmul.ChunkK {
 				sum = c
 			} else {
 				sum += c

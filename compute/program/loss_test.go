@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -33,11 +34,11 @@ func evalCrossEntropy(op *Operator, in []naive) naive {
 			top = max(top, x)
 		}
 		for j, x := range row {
-			e[j] = kernel.Exp(x - top)
+			e[j] = detmath.Exp(x - top)
 		}
 		sum := kernel.Portable.Sum(e)
 		if op.Kind == CrossEntropy {
-			out.f[i] = kernel.Log(sum)
+			out.f[i] = detmath.Log(sum)
 			if target >= 0 && target < int64(n) {
 				out.f[i] -= row[target] - top
 			}

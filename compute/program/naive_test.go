@@ -5,7 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -165,7 +168,7 @@ func evalNaive(t *testing.T, op *Operator, in []naive) naive {
 		case FirstMax:
 			out.i[k] = naiveTruth(naiveFirstMax(op, in[0], k))
 		case Random:
-			block := kernel.PhiloxU32(uint64(in[0].i[0]), uint64(in[0].i[1]), uint64(in[0].i[2])+uint64(k/4))
+			block := philox.Block(uint64(in[0].i[0]), uint64(in[0].i[1]), uint64(in[0].i[2])+uint64(k/4))
 			out.i[k] = int64(block[k%4])
 		case Dot:
 			out.f[k] = naiveDot(op, in[0], in[1], c)
@@ -249,7 +252,7 @@ func naiveDot(op *Operator, l, r naive, c []int) float32 {
 	var sum, chunk float32
 	first := true
 	for k := range product(sizes) {
-		if k > 0 && k%kernel.ChunkK == 0 {
+		if k > 0 && k%matmul.ChunkK == 0 {
 			if sum += chunk; first {
 				sum = chunk
 			}
@@ -259,7 +262,7 @@ func naiveDot(op *Operator, l, r naive, c []int) float32 {
 		for i := range kc {
 			lc[a.lhsContract[i]], rc[a.rhsContract[i]] = kc[i], kc[i]
 		}
-		chunk = kernel.FMA32(l.f[offset(l.shape.Dims, lc)], r.f[offset(r.shape.Dims, rc)], chunk)
+		chunk = matmul.FMA32(l.f[offset(l.shape.Dims, lc)], r.f[offset(r.shape.Dims, rc)], chunk)
 	}
 	if first {
 		return chunk
@@ -391,9 +394,9 @@ func naiveTruth(b bool) int64 {
 func naiveActivation(k Kind, x, d float32) float32 {
 	const s = 0.7978845608028654
 	const c = 0.044715 * s
-	sigmoid := kernel.Logistic(x)
+	sigmoid := detmath.Logistic(x)
 	square, half := float32(x*x), float32(x*0.5)
-	t := kernel.Tanh(x * (float32(square*float32(c)) + float32(s)))
+	t := detmath.Tanh(x * (float32(square*float32(c)) + float32(s)))
 	switch k {
 	case Gelu:
 		return half + float32(half*t)
@@ -420,25 +423,25 @@ func naiveFloat(t *testing.T, op *Operator, in []naive, k int, a, b float32) flo
 		}
 		return a
 	case Exp:
-		return kernel.Exp(a)
+		return detmath.Exp(a)
 	case Log:
-		return kernel.Log(a)
+		return detmath.Log(a)
 	case Tanh:
-		return kernel.Tanh(a)
+		return detmath.Tanh(a)
 	case Erf:
-		return kernel.Erf(a)
+		return detmath.Erf(a)
 	case Logistic:
-		return kernel.Logistic(a)
+		return detmath.Logistic(a)
 	case Sqrt:
 		return float32(math.Sqrt(float64(a)))
 	case Rsqrt:
-		return kernel.Rsqrt(a)
+		return detmath.Rsqrt(a)
 	case Gelu, GeluGrad, Silu, SiluGrad:
 		return naiveActivation(op.Kind, a, in[len(in)-1].f[k])
 	case Sin:
-		return kernel.Sin(a)
+		return detmath.Sin(a)
 	case Cos:
-		return kernel.Cos(a)
+		return detmath.Cos(a)
 	case Floor:
 		return float32(math.Floor(float64(a)))
 	case Ceil:
@@ -458,7 +461,7 @@ func naiveFloat(t *testing.T, op *Operator, in []naive, k int, a, b float32) flo
 	case Min:
 		return -naiveMax(-a, -b)
 	case Pow:
-		return kernel.Pow(a, b)
+		return detmath.Pow(a, b)
 	}
 	return naiveAdam(t, op, in, k)
 }

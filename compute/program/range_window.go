@@ -3,7 +3,7 @@ package program
 import (
 	"slices"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -104,7 +104,7 @@ func wordsOf(t *tensor.Tensor, e elements) []byte {
 	key := tensor.As[int64](t.Bytes())
 	skip := e.from % 4
 	words := make([]uint32, skip+e.n)
-	kernel.PhiloxTo(words, uint64(key[0]), uint64(key[1]), uint64(key[2])+uint64(e.from/4))
+	philox.BlocksTo(words, uint64(key[0]), uint64(key[1]), uint64(key[2])+uint64(e.from/4))
 	out := tensor.New(tensor.Make(tensor.Uint32, e.n)).Bytes()
 	copy(tensor.As[uint32](out), words[skip:])
 	return out

@@ -2,6 +2,7 @@ package program
 
 import (
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -107,7 +108,7 @@ func (pl *plan) lowerFirstMax(op *Operator) loc {
 func randomStep(x *Exec, dst []byte, in [][]byte) error {
 	key, words := tensor.As[int64](in[0]), tensor.As[uint32](dst)
 	x.parallel((len(words)+3)/4, 4*randomCost, func(lo, hi int) {
-		kernel.PhiloxTo(words[4*lo:min(4*hi, len(words))], uint64(key[0]), uint64(key[1]), uint64(key[2])+uint64(lo))
+		philox.BlocksTo(words[4*lo:min(4*hi, len(words))], uint64(key[0]), uint64(key[1]), uint64(key[2])+uint64(lo))
 	})
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
@@ -419,7 +420,7 @@ func (r Rate) At(step, total uint32) float32 {
 	progress := min(float64(step-r.Warmup)/float64(total-r.Warmup-1), 1)
 	left := float64(1 - progress) // of the way from Peak to the floor
 	if r.Kind == Cosine {
-		left = float64(0.5 * (1 + kernel.Cos64(pi*progress)))
+		left = float64(0.5 * (1 + detmath.Cos64(pi*progress)))
 	}
 	return float32(r.Peak * (r.Floor + float64(left*(1-r.Floor))))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -140,7 +141,7 @@ func TestMeanCountsContributorsByTheirTokens(t *testing.T) {
 // Identical updates are one update, to the bit for 1, 2, 4 and 8, and for any number with rules that add nothing up.
 func TestEqualUpdatesAreOne(t *testing.T) {
 	x := make([]float32, 3000)
-	kernel.NormalTo(x, 5, 0)
+	philox.NormalTo(x, 5, 0)
 	x[7], x[8] = -3e-40, 7e15
 	for _, r := range rules {
 		for _, n := range []int{1, 2, 4, 8} {
@@ -161,7 +162,7 @@ func random(n, size int, seed uint64) []Update {
 	var rows [][]float32
 	for i := range n {
 		x := make([]float32, size)
-		kernel.NormalTo(x, seed, uint64(i))
+		philox.NormalTo(x, seed, uint64(i))
 		rows = append(rows, x)
 	}
 	return of(rows...)
@@ -173,7 +174,7 @@ func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 		for _, n := range []int{1, 2, 5, 9, 16} {
 			u := random(n, 2000, 1)
 			want := combine(t, r.Rule, u)
-			dice := kernel.NewPhilox(3, 0)
+			dice := philox.New(3, 0)
 			for range 3 {
 				for i := n - 1; i > 0; i-- {
 					j := dice.Uint64n(uint64(i + 1))

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 )
 
 // An attack makes the updates of hostile workers, all of which know all honest ones.
@@ -215,7 +215,7 @@ func train(t *testing.T, r Rule, a *attack, flip bool) float64 {
 	const workers, hostile, classes, dims, each, rounds, rate = 10, 2, 4, 10, 20, 50, 0.5
 	weights := make([]float32, classes*(dims+1))
 	noise := make([]float32, 2*workers*each*dims)
-	kernel.NormalTo(noise, 17, 0)
+	philox.NormalTo(noise, 17, 0)
 	example := func(i int) (x [dims + 1]float64, class int) {
 		class = i % classes
 		for d := range dims {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -20,7 +21,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
 func normal(seed uint64, dims ...int) *tensor.Tensor {
 	t := tensor.New(tensor.Make(tensor.Float32, dims...))
-	kernel.NormalTo(t.F32(), seed, 0)
+	philox.NormalTo(t.F32(), seed, 0)
 	return t
 }
 

@@ -5,7 +5,8 @@ import (
 	"math"
 	"sync"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -111,12 +112,12 @@ func (g grid) transform(x []float32) []float32 {
 	y := make([]float32, len(x))
 	stripe := make([]float32, g.r*g.cols)
 	for at := 0; at < len(x); at += len(stripe) {
-		along := kernel.Gemm{
+		along := matmul.Gemm{
 			M: g.r, N: g.cols, K: g.r, A: rows, ARow: g.r, ACol: 1,
 			B: x[at : at+len(stripe)], BRow: g.cols, BCol: 1, C: stripe, CRow: g.cols,
 		}
 		along.Run(1)
-		kernel.BatchGemm(kernel.Gemm{
+		matmul.BatchGemm(matmul.Gemm{
 			M: g.r, N: g.c, K: g.c, A: stripe, ARow: g.cols, ACol: 1,
 			B: cols, BRow: 1, BCol: g.c, C: y[at : at+len(stripe)], CRow: g.c,
 		}, g.cols/g.c, g.c, 0, g.r*g.c, 1)
@@ -129,11 +130,11 @@ func (g grid) inverse(x, y []float32) {
 	rows, cols := tables[g.r](), tables[g.c]()
 	stripe := make([]float32, g.r*g.cols)
 	for at := 0; at < len(x); at += len(stripe) {
-		kernel.BatchGemm(kernel.Gemm{
+		matmul.BatchGemm(matmul.Gemm{
 			M: g.r, N: g.c, K: g.c, A: y[at : at+len(stripe)], ARow: g.c, ACol: 1,
 			B: cols, BRow: g.c, BCol: 1, C: stripe, CRow: g.cols,
 		}, g.cols/g.c, g.r*g.c, 0, g.c, 1)
-		along := kernel.Gemm{
+		along := matmul.Gemm{
 			M: g.r, N: g.cols, K: g.r, A: rows, ARow: 1, ACol: g.r,
 			B: stripe, BRow: g.cols, BCol: 1, C: x[at : at+len(stripe)], CRow: g.cols,
 		}
@@ -164,7 +165,7 @@ func cosines(n int) []float32 {
 		for i := range n {
 			// The angle is reduced exactly before it is rounded: (2i+1)k modulo 4n is one turn.
 			turns := float64((2*i+1)*k%(4*n)) / float64(2*n)
-			m[k*n+i] = float32(scale * kernel.Cos64(math.Pi*turns))
+			m[k*n+i] = float32(scale * detmath.Cos64(math.Pi*turns))
 		}
 	}
 	return m

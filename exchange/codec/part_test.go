@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -50,7 +50,7 @@ func TestPartsMakeThePayload(t *testing.T) {
 		for _, n := range []int{1, 300, 5000, PartElements, PartElements + 1, 3*PartElements - 1024, 3*PartElements - 1023,
 			200_001} {
 			x := tensor.New(tensor.Make(tensor.Float32, n))
-			kernel.NormalTo(x.F32(), 3, uint64(n))
+			philox.NormalTo(x.F32(), 3, uint64(n))
 			m, err := MakingOf(name, x.Shape)
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +93,7 @@ func FuzzMake(f *testing.F) {
 	f.Add(uint8(8), uint16(6), make([]byte, 16+4*levels+492))
 	shape := tensor.Make(tensor.Float32, 2*PartElements+5)
 	x := make([]float32, PartElements)
-	kernel.NormalTo(x, 1, 1)
+	philox.NormalTo(x, 1, 1)
 	f.Fuzz(func(t *testing.T, name uint8, part uint16, state []byte) {
 		m, err := MakingOf(names[int(name)%len(names)], shape)
 		if err != nil || m.Parts() == 1 {

@@ -3,7 +3,7 @@ package codec
 import (
 	"fmt"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -54,7 +54,7 @@ func (c RandomK) Positions(n int, f func(k, i int)) {
 	for k := range c.kept(n) {
 		draw := k % period
 		if draw%4 == 0 {
-			words = kernel.PhiloxU32(c.Seed, c.Stream, uint64(draw/4))
+			words = philox.Block(c.Seed, c.Stream, uint64(draw/4))
 		}
 		lo := k * c.Every
 		run := uint64(min(c.Every, n-lo))

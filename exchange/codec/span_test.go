@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -17,7 +17,7 @@ func TestPiecesDecodeAsTheWhole(t *testing.T) {
 			{3*PartElements + 4097}} {
 			shape := tensor.Make(tensor.Float32, dims...)
 			x := tensor.New(shape)
-			kernel.NormalTo(x.F32(), 1, uint64(shape.Elements()))
+			philox.NormalTo(x.F32(), 1, uint64(shape.Elements()))
 			payload, err := Encode(name, x)
 			if err != nil {
 				t.Fatal(err)

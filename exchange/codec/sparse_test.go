@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -251,7 +251,7 @@ func TestRandomNames(t *testing.T) {
 // What is not sent has no bytes, comes back as zeros, and is shown to be that by nothing.
 func TestNothing(t *testing.T) {
 	x := tensor.New(tensor.Make(tensor.Float32, PartElements+5))
-	kernel.NormalTo(x.F32(), 1, 2)
+	philox.NormalTo(x.F32(), 1, 2)
 	m, err := MakingOf(Nothing, x.Shape)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package outer
 
-import "github.com/starling-network/starling/compute/kernel"
+import (
+	"github.com/starling-network/starling/compute/philox"
+)
 
 // Topology says who is whose neighbour.
 type Topology uint8
@@ -48,7 +50,7 @@ func besides(n, self int, round uint64) int {
 // dealt pairs the replicas of a random order, the first with the second and so on.
 func dealt(n, self int, seed, stream uint64) int {
 	order := make([]int, n)
-	dice := kernel.NewPhilox(seed, stream)
+	dice := philox.New(seed, stream)
 	place := 0
 	for i := range order {
 		order[i] = i

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/aggregate"
 )
@@ -13,7 +13,7 @@ import (
 
 func noise(seed uint64, n int) *tensor.Tensor {
 	t := tensor.New(tensor.Make(tensor.Float32, n))
-	kernel.NormalTo(t.F32(), seed, 0)
+	philox.NormalTo(t.F32(), seed, 0)
 	return t
 }
 

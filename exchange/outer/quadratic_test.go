@@ -1,7 +1,7 @@
 package outer
 
 import (
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -10,7 +10,7 @@ const layers, width = 4, 16
 
 var targets = func() (x [layers][width * width]float32) {
 	for l := range x {
-		kernel.NormalTo(x[l][:], 99, uint64(l))
+		philox.NormalTo(x[l][:], 99, uint64(l))
 	}
 	return x
 }()
@@ -21,7 +21,7 @@ func curvature(i int) float32 { return 0.1 + 0.9*float32(i%8)/7 }
 func gradient(x []float32, layer int, stream uint64, noise float32) *tensor.Tensor {
 	g := tensor.New(tensor.Make(tensor.Float32, width, width))
 	var words [width * width]uint32
-	kernel.PhiloxTo(words[:], 5, stream, 0)
+	philox.BlocksTo(words[:], 5, stream, 0)
 	for i, v := range x {
 		g.F32()[i] = float32(curvature(i)*(v-targets[layer][i])) + float32(noise*(float32(words[i])*0x1p-32-0.5))
 	}

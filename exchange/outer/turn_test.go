@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -28,7 +28,7 @@ func newHerd(t *testing.T, x train.Exchange) *herd {
 	h.base = &train.Checkpoint{Names: []string{"h.0.w", "h.1.w", "wte"}}
 	for i, n := range []int{500, 70, 900} {
 		p := tensor.New(tensor.Make(tensor.Float32, n))
-		kernel.NormalTo(p.F32(), 1, uint64(i))
+		philox.NormalTo(p.F32(), 1, uint64(i))
 		h.base.Params = append(h.base.Params, p)
 	}
 	state, err := State(x)
@@ -53,7 +53,7 @@ func (h *herd) round() *train.Checkpoint {
 				end = train.Difference(p, below[i])
 			}
 			walk := make([]float32, len(end.F32()))
-			kernel.NormalTo(walk, uint64(before.Round)*10+uint64(u), uint64(i))
+			philox.NormalTo(walk, uint64(before.Round)*10+uint64(u), uint64(i))
 			for k, x := range walk {
 				end.F32()[k] += 0.1 * x
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -39,7 +39,7 @@ func newRound(t testing.TB, dims [][]int, units int, x train.Exchange) round {
 	normal := func(seed, stream int) (list []*tensor.Tensor) {
 		for i, s := range shapesOf(dims) {
 			n := tensor.New(s)
-			kernel.NormalTo(n.F32(), uint64(seed), uint64(stream+i))
+			philox.NormalTo(n.F32(), uint64(seed), uint64(stream+i))
 			list = append(list, n)
 		}
 		return list

@@ -162,7 +162,7 @@ func TestPurePackagesArePure(t *testing.T) {
 				}
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "math" && slices.Contains(inexact, n.Sel.Name) {
-					t.Errorf("%s: math.%s has other bits on other ports; use compute/kernel", s.set.Position(n.Pos()), n.Sel.Name)
+					t.Errorf("%s: math.%s has other bits on other ports; use compute/detmath", s.set.Position(n.Pos()), n.Sel.Name)
 				}
 			}
 			return true

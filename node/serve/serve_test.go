@@ -13,9 +13,9 @@ import (
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -74,7 +74,7 @@ func adapterOf(t testing.TB, c model.Config, seed uint64) (dir string) {
 	}
 	tensors := a.InitAdapters(1)
 	for i, n := range a.Adapters() {
-		kernel.NormalTo(tensors[n.Name].F32(), seed, uint64(i))
+		philox.NormalTo(tensors[n.Name].F32(), seed, uint64(i))
 	}
 	json, err := a.AdapterJSON()
 	if err != nil {

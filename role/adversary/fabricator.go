@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -48,7 +48,7 @@ func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (
 	}
 	for i, p := range base.Params {
 		noise := tensor.New(p.Shape)
-		kernel.NormalTo(noise.F32(), uint64(unit), uint64(i))
+		philox.NormalTo(noise.F32(), uint64(unit), uint64(i))
 		for j := range noise.F32() {
 			noise.F32()[j] *= 1e-3
 		}

@@ -1,5 +1,5 @@
-// Command gen writes the generated files of package kernel: the tables of constants and the assembly. It is run by
-// go generate in the folder of the package. It is not part of any build of Starling.
+// Command gen writes the generated files of packages kernel, matmul and detmath: the assembly and the tables of
+// constants. It is run by go generate in the folder of kernel. It is not part of any build of Starling.
 package main
 
 import (
@@ -22,11 +22,11 @@ func main() {
 	if err != nil {
 		log.Fatal(fmt.Errorf("gen: tables are no Go source: %w", err))
 	}
-	write("math_table.go", source)
+	write("../detmath/table.go", source)
 
 	for name, body := range map[string]func(io.Writer){
-		"matmul_amd64.s": writeGemm, "matmul512_amd64.s": writeGemm512, "math_amd64.s": writeMath,
-		"elementwise_amd64.s": writeElementwise, "matmul_row_amd64.s": writeRow,
+		"matmul/matmul_amd64.s": writeGemm, "matmul/matmul512_amd64.s": writeGemm512, "math_amd64.s": writeMath,
+		"elementwise_amd64.s": writeElementwise, "matmul/matmul_row_amd64.s": writeRow,
 	} {
 		var assembly bytes.Buffer
 		assembly.WriteString(header)

@@ -43,7 +43,7 @@ func fraction(n, d int64) float64 {
 	return f
 }
 
-// vectorMath writes the loops of math_amd64.s: the formulas of math.go, operation by operation, on two registers of
+// vectorMath writes the loops of math_amd64.s: the formulas of detmath, operation by operation, on two registers of
 // float64 at a time.
 type vectorMath struct {
 	vector

@@ -76,7 +76,7 @@ func interpolate(f func(*big.Float) *big.Float, middle, radius float64, n int) [
 }
 
 func writeTables(w io.Writer) {
-	fmt.Fprintf(w, "package kernel\n\n")
+	fmt.Fprintf(w, "package detmath\n\n")
 	fmt.Fprintf(w, "// erfTable[i] is the polynomial of degree 9 in t, lowest power first, that interpolates erf(x)/x "+
 		"with\n")
 	fmt.Fprintf(w, "// x = i/2 + 1/4 + t at the Chebyshev points of |t| <= 1/4.\n")

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -114,7 +115,7 @@ func UnitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 	if err != nil {
 		return nil, nil, err
 	}
-	random, text := kernel.NewPhilox(0, 0), make([]byte, p.Batch*p.Length*4+1)
+	random, text := philox.New(0, 0), make([]byte, p.Batch*p.Length*4+1)
 	for i := range text {
 		text[i] = byte('a' + random.Uint64n(26))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/gguf"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/benchmark"
 )
@@ -84,7 +85,7 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 		return nil, err
 	}
 	prompt := make([]int32, o.Prompt)
-	random := kernel.NewPhilox(0, 0)
+	random := philox.New(0, 0)
 	for i := range prompt {
 		prompt[i] = int32(random.Uint64n(uint64(c.VocabSize())))
 	}

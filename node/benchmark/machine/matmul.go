@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -80,7 +82,7 @@ func (p Product) measure(ctx context.Context, threads int) (speed, perCPU float6
 		}
 		used, _ := benchmark.Usage()
 		begin := time.Now()
-		kernel.BatchGemm(g, p.Batch, p.M*p.K, p.K*p.N, p.M*p.N, threads)
+		matmul.BatchGemm(g, p.Batch, p.M*p.K, p.K*p.N, p.M*p.N, threads)
 		best = min(best, time.Since(begin).Seconds())
 		if now, _ := benchmark.Usage(); now > used {
 			cheapest = min(cheapest, (now - used).Seconds())
@@ -90,8 +92,8 @@ func (p Product) measure(ctx context.Context, threads int) (speed, perCPU float6
 }
 
 // gemm returns the first product of the batch, with normally distributed operands of the whole batch.
-func (p Product) gemm() kernel.Gemm {
-	g := kernel.Gemm{
+func (p Product) gemm() matmul.Gemm {
+	g := matmul.Gemm{
 		M: p.M, N: p.N, K: p.K,
 		A: make([]float32, p.Batch*p.M*p.K), ARow: p.K, ACol: 1,
 		B: make([]float32, p.Batch*p.K*p.N), BRow: p.N, BCol: 1,
@@ -103,7 +105,7 @@ func (p Product) gemm() kernel.Gemm {
 	if p.TransB {
 		g.BRow, g.BCol = 1, p.K
 	}
-	kernel.NormalTo(g.A, 0, 0)
-	kernel.NormalTo(g.B, 0, 1)
+	philox.NormalTo(g.A, 0, 0)
+	philox.NormalTo(g.B, 0, 1)
 	return g
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/benchmark"
@@ -50,7 +50,7 @@ func Offer(ctx context.Context, o OfferOptions) (*OfferReport, error) {
 		return nil, err
 	}
 	data := make([]byte, offerBytes)
-	random := kernel.NewPhilox(1, 0)
+	random := philox.New(1, 0)
 	for i := range data {
 		data[i] = byte(random.Uint64n(256))
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/benchmark"
@@ -86,7 +86,7 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 		return nil, err
 	}
 	build := time.Since(begin)
-	random := kernel.NewPhilox(0, 0)
+	random := philox.New(0, 0)
 	var wall, cpu []time.Duration
 	for range steps + 1 {
 		if err := ctx.Err(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/node/benchmark"
@@ -127,7 +127,7 @@ func Compare(ctx context.Context, o Options) (*Result, error) {
 func sentences(n int) string {
 	words := strings.Fields("the a bird fish tree river stone child sings swims grows flows waits runs over under near " +
 		"with and then slowly gladly")
-	random := kernel.NewPhilox(7, 0)
+	random := philox.New(7, 0)
 	var b strings.Builder
 	for range n {
 		b.WriteString(words[random.Uint64n(uint64(len(words)))])
@@ -146,7 +146,7 @@ func (r *Result) formulas(ctx context.Context) error {
 		c, _ := codec.ByName(name)
 		for _, dims := range [][]int{{1}, {63}, {64, 64}, {257, 65}, {70_001}} {
 			x := tensor.New(tensor.Make(tensor.Float32, dims...))
-			kernel.NormalTo(x.F32(), 1, 0)
+			philox.NormalTo(x.F32(), 1, 0)
 			b, err := codec.Encode(name, x)
 			if err != nil {
 				return err

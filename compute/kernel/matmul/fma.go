@@ -1,4 +1,4 @@
-package kernel
+package matmul
 
 import "math"
 
@@ -39,4 +39,13 @@ func roundOdd(p, c, s float64) float32 {
 		}
 	}
 	return float32(math.Float64frombits(u))
+}
+
+// Chain returns the FMA32 chain from c over n products of elements of a and b, steps apart: what an element of a Gemm
+// is within a chunk.
+func Chain(c float32, a []float32, aStep int, b []float32, bStep, n int) float32 {
+	for k := range n {
+		c = FMA32(a[k*aStep], b[k*bStep], c)
+	}
+	return c
 }

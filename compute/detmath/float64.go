@@ -1,4 +1,4 @@
-package kernel
+package detmath
 
 import (
 	"math"

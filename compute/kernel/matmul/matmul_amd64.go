@@ -1,8 +1,10 @@
-package kernel
+package matmul
+
+import "github.com/starling-network/starling/compute/kernel"
 
 // run computes t with the tile kernel of path.
-func (t *tiles) run(path Path) {
-	if path == AVX512 {
+func (t *tiles) run(path kernel.Path) {
+	if path == kernel.AVX512 {
 		runTiles512(t)
 	} else {
 		runTiles(t)

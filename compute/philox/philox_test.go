@@ -1,12 +1,12 @@
-package kernel
+package philox
 
 import (
 	"math"
 	"testing"
 )
 
-// TestPhiloxVectors are the known answers published with Random123 (kat_vectors, philox4x32-10).
-func TestPhiloxVectors(t *testing.T) {
+// TestVectors are the known answers published with Random123 (kat_vectors, philox4x32-10).
+func TestVectors(t *testing.T) {
 	for _, c := range []struct {
 		counter [4]uint32
 		key     [2]uint32
@@ -23,17 +23,17 @@ func TestPhiloxVectors(t *testing.T) {
 		},
 	} {
 		word := func(lo, hi uint32) uint64 { return uint64(hi)<<32 | uint64(lo) }
-		got := PhiloxU32(word(c.key[0], c.key[1]), word(c.counter[2], c.counter[3]), word(c.counter[0], c.counter[1]))
+		got := Block(word(c.key[0], c.key[1]), word(c.counter[2], c.counter[3]), word(c.counter[0], c.counter[1]))
 		if got != c.want {
 			t.Errorf("counter %x key %x: got %x, want %x", c.counter, c.key, got, c.want)
 		}
 	}
 }
 
-func TestPhiloxReader(t *testing.T) {
-	p, words := NewPhilox(5, 6), []uint32{}
+func TestReader(t *testing.T) {
+	p, words := New(5, 6), []uint32{}
 	for i := range uint64(4) {
-		w := PhiloxU32(5, 6, i)
+		w := Block(5, 6, i)
 		words = append(words, w[:]...)
 	}
 	for i, want := range words[:10] {
@@ -81,6 +81,17 @@ func TestNormalTo(t *testing.T) {
 			if x != dst[i] {
 				t.Errorf("element %d of %d differs", i, n)
 			}
+		}
+	}
+}
+
+func TestBlocksTo(t *testing.T) {
+	stream := &Reader{Seed: 5, Stream: 6, Next: 4 * 7}
+	got := make([]uint32, 11)
+	BlocksTo(got, 5, 6, 7)
+	for i, word := range got {
+		if want := stream.Uint32(); word != want {
+			t.Errorf("word %d is %x, want %x", i, word, want)
 		}
 	}
 }

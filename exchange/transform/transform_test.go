@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -15,7 +15,7 @@ func TestTransformInPieces(t *testing.T) {
 	for _, dims := range [][]int{{1}, {63}, {64, 64}, {257, 65}, {203, 768}, {96, 3072}, {3, 70_001}, {130_001},
 		{16, 11_008}, {4, 4, 33}, {5, 65_536}} {
 		x := tensor.New(tensor.Make(tensor.Float32, dims...))
-		kernel.NormalTo(x.F32(), 5, uint64(len(dims)))
+		philox.NormalTo(x.F32(), 5, uint64(len(dims)))
 		y := Transform(Waves, x)
 		n := x.Shape.Elements()
 		for lo := 0; lo < n; lo += PartElements {
@@ -43,7 +43,7 @@ func TestTransformInPieces(t *testing.T) {
 		}
 	}
 	square := tensor.New(tensor.Make(tensor.Float32, 64, 64))
-	kernel.NormalTo(square.F32(), 6, 0)
+	philox.NormalTo(square.F32(), 6, 0)
 	payload, err := Compress(DCT{Side: 64, K: 4096, Bits: 32}, square) // as it is
 	if err != nil {
 		t.Fatal(err)

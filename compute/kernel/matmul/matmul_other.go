@@ -1,12 +1,14 @@
 //go:build !amd64
 
-package kernel
+package matmul
+
+import "github.com/starling-network/starling/compute/kernel"
 
 // There is no assembly for this port: Best is Portable, and nothing gets here.
 
-const noTiles = "kernel: no tile kernel on this port"
+const noTiles = "matmul: no tile kernel on this port"
 
-func (t *tiles) run(Path) { panic(noTiles) }
+func (t *tiles) run(kernel.Path) { panic(noTiles) }
 
 func transpose16(dst, src *float32, stride, k int)                    { panic(noTiles) }
 func transpose512(dst, src *float32, stride, k int)                   { panic(noTiles) }

@@ -1,16 +1,21 @@
-package kernel
+package attention
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 )
 
 // chain is the FMA32 chain from +0 over n elements.
 func chain(n int, x, y func(i int) float32) float32 {
 	sum := float32(0)
 	for i := range n {
-		sum = FMA32(x(i), y(i), sum)
+		sum = matmul.FMA32(x(i), y(i), sum)
 	}
 	return sum
 }
@@ -20,8 +25,9 @@ func chunked(acc *float32, has bool, n int, x, y func(i int) float32) {
 	if n == 0 && !has {
 		*acc = 0
 	}
-	for lo := 0; lo < n; lo += ChunkK {
-		sum := chain(min(ChunkK, n-lo), func(i int) float32 { return x(lo + i) }, func(i int) float32 { return y(lo + i) })
+	for lo := 0; lo < n; lo += matmul.ChunkK {
+		sum := chain(min(matmul.ChunkK, n-lo),
+			func(i int) float32 { return x(lo + i) }, func(i int) float32 { return y(lo + i) })
 		if has {
 			*acc += sum
 		} else {
@@ -30,9 +36,9 @@ func chunked(acc *float32, has bool, n int, x, y func(i int) float32) {
 	}
 }
 
-// attentionCase is operands and results of an Attention.
+// attentionCase is operands and results of a Head.
 type attentionCase struct {
-	Attention
+	Head
 	q, k, v, do, o, dq, dk, dv Rows
 	lse, delta                 []float32
 }
@@ -45,9 +51,9 @@ func (c *attentionCase) dot(x []float32, y []float32) (sum float32) {
 // overKeys is the sum over keys of the weights times element d of the rows.
 func (c *attentionCase) overKeys(i int, weights []float32, rows Rows, d int) (total float32) {
 	for lo := 0; lo < c.Keys; {
-		block := (c.Key + lo) / AttentionBlock
-		hi := min(c.Keys, (block+1)*AttentionBlock-c.Key)
-		if block*AttentionBlock > c.Query+i {
+		block := (c.Key + lo) / Block
+		hi := min(c.Keys, (block+1)*Block-c.Key)
+		if block*Block > c.Query+i {
 			break
 		}
 		sum := chain(hi-lo, func(j int) float32 { return weights[lo+j] }, func(j int) float32 { return rows.from(lo + j)[d] })
@@ -81,13 +87,13 @@ func (c *attentionCase) naive(has bool) {
 				top = max(top, x)
 			}
 			for j := range seen {
-				w[j] = Exp(s[j] - top)
+				w[j] = detmath.Exp(s[j] - top)
 			}
-			sum = Portable.Sum(w[:seen])
-			c.lse[i] = top + Log(sum)
+			sum = kernel.Portable.Sum(w[:seen])
+			c.lse[i] = top + detmath.Log(sum)
 		}
 		for j := range seen {
-			p[i][j] = Exp(s[j] - c.lse[i])
+			p[i][j] = detmath.Exp(s[j] - c.lse[i])
 			ds[i][j] = p[i][j] * (c.dot(c.do.from(i), c.v.from(j)) - c.delta[i])
 		}
 		if c.Query < c.Key {
@@ -99,7 +105,7 @@ func (c *attentionCase) naive(has bool) {
 		}
 	}
 	for j := range c.Keys {
-		first := min(c.Queries, max(0, (c.Key+j)/AttentionBlock*AttentionBlock-c.Query))
+		first := min(c.Queries, max(0, (c.Key+j)/Block*Block-c.Query))
 		at := func(m [][]float32) func(int) float32 { return func(i int) float32 { return m[first+i][j] } }
 		for d := range c.Width {
 			chunked(&c.dk.from(j)[d], has, c.Queries-first, at(ds), func(i int) float32 { return c.q.from(first + i)[d] })
@@ -123,9 +129,9 @@ func (c attentionCase) withResults(lse []float32) *attentionCase {
 
 func TestAttentionBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for name, value := range values {
+	for name, value := range kerneltest.Values {
 		for try := range 24 {
-			a := Attention{Queries: 1 + r.IntN(150), Keys: 1 + r.IntN(150), Width: 1 + r.IntN(20), Query: r.IntN(80)}
+			a := Head{Queries: 1 + r.IntN(150), Keys: 1 + r.IntN(150), Width: 1 + r.IntN(20), Query: r.IntN(80)}
 			switch try % 3 {
 			case 0: // as in training
 				a.Query, a.Keys = 0, a.Queries
@@ -135,7 +141,7 @@ func TestAttentionBits(t *testing.T) {
 				a.Key = a.Query + r.IntN(40)
 			}
 			if try == 0 {
-				a = Attention{Queries: ChunkK + 70, Keys: ChunkK + 70, Width: 3}
+				a = Head{Queries: matmul.ChunkK + 70, Keys: matmul.ChunkK + 70, Width: 3}
 			}
 			rows := func(n int) Rows {
 				x := Rows{Stride: a.Width + r.IntN(3)}
@@ -145,20 +151,20 @@ func TestAttentionBits(t *testing.T) {
 				}
 				return x
 			}
-			c := attentionCase{Attention: a, q: rows(a.Queries), k: rows(a.Keys), v: rows(a.Keys), do: rows(a.Queries),
+			c := attentionCase{Head: a, q: rows(a.Queries), k: rows(a.Keys), v: rows(a.Keys), do: rows(a.Queries),
 				delta: rows(a.Queries).Data}
 			lse := rows(a.Queries).Data[:a.Queries]
 			has := try%2 == 1
 			want := c.withResults(lse)
 			want.naive(has)
-			for _, path := range Paths() {
+			for _, path := range kernel.Paths() {
 				checkAttention(t, fmt.Sprintf("%s, try %d, %+v, %s", name, try, a, path), path, c.withResults(lse), want, has)
 			}
 		}
 	}
 }
 
-func checkAttention(t *testing.T, what string, path Path, got, want *attentionCase, has bool) {
+func checkAttention(t *testing.T, what string, path kernel.Path, got, want *attentionCase, has bool) {
 	t.Helper()
 	got.Path = path
 	if got.Query >= got.Key {
@@ -175,7 +181,7 @@ func checkAttention(t *testing.T, what string, path Path, got, want *attentionCa
 	}{{"o", got.o.Data, want.o.Data}, {"lse", got.lse, want.lse}, {"dq", got.dq.Data, want.dq.Data},
 		{"dk", got.dk.Data, want.dk.Data}, {"dv", got.dv.Data, want.dv.Data}} {
 		for i := range part.want {
-			if !same(part.got[i], part.want[i]) {
+			if !kerneltest.Same(part.got[i], part.want[i]) {
 				t.Fatalf("%s: element %d of %s is %x, want %x", what, i, part.name, part.got[i], part.want[i])
 			}
 		}
@@ -185,7 +191,7 @@ func checkAttention(t *testing.T, what string, path Path, got, want *attentionCa
 // TestAttentionWantsWhatIsAsked computes the results one at a time.
 func TestAttentionWantsWhatIsAsked(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	a := Attention{Queries: 100, Keys: 100, Width: 8}
+	a := Head{Queries: 100, Keys: 100, Width: 8}
 	rows := func() Rows {
 		x := Rows{Data: make([]float32, a.Queries*a.Width), Stride: a.Width}
 		for i := range x.Data {
@@ -193,7 +199,7 @@ func TestAttentionWantsWhatIsAsked(t *testing.T) {
 		}
 		return x
 	}
-	c := attentionCase{Attention: a, q: rows(), k: rows(), v: rows(), do: rows(), delta: rows().Data}
+	c := attentionCase{Head: a, q: rows(), k: rows(), v: rows(), do: rows(), delta: rows().Data}
 	want, got := c.withResults(make([]float32, a.Queries)), c.withResults(make([]float32, a.Queries))
 	want.naive(false)
 	forward, backward := make([]float32, a.ForwardScratch()), make([]float32, a.BackwardScratch())
@@ -205,7 +211,7 @@ func TestAttentionWantsWhatIsAsked(t *testing.T) {
 	for _, part := range [][2][]float32{{got.o.Data, want.o.Data}, {got.lse, want.lse}, {got.dq.Data, want.dq.Data},
 		{got.dk.Data, want.dk.Data}, {got.dv.Data, want.dv.Data}} {
 		for i := range part[1] {
-			if !same(part[0][i], part[1][i]) {
+			if !kerneltest.Same(part[0][i], part[1][i]) {
 				t.Fatalf("element %d is %x, want %x", i, part[0][i], part[1][i])
 			}
 		}
@@ -213,9 +219,9 @@ func TestAttentionWantsWhatIsAsked(t *testing.T) {
 }
 
 func BenchmarkAttention(b *testing.B) {
-	a := Attention{Queries: 256, Keys: 256, Width: 64}
+	a := Head{Queries: 256, Keys: 256, Width: 64}
 	rows := func() Rows { return Rows{Data: make([]float32, a.Queries*a.Width), Stride: a.Width} }
-	c := attentionCase{Attention: a, q: rows(), k: rows(), v: rows(), do: rows(), lse: make([]float32, 256),
+	c := attentionCase{Head: a, q: rows(), k: rows(), v: rows(), do: rows(), lse: make([]float32, 256),
 		delta: make([]float32, 256)}
 	got := c.withResults(c.lse)
 	forward, backward := make([]float32, a.ForwardScratch()), make([]float32, a.BackwardScratch())

@@ -1,16 +1,19 @@
-package kernel
+package matmul
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 
 // TestRowBits holds products of one row, and of one column, to the definition: every layout, columns and elements that
 // do not fill a vector, several blocks and chunks.
 func TestRowBits(t *testing.T) {
-	for _, path := range Paths() {
-		for kind, value := range values {
+	for _, path := range kernel.Paths() {
+		for kind, value := range kerneltest.Values {
 			r := rand.New(rand.NewPCG(1, 2))
 			for _, n := range []int{1, 15, 16, 17, 48, 63, rowBlock + 37} {
 				for _, k := range []int{1, 3, 4, 31, 64, ChunkK, ChunkK + 6} {

@@ -1,6 +1,13 @@
-package kernel
+// Package matmul is the matrix product of float32, to the last bit the same on every port, path and number of threads:
+// every element is a chain of fused multiply-adds over k (FMA32) in chunks of ChunkK, whose sums are added in ascending
+// order. Portable is Go alone; the assembly, which the program in kernel/gen writes, equals it bit for bit.
+package matmul
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/compute/kernel"
+)
 
 // ChunkK is the length of the pieces in which a matrix product accumulates over k. It is part of the numerics.
 const ChunkK = 512
@@ -19,8 +26,8 @@ type Gemm struct {
 	BRow, BCol int
 	C          []float32
 	CRow       int
-	Add        bool // C = C + A x B
-	Path       Path // the kernels to use; 0 is the active path
+	Add        bool        // C = C + A x B
+	Path       kernel.Path // the kernels to use; 0 is the active path
 }
 
 // Run computes C on up to threads threads: c = +0; for k ascending within a chunk of ChunkK, c = FMA32(a, b, c); then
@@ -46,7 +53,7 @@ func BatchGemm(g Gemm, batch, aStep, bStep, cStep, threads int) {
 		}
 		return
 	}
-	Parallel(threads, batch, func(lo, hi int) {
+	kernel.Parallel(threads, batch, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			g.at(i*aStep, i*bStep, i*cStep).product().run(1)
 		}
@@ -62,11 +69,11 @@ func (g Gemm) at(a, b, c int) *Gemm {
 // check panics unless every element of the matrices lies in its slice: the assembly checks nothing.
 func (g *Gemm) check() {
 	if g.M < 0 || g.N < 0 || g.K < 0 {
-		panic(fmt.Sprintf("kernel: matrix product of negative size %d x %d x %d", g.M, g.K, g.N))
+		panic(fmt.Sprintf("matmul: matrix product of negative size %d x %d x %d", g.M, g.K, g.N))
 	}
 	inside := func(name string, n, rows, cols, row, col int) {
 		if rows > 0 && cols > 0 && (row < 0 || col < 0 || (rows-1)*row+(cols-1)*col >= n) {
-			panic(fmt.Sprintf("kernel: matrix %s of %d x %d with strides %d and %d exceeds its %d elements", name, rows, cols,
+			panic(fmt.Sprintf("matmul: matrix %s of %d x %d with strides %d and %d exceeds its %d elements", name, rows, cols,
 				row, col, n))
 		}
 	}
@@ -74,7 +81,7 @@ func (g *Gemm) check() {
 	inside("B", len(g.B), g.K, g.N, g.BRow, g.BCol)
 	inside("C", len(g.C), g.M, g.N, g.CRow, 1)
 	if g.M > 1 && g.CRow < g.N {
-		panic(fmt.Sprintf("kernel: rows of C overlap: stride %d for %d columns", g.CRow, g.N))
+		panic(fmt.Sprintf("matmul: rows of C overlap: stride %d for %d columns", g.CRow, g.N))
 	}
 }
 
@@ -89,7 +96,7 @@ func (m matrix) transposed() matrix   { return matrix{m.data, m.col, m.row} }
 
 // product is c = a x b over m rows, n columns and an inner length of k.
 type product struct {
-	path    Path
+	path    kernel.Path
 	m, n, k int
 	a, b, c matrix
 	add     bool
@@ -106,7 +113,7 @@ func (g *Gemm) product() product {
 		a: matrix{g.A, g.ARow, g.ACol}, b: matrix{g.B, g.BRow, g.BCol}, c: matrix{g.C, g.CRow, 1},
 	}
 	if p.path == 0 {
-		p.path = Active()
+		p.path = kernel.Active()
 	}
 	if p.n < narrow && p.n < p.m {
 		p.m, p.n = p.n, p.m
@@ -147,7 +154,7 @@ func (p product) run(threads int) {
 	s := &tilings[p.path]
 	tilesM, tilesN := (p.m+s.rows-1)/s.rows, (p.n+s.cols-1)/s.cols
 	rows, cols := s.grid(tilesM, tilesN, threads)
-	Parallel(rows*cols, rows*cols, func(lo, hi int) {
+	kernel.Parallel(rows*cols, rows*cols, func(lo, hi int) {
 		for t := lo; t < hi; t++ {
 			r, c := t/cols, t%cols
 			p.part(
@@ -174,7 +181,7 @@ func (s *tiling) grid(m, n, threads int) (rows, cols int) {
 // serial computes p on this thread.
 func (p product) serial() {
 	switch {
-	case p.path == Portable:
+	case p.path == kernel.Portable:
 		p.portable()
 	case p.isRow():
 		p.row()

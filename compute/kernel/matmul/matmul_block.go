@@ -1,8 +1,10 @@
-package kernel
+package matmul
 
 import (
 	"sync"
 	"unsafe"
+
+	"github.com/starling-network/starling/compute/kernel"
 )
 
 // tiling is how a path cuts products.
@@ -13,9 +15,9 @@ type tiling struct {
 }
 
 var tilings = [...]tiling{
-	Portable: {rows: 6, cols: 16}, // the grid of several threads only
-	AVX2:     {rows: 6, cols: 16, blockRows: 96, blockCols: 1024},
-	AVX512:   {rows: 14, cols: 32, blockRows: 224, blockCols: 2048},
+	kernel.Portable: {rows: 6, cols: 16}, // the grid of several threads only
+	kernel.AVX2:     {rows: 6, cols: 16, blockRows: 96, blockCols: 1024},
+	kernel.AVX512:   {rows: 14, cols: 32, blockRows: 224, blockCols: 2048},
 }
 
 const (
@@ -107,7 +109,7 @@ func (p product) inPlace(a matrix) bool {
 	if a.col == 1 {
 		return p.n <= packCols
 	}
-	return p.path == AVX512 && a.row == 1 && a.col <= nearRow && p.n <= packNear
+	return p.path == kernel.AVX512 && a.row == 1 && a.col <= nearRow && p.n <= packNear
 }
 
 // panel runs the tile kernel for the rows of t from i on and the panel of columns at j. Where C has no adjacent
@@ -117,7 +119,7 @@ func (p product) panel(w *workspace, t *tiles, i, j int, add bool) {
 	c := p.c.from(i, j)
 	cols := min(width, p.n-j)
 	t.columns = 1<<cols - 1
-	if c.col == 1 && (cols == width || p.path == AVX512) {
+	if c.col == 1 && (cols == width || p.path == kernel.AVX512) {
 		t.c, t.cRow, t.add = unsafe.Pointer(&c.data[0]), c.row*4, 0
 		if add {
 			t.add = 1
@@ -141,7 +143,7 @@ func (p product) panel(w *workspace, t *tiles, i, j int, add bool) {
 // packB writes the columns of b to dst, panel after panel, the missing columns of the last one 0.
 func (p product) packB(dst []float32, panels int) {
 	size, done := tilings[p.path].cols*p.k, 0
-	if whole := p.n / tilings[p.path].cols; p.path == AVX512 && p.b.col == 1 {
+	if whole := p.n / tilings[p.path].cols; p.path == kernel.AVX512 && p.b.col == 1 {
 		for ; done < whole; done += min(strip, whole-done) {
 			panels512(&dst[done*size], &p.b.data[done*tilings[p.path].cols], size*4, p.b.row*4, min(strip, whole-done), p.k)
 		}
@@ -155,7 +157,7 @@ func (p product) packB(dst []float32, panels int) {
 // packPanel writes the rows of b, of cols columns, to dst, each as wide as a tile, the missing columns 0.
 func (p product) packPanel(dst []float32, b matrix, cols int) {
 	width := tilings[p.path].cols
-	if b.col == 1 && p.path == AVX512 {
+	if b.col == 1 && p.path == kernel.AVX512 {
 		edge512(&dst[0], &b.data[0], b.row*4, p.k, 1<<cols-1)
 		return
 	}
@@ -170,7 +172,7 @@ func (p product) packPanel(dst []float32, b matrix, cols int) {
 	if b.row == 1 && p.k >= 16 {
 		rows, columns = p.k&^15, cols&^15
 		for l := 0; l < columns; l += 16 {
-			if p.path == AVX512 {
+			if p.path == kernel.AVX512 {
 				transpose512(&dst[l], &b.data[l*b.col], b.col*4, rows)
 			} else {
 				transpose16(&dst[l], &b.data[l*b.col], b.col*4, rows)
@@ -207,7 +209,7 @@ func (p product) packA(w *workspace, a matrix, rows int, t *tiles) {
 	done, whole := 0, rows/height
 	switch {
 	case a.row != 1:
-	case p.path == AVX512:
+	case p.path == kernel.AVX512:
 		done = rows
 		if whole > 0 {
 			slivers512(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k, 1<<height-1)

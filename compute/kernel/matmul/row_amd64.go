@@ -1,4 +1,4 @@
-package kernel
+package matmul
 
 // addRows4 is sum[j] = FMA32(a[i], b[i*bRow/4+j], sum[j]) for i = 0..3 in turn, for j < n. bRow is in bytes, n a
 // positive multiple of 16. It needs AVX2 and FMA3.

@@ -1,71 +1,33 @@
-package kernel
+package detmath
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-	"fmt"
-	"hash"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 
 var unary = []struct {
 	name   string
 	f      func(float32) float32
-	to     func(dst, src []float32)
 	oracle func(float64) float64
 }{
-	{"exp", Exp, ExpTo, math.Exp},
-	{"log", Log, LogTo, math.Log},
-	{"tanh", Tanh, TanhTo, math.Tanh},
-	{"logistic", Logistic, LogisticTo, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
-	{"erf", Erf, ErfTo, math.Erf},
-	{"sin", Sin, nil, math.Sin},
-	{"cos", Cos, nil, math.Cos},
-	{"sqrt", sqrt, nil, math.Sqrt},
-	{"rsqrt", Rsqrt, RsqrtTo, func(x float64) float64 { return 1 / math.Sqrt(x) }},
-}
-
-// sqrt is SqrtTo of one element, with one bit pattern for what is not a number.
-func sqrt(x float32) float32 {
-	y := []float32{x}
-	SqrtTo(y, y)
-	return canonical(y[0])
-}
-
-// sweep calls f on 2^20 bit patterns that cover every sign, exponent and special value, and on a grid of ordinary
-// values.
-func sweep(f func(x float32)) {
-	steps, near := uint64(4099), 1
-	if testing.Short() {
-		steps, near = 65537, 64
-	}
-	for u := uint64(0); u < 1<<32; u += steps {
-		f(math.Float32frombits(uint32(u)))
-	}
-	for i := -1 << 17; i <= 1<<17; i += near {
-		f(float32(i) * 0x1p-13)
-	}
-	for _, x := range special {
-		f(x)
-	}
-}
-
-var special = []float32{
-	0, float32(math.Copysign(0, -1)), 1, -1, 0.5, 2, -2, 3, 0x1p-149, -0x1p-149, 0x1p-126, 0x1.fffffcp-127, -0x1p-126,
-	math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
-	88.72283, 88.72284, -87.33655, -103.97207, -103.97208, 9.01, 10, 110, -110, 4, 3.9999998, 0x1p24, 0x1p23 + 1, 0x1p20,
-	1e30,
+	{"exp", Exp, math.Exp},
+	{"log", Log, math.Log},
+	{"tanh", Tanh, math.Tanh},
+	{"logistic", Logistic, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
+	{"erf", Erf, math.Erf},
+	{"sin", Sin, math.Sin},
+	{"cos", Cos, math.Cos},
+	{"rsqrt", Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }},
 }
 
 // ulps returns the distance of got from want in units in the last place of want rounded to float32; 0 for equal special
 // values.
 func ulps(got float32, want float64) float64 {
 	if w := float32(want); math.IsInf(float64(w), 0) || got != got || w != w {
-		if same(got, w) {
+		if kerneltest.Same(got, w) {
 			return 0
 		}
 		return math.Inf(1)
@@ -77,7 +39,7 @@ func ulps(got float32, want float64) float64 {
 func TestUnaryAccuracy(t *testing.T) {
 	for _, u := range unary {
 		worst, at := 0., float32(0)
-		sweep(func(x float32) {
+		kerneltest.Sweep(func(x float32) {
 			got, want := u.f(x), u.oracle(float64(x))
 			if e := ulps(got, want); e > worst {
 				worst, at = e, x
@@ -111,10 +73,10 @@ func TestSpecialValues(t *testing.T) {
 		{"logistic", Logistic, inf, 1}, {"logistic", Logistic, -inf, 0}, {"logistic", Logistic, zero, 0.5},
 		{"erf", Erf, inf, 1}, {"erf", Erf, -inf, -1}, {"erf", Erf, zero, zero},
 		{"sin", Sin, inf, nan}, {"sin", Sin, zero, zero}, {"cos", Cos, -inf, nan}, {"cos", Cos, zero, 1},
-		{"sqrt", sqrt, -1, nan}, {"sqrt", sqrt, zero, zero}, {"rsqrt", Rsqrt, zero, -inf}, {"rsqrt", Rsqrt, 0, inf},
+		{"rsqrt", Rsqrt, zero, -inf}, {"rsqrt", Rsqrt, 0, inf},
 		{"rsqrt", Rsqrt, inf, 0}, {"rsqrt", Rsqrt, -1, nan},
 	} {
-		if got := c.f(c.x); !same(got, c.want) {
+		if got := c.f(c.x); !kerneltest.Same(got, c.want) {
 			t.Errorf("%s(%v) = %v, want %v", c.name, c.x, got, c.want)
 		}
 	}
@@ -125,11 +87,6 @@ func TestSpecialValues(t *testing.T) {
 	}
 }
 
-// same compares bits, and takes every NaN for the same one.
-func same(x, y float32) bool {
-	return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
-}
-
 func TestPow(t *testing.T) {
 	check := func(x, y float32) {
 		got, want := Pow(x, y), math.Pow(float64(x), float64(y))
@@ -137,8 +94,8 @@ func TestPow(t *testing.T) {
 			t.Errorf("Pow(%v, %v) = %v, want %v", x, y, got, want)
 		}
 	}
-	for _, x := range special {
-		for _, y := range special {
+	for _, x := range kerneltest.Special {
+		for _, y := range kerneltest.Special {
 			check(x, y)
 		}
 	}
@@ -214,120 +171,5 @@ func TestFloat64Accuracy(t *testing.T) {
 	}
 	if !math.Signbit(Sin64(math.Copysign(0, -1))) {
 		t.Error("Sin64(-0) is +0")
-	}
-}
-
-func TestSlices(t *testing.T) {
-	defer Select("")
-	var src []float32
-	sweep(func(x float32) { src = append(src, x) })
-	dst, want := make([]float32, len(src)), make([]float32, len(src))
-	for _, u := range unary {
-		if u.to == nil {
-			continue
-		}
-		for i, x := range src {
-			want[i] = u.f(x)
-		}
-		for _, p := range Paths() {
-			if err := Select(p.String()); err != nil {
-				t.Fatal(err)
-			}
-			u.to(dst, src)
-			for i, x := range src {
-				if got, want := math.Float32bits(dst[i]), math.Float32bits(want[i]); got != want {
-					t.Fatalf("%s: %sTo gives %#x for %v, the scalar function %#x", p, u.name, got, x, want)
-				}
-			}
-			for n := range 71 {
-				from := 5000 + n*97
-				part := append([]float32{}, src[from:from+n+1]...)
-				u.to(part[:n], part[:n])
-				if !same(part[n], src[from+n]) {
-					t.Errorf("%s: %sTo of %d elements writes more", p, u.name, n)
-				}
-				if !slices.EqualFunc(part[:n], want[from:from+n], same) {
-					t.Errorf("%s: %sTo of %d elements in place is wrong", p, u.name, n)
-				}
-			}
-		}
-	}
-}
-
-// TestMathGolden holds the bits of every function of this package to those of version 1, on every port.
-func TestMathGolden(t *testing.T) {
-	var lines bytes.Buffer
-	line := func(name string, fill func(put func(uint64))) {
-		h := sha256.New()
-		fill(func(u uint64) { write64(h, u) })
-		fmt.Fprintf(&lines, "%-12s %x\n", name, h.Sum(nil))
-	}
-	for _, u := range unary {
-		line(u.name, func(put func(uint64)) {
-			sweep(func(x float32) { put(uint64(math.Float32bits(u.f(x)))) })
-		})
-	}
-	line("pow", func(put func(uint64)) {
-		for i := range uint64(1 << 18) {
-			w := PhiloxU32(1, 0, i)
-			put(uint64(math.Float32bits(Pow(math.Float32frombits(w[0]), math.Float32frombits(w[1])))))
-			put(uint64(math.Float32bits(Pow(float32(w[2])*0x1p-30, float32(int32(w[3]))*0x1p-26))))
-		}
-	})
-	for _, f := range []struct {
-		name string
-		f    func(float64) float64
-	}{{"exp64", Exp64}, {"log64", Log64}, {"sin64", Sin64}, {"cos64", Cos64}} {
-		line(f.name, func(put func(uint64)) {
-			for i := range uint64(1 << 18) {
-				w := PhiloxU32(2, 0, i)
-				put(math.Float64bits(f.f(math.Float64frombits(uint64(w[0])<<32 | uint64(w[1])))))
-				put(math.Float64bits(f.f(float64(int32(w[2])) * 0x1p-22)))
-			}
-		})
-	}
-	line("normal", func(put func(uint64)) {
-		dst := make([]float32, 1<<18)
-		NormalTo(dst, 7, 3)
-		for _, x := range dst {
-			put(uint64(math.Float32bits(x)))
-		}
-	})
-	line("fma32", func(put func(uint64)) {
-		for i := range uint64(1 << 18) {
-			a, b, c := adversarialFMA(PhiloxU32(3, 0, i))
-			put(uint64(math.Float32bits(canonical(FMA32(a, b, c)))))
-		}
-	})
-	golden(t, "math.golden", lines.Bytes())
-}
-
-func write64(h hash.Hash, u uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], u)
-	h.Write(b[:])
-}
-
-func BenchmarkMath(b *testing.B) {
-	src, dst := make([]float32, 4096), make([]float32, 4096)
-	NormalTo(src, 1, 1)
-	positive := make([]float32, 4096)
-	for i, x := range src {
-		positive[i] = x * x
-	}
-	for _, u := range unary {
-		if u.to == nil {
-			continue
-		}
-		b.Run(u.name, func(b *testing.B) {
-			in := src
-			if u.name == "log" {
-				in = positive
-			}
-			for b.Loop() {
-				u.to(dst, in)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/element")
-		})
 	}
 }

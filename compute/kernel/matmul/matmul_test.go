@@ -1,13 +1,13 @@
-package kernel
+package matmul
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/kerneltest"
+	"github.com/starling-network/starling/compute/philox"
 )
 
 // naive computes g as its documentation says.
@@ -34,26 +34,8 @@ func naive(g *Gemm) {
 	}
 }
 
-// values fills slices with one kind of numbers.
-var values = map[string]func(r *rand.Rand) float32{
-	"normal": func(r *rand.Rand) float32 { return float32(r.NormFloat64()) },
-	"few bits": func(r *rand.Rand) float32 { // many sums fall on midpoints
-		return float32(math.Ldexp(float64(r.IntN(4096)-2048), r.IntN(40)-30))
-	},
-	"subnormal": func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32() & 0xa0ffffff) },
-	"huge":      func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32()&0x803fffff | 0x5f000000) },
-	"any bits":  func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32()) },
-	"special": func(r *rand.Rand) float32 {
-		if r.IntN(50) == 0 {
-			return special[r.IntN(len(special))]
-		}
-		return float32(r.IntN(3) - 1)
-	},
-	"negative zero": func(r *rand.Rand) float32 { return float32(math.Copysign(0, float64(r.IntN(2))-0.5)) },
-}
-
 // randomGemm makes a product of the given size with random layouts.
-func randomGemm(r *rand.Rand, m, n, k int, value func(*rand.Rand) float32) *Gemm {
+func randomGemm(r *rand.Rand, m, n, k int, value func(kerneltest.Random) float32) *Gemm {
 	layout := func(rows, cols int) (data []float32, row, col int) {
 		row, col = 1, 1
 		switch r.IntN(4) {
@@ -96,7 +78,7 @@ func requireSame(t *testing.T, g *Gemm, what string, run func(g *Gemm)) {
 	naive(&want)
 	run(&got)
 	for i := range want.C {
-		if !same(got.C[i], want.C[i]) {
+		if !kerneltest.Same(got.C[i], want.C[i]) {
 			t.Fatalf("%s, %d x %d x %d (A %d %d, B %d %d, C %d): element %d is %x, want %x",
 				what, g.M, g.K, g.N, g.ARow, g.ACol, g.BRow, g.BCol, g.CRow, i, got.C[i], want.C[i])
 		}
@@ -107,14 +89,14 @@ func TestGemmBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	sizes := []int{1, 2, 3, 5, 6, 7, 12, 15, 16, 17, 31, 32, 33, 64, 97, 100}
 	depths := []int{0, 1, 2, 7, 8, 9, 16, 63, 64, 100, 511, 512, 513, 1024, 1100, 1537}
-	for name, value := range values {
+	for name, value := range kerneltest.Values {
 		for range 60 {
 			m, n, k := sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))], depths[r.IntN(len(depths))]
 			for m*n*k > 300000 {
 				k /= 3
 			}
 			g := randomGemm(r, m, n, k, value)
-			for _, p := range Paths() {
+			for _, p := range kernel.Paths() {
 				for _, threads := range []int{1, 2, 3, 7} {
 					requireSame(t, g, fmt.Sprintf("%s, %s, %d threads", name, p, threads), func(g *Gemm) {
 						g.Path = p
@@ -129,12 +111,12 @@ func TestGemmBits(t *testing.T) {
 // TestGemmBlocks reaches the edges of the blocks of packed rows and columns.
 func TestGemmBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, p := range Paths()[1:] {
+	for _, p := range kernel.Paths()[1:] {
 		rows, cols := tilings[p].blockRows, tilings[p].blockCols
 		for _, s := range [][3]int{{rows + 1, 5, 3}, {2*rows + 5, 300, 4}, {3, cols + 1, 5}, {97, 2*cols + 17, 2},
 			{2, 33, 2*ChunkK + 1}, {300, 3, 700}, {1, 1, 5000}} {
 			for range 8 {
-				g := randomGemm(r, s[0], s[1], s[2], values["few bits"])
+				g := randomGemm(r, s[0], s[1], s[2], kerneltest.Values["few bits"])
 				requireSame(t, g, p.String(), func(g *Gemm) {
 					g.Path = p
 					g.Run(3)
@@ -148,16 +130,16 @@ func TestBatchGemm(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, batch := range []int{0, 1, 2, 5, 9} {
 		for _, threads := range []int{1, 2, 3, 7} {
-			for _, p := range Paths() {
+			for _, p := range kernel.Paths() {
 				const m, n, k = 20, 34, 40
 				g := Gemm{M: m, N: n, K: k, ARow: k, ACol: 1, BRow: 1, BCol: k, CRow: n, Path: p}
 				g.A, g.B = make([]float32, 9*m*k), make([]float32, n*k)
 				g.C = make([]float32, batch*m*n)
 				for i := range g.A {
-					g.A[i] = values["normal"](r)
+					g.A[i] = kerneltest.Values["normal"](r)
 				}
 				for i := range g.B {
-					g.B[i] = values["normal"](r)
+					g.B[i] = kerneltest.Values["normal"](r)
 				}
 				BatchGemm(g, batch, m*k, 0, m*n, threads)
 				for b := range batch {
@@ -165,7 +147,7 @@ func TestBatchGemm(t *testing.T) {
 					want.A, want.C = g.A[b*m*k:], make([]float32, m*n)
 					naive(&want)
 					for i, x := range want.C {
-						if got := g.C[b*m*n+i]; !same(got, x) {
+						if got := g.C[b*m*n+i]; !kerneltest.Same(got, x) {
 							t.Fatalf("product %d of %d, %d threads, %s: element %d is %x, want %x", b, batch, threads, p, i, got, x)
 						}
 					}
@@ -186,7 +168,7 @@ func TestGemmContraction(t *testing.T) {
 	// Chunk sums 2^24, 1 and 1: added one by one to 2^24 the ones are lost, in one running sum or added first they are
 	// not.
 	long.A[0], long.A[ChunkK], long.A[2*ChunkK] = 0x1p24, 1, 1
-	for _, p := range Paths() {
+	for _, p := range kernel.Paths() {
 		g.Path, long.Path = p, p
 		g.Run(1)
 		long.Run(1)
@@ -199,24 +181,6 @@ func TestGemmContraction(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestGemmGolden holds the bits of products to those of version 1, on every port.
-func TestGemmGolden(t *testing.T) {
-	var lines bytes.Buffer
-	for _, s := range [][3]int{{1, 1, 600}, {7, 19, 33}, {40, 50, 1300}, {100, 17, 512}} {
-		g := Gemm{M: s[0], N: s[1], K: s[2], ARow: s[2], ACol: 1, BRow: 1, BCol: s[2], CRow: s[1]}
-		g.A, g.B, g.C = make([]float32, s[0]*s[2]), make([]float32, s[1]*s[2]), make([]float32, s[0]*s[1])
-		NormalTo(g.A, 4, 0)
-		NormalTo(g.B, 4, 1)
-		g.Run(2)
-		h := sha256.New()
-		for _, x := range g.C {
-			write64(h, uint64(math.Float32bits(x)))
-		}
-		fmt.Fprintf(&lines, "%d x %d x %d %x\n", g.M, g.K, g.N, h.Sum(nil))
-	}
-	golden(t, "matmul.golden", lines.Bytes())
 }
 
 func TestGemmPanics(t *testing.T) {
@@ -245,50 +209,14 @@ func TestGemmPanics(t *testing.T) {
 func TestGrid(t *testing.T) {
 	for _, c := range [][5]int{{10, 10, 1, 1, 1}, {10, 1, 4, 4, 1}, {1, 10, 4, 1, 4}, {100, 40, 4, 2, 2},
 		{3, 2, 100, 3, 2}, {40, 1000, 3, 1, 3}} {
-		if r, k := tilings[AVX2].grid(c[0], c[1], c[2]); r != c[3] || k != c[4] {
+		if r, k := tilings[kernel.AVX2].grid(c[0], c[1], c[2]); r != c[3] || k != c[4] {
 			t.Errorf("grid(%d, %d, %d) = %d, %d, want %d, %d", c[0], c[1], c[2], r, k, c[3], c[4])
 		}
 	}
 }
 
-func TestParallel(t *testing.T) {
-	for _, threads := range []int{-1, 0, 1, 2, 3, 7, 20} {
-		for _, n := range []int{0, 1, 2, 7, 100} {
-			count := make([]int, n)
-			Parallel(threads, n, func(lo, hi int) {
-				for i := lo; i < hi; i++ {
-					count[i]++
-				}
-			})
-			for i, c := range count {
-				if c != 1 {
-					t.Errorf("%d threads: element %d of %d is done %d times", threads, i, n, c)
-				}
-			}
-		}
-	}
-}
-
-func TestSelect(t *testing.T) {
-	defer Select("")
-	if err := Select("portable"); err != nil || Active() != Portable {
-		t.Errorf("Select(portable): %v, %v", err, Active())
-	}
-	if err := Select("gpu"); err == nil || Active() != Portable {
-		t.Errorf("Select(gpu): %v, %v", err, Active())
-	}
-	for p := Portable; p <= AVX512; p++ {
-		if err := Select(p.String()); slices.Contains(Paths(), p) != (err == nil) || err == nil && Active() != p {
-			t.Errorf("Select(%s): %v, %v; the processor runs %v", p, err, Active(), Paths())
-		}
-	}
-	if err := Select(""); err != nil || Active() != Best() {
-		t.Errorf("Select(): %v, %v", err, Active())
-	}
-}
-
 func BenchmarkGemm(b *testing.B) {
-	run := func(name string, m, n, k, batch int, ta, tb bool, path Path) {
+	run := func(name string, m, n, k, batch int, ta, tb bool, path kernel.Path) {
 		g := Gemm{M: m, N: n, K: k, ARow: k, ACol: 1, BRow: n, BCol: 1, CRow: n, Path: path}
 		if ta {
 			g.ARow, g.ACol = 1, m
@@ -297,8 +225,8 @@ func BenchmarkGemm(b *testing.B) {
 			g.BRow, g.BCol = 1, k
 		}
 		g.A, g.B, g.C = make([]float32, batch*m*k), make([]float32, batch*k*n), make([]float32, batch*m*n)
-		NormalTo(g.A, 1, 1)
-		NormalTo(g.B, 1, 2)
+		philox.NormalTo(g.A, 1, 1)
+		philox.NormalTo(g.B, 1, 2)
 		b.Run(fmt.Sprintf("%s/%s/%dx%dx%dx%d", path, name, batch, m, k, n), func(b *testing.B) {
 			for b.Loop() {
 				BatchGemm(g, batch, m*k, k*n, m*n, 1)
@@ -308,17 +236,17 @@ func BenchmarkGemm(b *testing.B) {
 		})
 	}
 	for _, n := range []int{256, 512, 1024, 2048} {
-		run("NN", n, n, n, 1, false, false, Best())
+		run("NN", n, n, n, 1, false, false, kernel.Best())
 	}
-	run("NN", 2048, 1536, 384, 1, false, false, Best())
-	run("NN", 2048, 384, 1536, 1, false, false, Best())
-	run("NT", 2048, 384, 1536, 1, false, true, Best())
-	run("TN", 384, 1536, 2048, 1, true, false, Best())
-	run("NT", 256, 256, 64, 48, false, true, Best())
-	run("NN", 256, 64, 256, 48, false, false, Best())
-	run("TN", 256, 64, 256, 48, true, false, Best())
-	run("NT", 1, 1536, 384, 1, false, true, Best())
-	run("NN", 1536, 1, 384, 1, false, false, Best())
-	run("NN", 64, 64, 64, 1, false, false, Portable)
-	run("NN", 128, 128, 512, 1, false, false, Portable)
+	run("NN", 2048, 1536, 384, 1, false, false, kernel.Best())
+	run("NN", 2048, 384, 1536, 1, false, false, kernel.Best())
+	run("NT", 2048, 384, 1536, 1, false, true, kernel.Best())
+	run("TN", 384, 1536, 2048, 1, true, false, kernel.Best())
+	run("NT", 256, 256, 64, 48, false, true, kernel.Best())
+	run("NN", 256, 64, 256, 48, false, false, kernel.Best())
+	run("TN", 256, 64, 256, 48, true, false, kernel.Best())
+	run("NT", 1, 1536, 384, 1, false, true, kernel.Best())
+	run("NN", 1536, 1, 384, 1, false, false, kernel.Best())
+	run("NN", 64, 64, 64, 1, false, false, kernel.Portable)
+	run("NN", 128, 128, 512, 1, false, false, kernel.Portable)
 }

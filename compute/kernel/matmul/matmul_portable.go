@@ -1,4 +1,4 @@
-package kernel
+package matmul
 
 // portable computes p in Go, four columns at a time: their chains of FMA32 are independent, which hides the latency.
 func (p product) portable() {

@@ -1,7 +1,15 @@
-package kernel
+// Package attention is causal attention of one head and its gradients, to the last bit the same whatever memory is at
+// hand: it goes over blocks of keys, whose products are those of matmul, and never holds all scores.
+package attention
 
-// AttentionBlock is the number of key positions that attention takes at a time. It is part of the numerics.
-const AttentionBlock = 64
+import (
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+)
+
+// Block is the number of key positions that attention takes at a time. It is part of the numerics.
+const Block = 64
 
 // attentionRows is the number of queries whose scores Forward holds at a time: with 256 keys they fit the second-level
 // cache, and each packed block of keys serves many rows.
@@ -15,14 +23,14 @@ type Rows struct {
 
 func (r Rows) from(i int) []float32 { return r.Data[min(i*r.Stride, len(r.Data)):] }
 
-// Attention is causal attention of one head (Vaswani et al. 2017, section 3.2) and its gradients. Query i stands at the
+// Head is causal attention of one head (Vaswani et al. 2017, section 3.2) and its gradients. Query i stands at the
 // position Query+i, key j at Key+j, and a query sees the keys at its own position and before.
 //
-// Positions are cut in blocks of AttentionBlock, from 0 on. A query visits the blocks of keys up to its own, also the
+// Positions are cut in blocks of Block, from 0 on. A query visits the blocks of keys up to its own, also the
 // keys of it that it does not see. A sum over keys is: of each block that is visited an FMA32 chain from +0 in
 // ascending order; then the sums of the blocks are added to the first one in ascending order. A sum over queries is
-// that of Gemm over the queries that visit the block of the key. With s the FMA32 chains over the Width elements (as
-// Gemm's K) of q and k:
+// that of matmul.Gemm over the queries that visit the block of the key. With s the FMA32 chains over the Width elements
+// (as Gemm's K) of q and k:
 //
 //	m = Max of s over the keys seen      w = Exp(s-m) where seen, else 0      l = Sum of w over the keys seen
 //	o = (sum over keys of w*v) * (1/l)   lse = m + Log(l)
@@ -33,44 +41,44 @@ func (r Rows) from(i int) []float32 { return r.Data[min(i*r.Stride, len(r.Data))
 //
 // The caller scales q, and gives delta, the sum of do*o over the elements of a row. No result depends on the memory
 // that is at hand: scores of all queries and keys are never held together.
-type Attention struct {
-	Path          Path // 0 is the active one
-	Queries, Keys int  // rows of q, o and do; rows of k and v
-	Width         int  // elements of a row
-	Query, Key    int  // positions of the first query and of the first key
+type Head struct {
+	Path          kernel.Path // 0 is the active one
+	Queries, Keys int         // rows of q, o and do; rows of k and v
+	Width         int         // elements of a row
+	Query, Key    int         // positions of the first query and of the first key
 }
 
 // blocks calls f for each block of keys, with its range and the first query that visits it (Queries if none does).
-func (a *Attention) blocks(f func(lo, hi, first int)) {
+func (a *Head) blocks(f func(lo, hi, first int)) {
 	for lo := 0; lo < a.Keys; {
-		start := (a.Key + lo) / AttentionBlock * AttentionBlock
-		hi := min(a.Keys, start+AttentionBlock-a.Key)
+		start := (a.Key + lo) / Block * Block
+		hi := min(a.Keys, start+Block-a.Key)
 		f(lo, hi, min(max(0, start-a.Query), a.Queries))
 		lo = hi
 	}
 }
 
 // seen is the number of keys that query i sees.
-func (a *Attention) seen(i int) int { return max(0, min(a.Keys, a.Query+i+1-a.Key)) }
+func (a *Head) seen(i int) int { return max(0, min(a.Keys, a.Query+i+1-a.Key)) }
 
 // Visited is the number of keys up to the end of the last block that query i visits.
-func (a *Attention) Visited(i int) int {
-	return min(a.Keys, ((a.Query+i)/AttentionBlock+1)*AttentionBlock-a.Key)
+func (a *Head) Visited(i int) int {
+	return min(a.Keys, ((a.Query+i)/Block+1)*Block-a.Key)
 }
 
 // product is the product of rows of a and those of b, or of their transposes.
-func (a *Attention) product(m, n, k int, x []float32, xRow, xCol int, y []float32, yRow, yCol int, out []float32,
+func (a *Head) product(m, n, k int, x []float32, xRow, xCol int, y []float32, yRow, yCol int, out []float32,
 	outRow int, add bool) {
-	g := Gemm{M: m, N: n, K: k, A: x, ARow: xRow, ACol: xCol, B: y, BRow: yRow, BCol: yCol, C: out, CRow: outRow,
+	g := matmul.Gemm{M: m, N: n, K: k, A: x, ARow: xRow, ACol: xCol, B: y, BRow: yRow, BCol: yCol, C: out, CRow: outRow,
 		Add: add, Path: a.Path}
 	g.Run(1)
 }
 
 // ForwardScratch is the number of elements of memory that Forward needs.
-func (a *Attention) ForwardScratch() int { return min(a.Queries, attentionRows) * a.Keys }
+func (a *Head) ForwardScratch() int { return min(a.Queries, attentionRows) * a.Keys }
 
 // Forward computes o and lse, of which either may be nil. Every query must see a key: Query is at least Key.
-func (a *Attention) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float32) {
+func (a *Head) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float32) {
 	for lo := 0; lo < a.Queries; lo += attentionRows {
 		hi := min(lo+attentionRows, a.Queries)
 		width := a.Visited(hi - 1)
@@ -103,28 +111,28 @@ func (a *Attention) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float
 }
 
 // softmax turns the scores of query i into w, sets its lse, and returns 1/l.
-func (a *Attention) softmax(row []float32, i int, lse []float32) float32 {
+func (a *Head) softmax(row []float32, i int, lse []float32) float32 {
 	see := row[:a.seen(i)]
 	var top [1]float32
 	a.Path.MaxRows(top[:], see, len(see))
 	for j := range see {
 		see[j] -= top[0]
 	}
-	a.Path.exp(see)
+	a.Path.Exp(see)
 	sum := a.Path.Sum(see)
 	clear(row[len(see):a.Visited(i)])
 	if lse != nil {
-		lse[i] = top[0] + Log(sum)
+		lse[i] = top[0] + detmath.Log(sum)
 	}
 	return 1 / sum
 }
 
 // BackwardScratch is the number of elements of memory that Backward needs.
-func (a *Attention) BackwardScratch() int { return 2 * a.Queries * min(a.Keys, AttentionBlock) }
+func (a *Head) BackwardScratch() int { return 2 * a.Queries * min(a.Keys, Block) }
 
 // Backward computes dq, dk and dv, of which any may be nil. With add, dk and dv are the first terms of their sums:
 // those of the heads that share keys and values follow each other. dq needs Query to be at least Key.
-func (a *Attention) Backward(dq, dk, dv Rows, q, k, v, do Rows, lse, delta, scratch []float32, add bool) {
+func (a *Head) Backward(dq, dk, dv Rows, q, k, v, do Rows, lse, delta, scratch []float32, add bool) {
 	a.blocks(func(from, to, first int) {
 		n, w := a.Queries-first, to-from
 		p, ds := scratch[:n*w], scratch[n*w:2*n*w]
@@ -155,7 +163,7 @@ func (a *Attention) Backward(dq, dk, dv Rows, q, k, v, do Rows, lse, delta, scra
 }
 
 // probabilities turns scores of the queries from first on and the w keys from from on into p.
-func (a *Attention) probabilities(p []float32, first, from, w int, lse []float32) {
+func (a *Head) probabilities(p []float32, first, from, w int, lse []float32) {
 	rows := len(p) / w
 	for i := range rows {
 		shift := lse[first+i]
@@ -163,8 +171,8 @@ func (a *Attention) probabilities(p []float32, first, from, w int, lse []float32
 			p[i*w+j] = s - shift
 		}
 	}
-	a.Path.exp(p)
-	for i := range min(rows, AttentionBlock) { // later ones see all keys of the block
+	a.Path.Exp(p)
+	for i := range min(rows, Block) { // later ones see all keys of the block
 		clear(p[i*w+max(0, min(w, a.seen(first+i)-from)) : (i+1)*w])
 	}
 }
