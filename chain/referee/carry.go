@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -20,7 +21,7 @@ import (
 type carryPayload struct {
 	Sources updatePayload  `cbor:"1,keyasint"`
 	Update  []canon.Digest `cbor:"2,keyasint"` // roots of the payloads of the update
-	Sent    codec.Excerpt  `cbor:"3,keyasint"` // of the one of the parameter
+	Sent    update.Excerpt `cbor:"3,keyasint"` // of the one of the parameter
 }
 
 // feedback is the error feedback of a job that has it.
@@ -95,7 +96,7 @@ func (r *Referee) handOn(c dispute.Claim, x sent, p carryPayload, lo, hi int, el
 		}
 		return nil
 	}
-	root, sent, err := codec.RestoreLeaves(x.codec, x.shape, lo, hi, p.Sent)
+	root, sent, err := update.RestoreLeaves(x.codec, x.shape, lo, hi, p.Sent)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPayload, err)
 	}
@@ -189,12 +190,12 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 	if w.task.Spec.Exchange.Overlap > 0 {
 		return p, w.sources(c, x, &p.Sources, lo, hi)
 	}
-	update, err := w.Result(dispute.Update)
+	sent, err := w.Result(dispute.Update)
 	if err != nil {
 		return p, err
 	}
-	p.Update = leaves(update)
-	if p.Sent, err = codec.ExcerptOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
+	p.Update = leaves(sent)
+	if p.Sent, err = update.ExcerptOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
 		return p, err
 	}
 	return p, w.sources(c, x, &p.Sources, lo, hi)

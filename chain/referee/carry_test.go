@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -79,8 +80,8 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 	}{
 		"sparse, 2 bits": {tiny, codec.TopKName(82, 2), ""}, "sparse, 16 bits": {tiny, codec.TopKName(300, 16), ""},
 		"int8": {tiny, codec.Int8, ""}, "fp4": {tiny, codec.E3M0, ""}, "sign": {tiny, codec.Sign, ""},
-		"frequencies":          {tiny, codec.TopKName(82, 16), codec.Waves},
-		"frequencies in parts": {wide, codec.TopKName(82, 2), codec.Waves},
+		"frequencies":          {tiny, codec.TopKName(82, 16), transform.Waves},
+		"frequencies in parts": {wide, codec.TopKName(82, 2), transform.Waves},
 	} {
 		plain, start := job(t, x.size)
 		task := respecified(plain, func(s *train.Spec) {

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -30,8 +31,8 @@ type combinationPayload struct {
 
 // sentPayload is the part of an update that a tile is made from.
 type sentPayload struct {
-	Excerpt codec.Excerpt  `cbor:"1,keyasint"`
-	Cover   []canon.Digest `cbor:"2,keyasint"` // of the payload in codec.Update.Tree
+	Excerpt update.Excerpt `cbor:"1,keyasint"`
+	Cover   []canon.Digest `cbor:"2,keyasint"` // of the payload in update.Update.Tree
 }
 
 // Refute answers whether a payload shows that a checkpoint which members attested is not the one that its updates lead
@@ -123,7 +124,7 @@ func (r *Referee) recombine(c run.Combination, p combinationPayload, t attestedT
 	}
 	deltas := make([][]*tensor.Tensor, len(c.Updates))
 	for i, sent := range c.Updates {
-		root, delta, err := codec.RestoreLeaves(r.spec.Exchange.Codec, t.shape, t.lo, t.hi, p.Updates[i].Excerpt)
+		root, delta, err := update.RestoreLeaves(r.spec.Exchange.Codec, t.shape, t.lo, t.hi, p.Updates[i].Excerpt)
 		if err != nil {
 			return nil, fmt.Errorf("%w: update of unit %d: %w", ErrPayload, sent.Unit, err)
 		}
@@ -145,7 +146,7 @@ func flat(x []float32) []*tensor.Tensor { return []*tensor.Tensor{tensor.FromF32
 // Refutation returns the payload that shows an attested checkpoint to be wrong: right is the one that the base and the
 // updates lead to, each given as the tensors that its root is made of. ErrPayload says that they do not differ, or not
 // in their tensors.
-func Refutation(s *train.Spec, base, right, attested *train.Checkpoint, updates []*codec.Update) ([]byte, error) {
+func Refutation(s *train.Spec, base, right, attested *train.Checkpoint, updates []*update.Update) ([]byte, error) {
 	if err := slice.Check(s.Exchange); err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func difference(x, y *tensor.Tensor) int {
 }
 
 // fill brings what elements lo up to hi of the tensor are made from.
-func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint, updates []*codec.Update, lo,
+func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint, updates []*update.Update, lo,
 	hi int) ([]byte, error) {
 	n := len(base.Names)
 	parameter := int(p.Tensor) % n
@@ -208,7 +209,7 @@ func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint
 	for _, u := range updates {
 		var sent sentPayload
 		payload := u.Payloads[parameter]
-		if sent.Excerpt, err = codec.ExcerptOf(s.Exchange.Codec, shape, lo, hi, payload,
+		if sent.Excerpt, err = update.ExcerptOf(s.Exchange.Codec, shape, lo, hi, payload,
 			codec.PayloadTree(payload)); err != nil {
 			return nil, err
 		}

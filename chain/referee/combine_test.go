@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -22,7 +23,7 @@ import (
 type attestedRound struct {
 	*train.Task
 	base, next *train.Checkpoint
-	updates    []*codec.Update
+	updates    []*update.Update
 	deltas     [][]*tensor.Tensor
 	claim      run.Combination // of next
 }
@@ -54,7 +55,7 @@ func roundOf(t testing.TB, z size, x train.Exchange) attestedRound {
 			philox.NormalTo(d.F32(), uint64(11+u), uint64(i))
 			delta = append(delta, d)
 		}
-		packed, err := codec.Pack(x.Codec, base.Round, u, delta)
+		packed, err := update.Pack(x.Codec, base.Round, u, delta)
 		if err != nil {
 			t.Fatal(err)
 		}

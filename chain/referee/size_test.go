@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/transform"
 )
 
 // leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with what proves
@@ -166,7 +167,7 @@ func TestSizeOfParts(t *testing.T) {
 		p := all[name]
 		begin := time.Now()
 		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8, Outer: outer.SGD}}
-		waves := &train.Spec{Rounds: 8, Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: codec.Waves,
+		waves := &train.Spec{Rounds: 8, Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: transform.Waves,
 			Outer: outer.SGD, Feedback: 0.999, Carry: 8}}
 		_, err1 := decidable(spec, p)
 		_, err2 := decidable(waves, p)

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -115,7 +116,7 @@ func updatesFit(s *train.Spec, p *program.Program, looked *checked) error {
 func (x sent) needs(carries bool) (n, limit int) {
 	lo, hi := x.Elements(x.Parts() / 2)
 	n = 2 * len(leavesOf(x.shape, lo, hi)) * tensor.LeafBytes
-	if x.transform != codec.Plain {
+	if x.transform != transform.Plain {
 		return x.reaches(carries), maxValues
 	}
 	if !carries {
@@ -133,7 +134,7 @@ func (x sent) reaches(carries bool) (most int) {
 	c, _ := codec.ByName(x.codec)
 	for part := range min(x.Parts(), (x.shape.Elements()+codec.PartElements-1)/codec.PartElements) { // as in every pass
 		lo, hi := x.Elements(part)
-		from, to := codec.Reach(x.transform, x.shape, lo, hi)
+		from, to := transform.Reach(x.transform, x.shape, lo, hi)
 		n := 2 * len(leavesOf(x.shape, from, to)) * tensor.LeafBytes
 		if carries { // what was handed on, and what is sent, in up to three runs of leaves
 			n += len(leavesOf(x.shape, lo, hi))*tensor.LeafBytes + codec.Size(c, tensor.Make(tensor.Float32, hi-lo)) +
@@ -186,7 +187,7 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 // toSend returns what elements lo up to hi of the update of a parameter are before they are compressed.
 func (r *Referee) toSend(c dispute.Claim, x sent, p updatePayload, lo, hi int) ([]float32, error) {
 	shape := x.shape
-	from, to := codec.Reach(x.transform, shape, lo, hi)
+	from, to := transform.Reach(x.transform, shape, lo, hi)
 	base, err := elements(shape, p.Base, from, to, p.Checkpoint[c.Index])
 	if err != nil {
 		return nil, err
@@ -215,14 +216,14 @@ func adds(s *train.Spec, round uint32, name string) bool {
 }
 
 // toSend is elements lo up to hi of what is sent of a parameter, before it is compressed, from the elements of the
-// checkpoint and of the last state within their codec.Reach. What was left out is added, if it is not nil; where rounds
-// overlap, what was handed on is sent already.
+// checkpoint and of the last state within their transform.Reach. What was left out is added, if it is not nil; where
+// rounds overlap, what was handed on is sent already.
 func (x sent) toSend(s *train.Spec, base, end, left []float32, lo, hi int) []float32 {
 	if left != nil && s.Exchange.Overlap > 0 {
 		return minus(minus(base, left), end)
 	}
-	from, _ := codec.Reach(x.transform, x.shape, lo, hi)
-	delta := codec.TransformPiece(x.transform, x.shape, minus(base, end))[lo-from : hi-from]
+	from, _ := transform.Reach(x.transform, x.shape, lo, hi)
+	delta := transform.Piece(x.transform, x.shape, minus(base, end))[lo-from : hi-from]
 	if left != nil {
 		feedback(s).Accumulate(delta, left)
 	}
@@ -351,7 +352,7 @@ func (w *Witness) sources(c dispute.Claim, x sent, p *updatePayload, lo, hi int)
 			return err
 		}
 	}
-	from, to := codec.Reach(x.transform, shape, lo, hi)
+	from, to := transform.Reach(x.transform, shape, lo, hi)
 	at = leavesOf(shape, from, to)
 	if p.Base, _, err = excerptOf(w.base.Params[c.Index], at); err != nil {
 		return err

@@ -30,15 +30,15 @@ const (
 	Neg      Kind = 11 // numbers; floats flip the sign bit
 	Abs      Kind = 12 // numbers; the smallest integer stays as it is
 	Sign     Kind = 13 // numbers; -1, 0 or 1; floats keep -0, +0 and NaN
-	Exp      Kind = 14 // float32, as kernel.Exp
-	Log      Kind = 15 // float32, as kernel.Log
-	Tanh     Kind = 16 // float32, as kernel.Tanh
-	Erf      Kind = 17 // float32, as kernel.Erf
-	Logistic Kind = 18 // float32, as kernel.Logistic
+	Exp      Kind = 14 // float32, as detmath.Exp
+	Log      Kind = 15 // float32, as detmath.Log
+	Tanh     Kind = 16 // float32, as detmath.Tanh
+	Erf      Kind = 17 // float32, as detmath.Erf
+	Logistic Kind = 18 // float32, as detmath.Logistic
 	Sqrt     Kind = 19 // float32, correctly rounded; NaN below zero
-	Rsqrt    Kind = 20 // float32, as kernel.Rsqrt
-	Sin      Kind = 21 // float32, as kernel.Sin
-	Cos      Kind = 22 // float32, as kernel.Cos
+	Rsqrt    Kind = 20 // float32, as detmath.Rsqrt
+	Sin      Kind = 21 // float32, as detmath.Sin
+	Cos      Kind = 22 // float32, as detmath.Cos
 	Floor    Kind = 23 // float32
 	Ceil     Kind = 24 // float32
 	Round    Kind = 25 // float32, to the nearest integer, ties to even
@@ -56,7 +56,7 @@ const (
 	Div Kind = 43 // numbers; integers truncate toward zero, and x/0 is 0
 	Max Kind = 44 // numbers; NaN if either is NaN; max(-0, +0) is +0
 	Min Kind = 45 // numbers; NaN if either is NaN; min(-0, +0) is -0
-	Pow Kind = 46 // float32, as kernel.Pow
+	Pow Kind = 46 // float32, as detmath.Pow
 	And Kind = 47 // bool
 	Or  Kind = 48 // bool
 )

@@ -80,7 +80,7 @@ func (e *emitter) keep(v program.Value, err error) program.Value {
 	return v
 }
 
-// Attention is causal attention of sequences that begin with the first token, as kernel.Attention specifies it: q
+// Attention is causal attention of sequences that begin with the first token, as attention.Head specifies it: q
 // [batch, heads, length, width], scaled by the caller, k and v [batch, groups, length, width] for a number of groups
 // that divides the heads. The result is [batch, heads, length, width].
 func Attention(q, k, v *graph.Node) *graph.Node {

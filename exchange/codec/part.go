@@ -1,18 +1,16 @@
 package codec
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/codec/quantiser"
 )
 
 // ErrState is returned for a state between two parts of a payload that is not one.
-var ErrState = errors.New("codec: this is no state between two parts of a payload")
+var ErrState = quantiser.ErrState
 
 // PartElements is how many elements of a tensor a part of its payload is made from, at most, if it is made in parts.
 const PartElements = 1 << 16
@@ -47,7 +45,7 @@ func MakingOf(name string, s tensor.Shape) (Making, error) {
 			m.passes, m.each = c.passes(), PartElements
 		}
 	case codebook:
-		m.passes, m.head, m.each = codePass, 4*levels, PartElements
+		m.passes, m.head, m.each = quantiser.Passes, 4*levels, PartElements
 	case plain, half, brain, e3m0, sign, nothing: // every block on its own, of a length that divides PartElements
 		m.each = PartElements
 	case RandomK:
@@ -147,61 +145,20 @@ func (m Making) write(part int, state []byte, x []float32) ([]byte, error) {
 
 // quantise makes a part of a payload with a codebook. The state is the statistics so far.
 func (m Making) quantise(part int, state []byte, x []float32) (written, next []byte, err error) {
-	pass := min(part/m.pass(), codePass)
-	q := quantiser{n: m.shape.Elements(), levels: levels}
+	pass := min(part/m.pass(), quantiser.Passes)
+	q := quantiser.New(m.shape.Elements(), levels)
 	book := make([]float32, levels)
-	if err := q.load(pass, part == 0, state, book); err != nil {
+	if err := q.Load(pass, part == 0, state, book); err != nil {
 		return nil, nil, err
 	}
-	if pass < codePass {
-		return nil, q.pass(pass, (part+1)%m.pass() == 0, x, book), nil
+	if pass < quantiser.Passes {
+		return nil, q.Pass(pass, (part+1)%m.pass() == 0, x, book), nil
 	}
 	if part == m.passes*m.pass() {
 		written = make([]byte, 4*levels)
 		putFloats(written, book)
 	}
 	codes := make([]byte, len(x))
-	q.codes(codes, x)
+	q.Codes(codes, x)
 	return append(written, codes...), state, nil
-}
-
-// kept is what a quantiser keeps within a pass.
-func (q *quantiser) kept(pass int, book []float32) []any {
-	switch pass {
-	case meanPass:
-		return []any{&q.mean}
-	case squarePass:
-		return []any{&q.mean, &q.scale}
-	case countPass:
-		return []any{&q.mean, &q.scale, &q.sum, &q.count}
-	}
-	return []any{&q.mean, &q.scale, book}
-}
-
-func (q *quantiser) save(pass int, book []float32) []byte {
-	var b bytes.Buffer
-	for _, v := range q.kept(pass, book) {
-		_ = binary.Write(&b, binary.LittleEndian, v) // values of fixed size into memory
-	}
-	return b.Bytes()
-}
-
-func (q *quantiser) load(pass int, first bool, state []byte, book []float32) error {
-	want := 0
-	if !first {
-		want = len(q.save(pass, book))
-	}
-	if len(state) != want {
-		return fmt.Errorf("%w: %d bytes of statistics, wanted %d", ErrState, len(state), want)
-	}
-	if first {
-		return nil
-	}
-	r := bytes.NewReader(state)
-	for _, v := range q.kept(pass, book) {
-		if err := binary.Read(r, binary.LittleEndian, v); err != nil {
-			return fmt.Errorf("%w: %w", ErrState, err)
-		}
-	}
-	return nil
 }

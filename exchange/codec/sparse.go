@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/codec/quantiser"
 )
 
 // sparseChunk is the chunk of a top-k codec that is named.
@@ -37,7 +38,7 @@ func (c TopK) parted() bool {
 // passes is how many passes over the elements come before the one that writes the values.
 func (c TopK) passes() int {
 	if c.quantised() {
-		return codePass
+		return quantiser.Passes
 	}
 	return 1
 }
@@ -58,8 +59,8 @@ func (m Making) sparseBytes(c TopK, part int) int {
 // leaf.
 func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, next []byte, err error) {
 	pass := part / m.pass()
-	q := quantiser{n: c.kept(m.shape.Elements()), levels: 1 << min(c.Bits, 8)}
-	book := make([]float32, q.levels)
+	total, levels := c.kept(m.shape.Elements()), 1<<min(c.Bits, 8)
+	q, book := quantiser.New(total, levels), make([]float32, levels)
 	tail := m.sparseBytes(c, part) % tensor.LeafBytes
 	if len(state) < tail {
 		return nil, nil, fmt.Errorf("%w: %d bytes, with %d of a leaf", ErrState, len(state), tail)
@@ -68,7 +69,7 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 	var sum float64
 	switch {
 	case c.quantised():
-		err = q.load(pass, part == 0, statistics, book)
+		err = q.Load(pass, part == 0, statistics, book)
 	case c.Bits == 1:
 		sum, err = loadSum(part == 0, statistics)
 	case len(statistics) > 0:
@@ -85,12 +86,12 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 	}
 	switch {
 	case pass < m.passes && c.quantised():
-		next = q.pass(pass, (part+1)%m.pass() == 0, kept, book)
+		next = q.Pass(pass, (part+1)%m.pass() == 0, kept, book)
 	case pass < m.passes && c.Bits == 1:
 		next = binary.LittleEndian.AppendUint64(nil, math.Float64bits(addMagnitudes(sum, kept)))
 	case pass == m.passes && c.Bits == 1:
 		values := make([]byte, valueSize(len(kept), 1))
-		putSigns(values, sum, q.n, kept)
+		putSigns(values, sum, total, kept)
 		if part > m.passes*m.pass() { // the scale comes before the first
 			values = values[valueSize(0, 1):]
 		}
@@ -98,7 +99,7 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 	case pass == m.passes && c.quantised():
 		values := make([]byte, valueSize(len(kept), c.Bits))
 		codes := make([]byte, len(kept))
-		q.codes(codes, kept)
+		q.Codes(codes, kept)
 		putFloats(values, book)
 		for i, code := range codes {
 			putBits(values[4*len(book):], i*c.Bits, uint32(code), c.Bits)
@@ -128,16 +129,4 @@ func loadSum(first bool, state []byte) (float64, error) {
 		return 0, nil
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(state)), nil
-}
-
-// pass takes elements to a pass before the last, and returns what is kept of it: after its last elements, for the next
-// pass.
-func (q *quantiser) pass(pass int, last bool, x, book []float32) []byte {
-	q.take(pass, x)
-	if last {
-		q.end(pass)
-		pass++
-		book = q.book(q.levels)
-	}
-	return q.save(pass, book)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/starling-network/starling/exchange/codec/quantiser"
 )
 
 // The values that a sparse codec keeps travel in one of these widths, in bits.
@@ -31,7 +33,7 @@ func encodeValues(b []byte, v []float32, bits int) {
 		putSigns(b, addMagnitudes(0, v), len(v), v)
 	case bits <= 8:
 		codes := make([]byte, len(v))
-		putFloats(b, quantise(codes, v, 1<<bits))
+		putFloats(b, quantiser.Quantise(codes, v, 1<<bits))
 		for i, c := range codes {
 			putBits(b[4<<bits:], i*bits, uint32(c), bits)
 		}

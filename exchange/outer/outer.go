@@ -16,6 +16,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/transform"
+	"github.com/starling-network/starling/exchange/update"
 )
 
 // Names of outer optimizers, as in a work specification.
@@ -44,7 +46,7 @@ func Check(x train.Exchange) error {
 	case !aggregate.Known(x.Rule):
 		return fmt.Errorf("outer: aggregation rule %q is not known", x.Rule)
 	}
-	if err := codec.CheckTransform(x.Transform); err != nil {
+	if err := transform.Check(x.Transform); err != nil {
 		return err
 	}
 	if x.Pairs > 0 {
@@ -89,11 +91,11 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 // from is what was handed on to this unit. An update that cannot be made, because what was left out before makes it
 // infinite, is an error that wraps codec.ErrPayload.
 func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
-	from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
+	from []*tensor.Tensor) (u *update.Update, on []*tensor.Tensor, err error) {
 	x := s.Exchange
 	delta := make([]*tensor.Tensor, len(r.Delta))
 	for i, d := range r.Delta {
-		delta[i] = codec.Transform(x.Transform, d)
+		delta[i] = transform.Apply(x.Transform, d)
 	}
 	left, _ := train.Split(x, from)
 	if x.Replicas() { // the unit began with it
@@ -104,7 +106,7 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
 		return nil, nil, err
 	}
 	if !x.Leaves() && x.Pairs == 0 {
-		u, err = codec.Pack(x.Codec, round, unit, delta)
+		u, err = update.Pack(x.Codec, round, unit, delta)
 	} else {
 		u, on, err = p.Pack(round, unit, delta, left)
 	}
@@ -137,8 +139,8 @@ func GoOn(x train.Exchange, progress []float32) {
 }
 
 // parcel is how the updates of a round are packed.
-func parcel(s *train.Spec, names []string, round uint32) (codec.Parcel, error) {
-	p := codec.Parcel{Name: s.Exchange.Codec, Decay: float32(s.Exchange.Feedback)}
+func parcel(s *train.Spec, names []string, round uint32) (update.Parcel, error) {
+	p := update.Parcel{Name: s.Exchange.Codec, Decay: float32(s.Exchange.Feedback)}
 	if !s.Exchange.Replicas() {
 		return p, nil
 	}
@@ -162,12 +164,12 @@ func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root cano
 	if err != nil {
 		return nil, err
 	}
-	_, delta, err := codec.Unpack(b, codec.Expect{Round: round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
+	_, delta, err := update.Unpack(b, update.Expect{Round: round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range delta {
-		if err := codec.CheckTransformed(s.Exchange.Transform, d); err != nil {
+		if err := transform.CheckResult(s.Exchange.Transform, d); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +230,7 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 		return nil, err
 	}
 	for i, c := range combined {
-		combined[i] = codec.Inverse(s.Exchange.Transform, c)
+		combined[i] = transform.Inverse(s.Exchange.Transform, c)
 	}
 	optimizer, err := Of(s.Exchange)
 	if err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/transform"
+	"github.com/starling-network/starling/exchange/update"
 )
 
 // Where updates are transformed the frequencies are what is left out, and what counts in the mean: each is averaged
 // over those that sent it. A frequency that nothing finite comes back of is refused.
 func TestTransformedUpdates(t *testing.T) {
-	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD,
+	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: transform.Waves, Rule: aggregate.Contributors, Outer: SGD,
 		Rate: 1, Feedback: 0.5, Carry: 8}
 	s := &train.Spec{Rounds: 8, Units: 2, Exchange: x}
 	if err := Check(x); err != nil {
@@ -29,7 +31,7 @@ func TestTransformedUpdates(t *testing.T) {
 		for i, v := range at {
 			y.F32()[i] = v
 		}
-		return codec.Inverse(codec.Waves, y)
+		return transform.Inverse(transform.Waves, y)
 	}
 	commit := func(unit uint32, delta *tensor.Tensor, from []*tensor.Tensor) ([]*tensor.Tensor, []*tensor.Tensor) {
 		u, on, err := Commit(s, base.Names, 0, unit, &train.Result{Delta: []*tensor.Tensor{delta}}, from)
@@ -67,7 +69,7 @@ func TestTransformedUpdates(t *testing.T) {
 
 	huge := tensor.New(base.Params[0].Shape)
 	huge.F32()[5] = 1e38
-	u, err := codec.Pack(x.Codec, 0, 0, []*tensor.Tensor{huge})
+	u, err := update.Pack(x.Codec, 0, 0, []*tensor.Tensor{huge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestTransformedUpdates(t *testing.T) {
 
 // Whatever bytes a stranger sends for frequencies, what is taken comes back finite.
 func FuzzFrequencies(f *testing.F) {
-	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD,
+	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: transform.Waves, Rule: aggregate.Contributors, Outer: SGD,
 		Rate: 1}
 	s := &train.Spec{Rounds: 1, Units: 2, Exchange: x}
 	base := &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{noise(3, 40*70)}}
@@ -98,7 +100,7 @@ func FuzzFrequencies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		sent, err := Unpack(s, base, 0, 0, canon.Digest{},
-			(&codec.Update{Codec: x.Codec, Payloads: [][]byte{payload}}).Encode())
+			(&update.Update{Codec: x.Codec, Payloads: [][]byte{payload}}).Encode())
 		if err != nil {
 			if !errors.Is(err, codec.ErrPayload) {
 				t.Fatal(err)

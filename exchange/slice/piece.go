@@ -6,20 +6,21 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/update"
 )
 
 // Piece is a slice of the update of a unit, as it travels: the leaves of the payloads that the slice is decoded from,
 // and the digests that show them to belong to the root that the worker committed to.
 type Piece struct {
-	Round  uint32          `cbor:"1,keyasint"`
-	Unit   uint32          `cbor:"2,keyasint"`
-	Slice  uint32          `cbor:"3,keyasint"`
-	Ranges []codec.Excerpt `cbor:"4,keyasint"` // of the plan, in order
-	Cover  []canon.Digest  `cbor:"5,keyasint"` // canon.Tree.Cover of their payloads in codec.Update.Tree
+	Round  uint32           `cbor:"1,keyasint"`
+	Unit   uint32           `cbor:"2,keyasint"`
+	Slice  uint32           `cbor:"3,keyasint"`
+	Ranges []update.Excerpt `cbor:"4,keyasint"` // of the plan, in order
+	Cover  []canon.Digest   `cbor:"5,keyasint"` // canon.Tree.Cover of their payloads in update.Update.Tree
 }
 
 // Cut returns the pieces of an update, encoded, in the order of the slices.
-func (p *Plan) Cut(u *codec.Update) ([][]byte, error) {
+func (p *Plan) Cut(u *update.Update) ([][]byte, error) {
 	tree := u.Tree()
 	trees := make([]*canon.Tree, len(u.Payloads))
 	for i, b := range u.Payloads {
@@ -29,7 +30,7 @@ func (p *Plan) Cut(u *codec.Update) ([][]byte, error) {
 	for k, ranges := range p.slices {
 		piece := Piece{Round: u.Round, Unit: u.Unit, Slice: uint32(k)}
 		for _, r := range ranges {
-			l, err := codec.ExcerptOf(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi, u.Payloads[r.Parameter], trees[r.Parameter])
+			l, err := update.ExcerptOf(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi, u.Payloads[r.Parameter], trees[r.Parameter])
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +69,7 @@ func (p *Plan) Open(b []byte, want Expect) ([]*tensor.Tensor, error) {
 	roots, delta := make([]canon.Digest, len(ranges)), make([]*tensor.Tensor, len(ranges))
 	for i, r := range ranges {
 		var err error
-		if roots[i], delta[i], err = codec.RestoreLeaves(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi,
+		if roots[i], delta[i], err = update.RestoreLeaves(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi,
 			piece.Ranges[i]); err != nil {
 			return nil, fmt.Errorf("%w: range %d: %w", ErrPiece, i, err)
 		}

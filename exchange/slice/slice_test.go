@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/update"
 )
 
 // model has a tensor that is cut often, some that are not, and one that leaves a rest.
@@ -30,7 +31,7 @@ func shapesOf(dims [][]int) []tensor.Shape {
 type round struct {
 	spec    *train.Spec
 	base    *train.Checkpoint
-	updates []*codec.Update
+	updates []*update.Update
 }
 
 func newRound(t testing.TB, dims [][]int, units int, x train.Exchange) round {
@@ -66,7 +67,7 @@ func newRound(t testing.TB, dims [][]int, units int, x train.Exchange) round {
 		r.base.Outer = append(r.base.Outer, list)
 	}
 	for u := range units {
-		packed, err := codec.Pack(x.Codec, r.base.Round, uint32(u), normal(2+u, 0))
+		packed, err := update.Pack(x.Codec, r.base.Round, uint32(u), normal(2+u, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

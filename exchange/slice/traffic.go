@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/update"
 )
 
 // Traffic is how many bytes a worker receives in a round, on average over the workers and without what it has itself.
@@ -34,7 +35,7 @@ func TrafficOf(name string, shapes []tensor.Shape, workers, n int) (Traffic, err
 	if !ok {
 		return Traffic{}, fmt.Errorf("slice: no codec %q", name)
 	}
-	u := &codec.Update{Codec: name}
+	u := &update.Update{Codec: name}
 	for _, s := range shapes {
 		u.Payloads = append(u.Payloads, make([]byte, codec.Size(c, s)))
 	}

@@ -1,45 +1,48 @@
-package codec
+// Package transform is what is done to an update before it is compressed, and undone after updates are combined: error
+// feedback and aggregation take place in what it is transformed to. The bits are the same on every machine.
+package transform
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/dct"
 )
 
-// Transforms of an update before it is compressed, by name. Error feedback and aggregation take place in what it is
-// transformed to.
+// The names of transforms.
 const (
 	Plain  = ""    // none: the elements as they are
 	Waves  = "dct" // the frequencies of blocks of a matrix, of DeMo (Peng et al. 2024)
 	blocks = 64    // the longest side of one
 )
 
-// CheckTransform reports why there is no transform of this name.
-func CheckTransform(name string) error {
+// Check reports why there is no transform of this name.
+func Check(name string) error {
 	if name != Plain && name != Waves {
-		return fmt.Errorf("codec: transform %q is not known", name)
+		return fmt.Errorf("transform: %q is not known", name)
 	}
 	return nil
 }
 
-// Transform returns what becomes of a tensor by a known transform: a tensor of its shape and norm. The frequencies of a
+// Apply returns what becomes of a tensor by a known transform: a tensor of its shape and norm. The frequencies of a
 // matrix are those of block after block, row-major, of a DCT-II along both axes as DCT has them. A row of blocks has at
-// most PartElements elements, so that blocks of wide matrices are lower.
-func Transform(name string, x *tensor.Tensor) *tensor.Tensor {
+// most codec.PartElements elements, so that blocks of wide matrices are lower.
+func Apply(name string, x *tensor.Tensor) *tensor.Tensor {
 	if name == Plain {
 		return x
 	}
-	return tensor.FromF32(TransformPiece(name, x.Shape, x.F32()), x.Shape.Dims...)
+	return tensor.FromF32(Piece(name, x.Shape, x.F32()), x.Shape.Dims...)
 }
 
-// Inverse returns the tensor that Transform makes this of, but for rounding.
+// Inverse returns the tensor that Apply makes this of, but for rounding.
 func Inverse(name string, y *tensor.Tensor) *tensor.Tensor {
 	if name == Plain {
 		return y
 	}
 	x := tensor.New(y.Shape)
-	waves(y.Shape).inverse(x.F32(), y.F32())
+	waves(y.Shape).Inverse(x.F32(), y.F32())
 	return x
 }
 
@@ -47,12 +50,12 @@ func Inverse(name string, y *tensor.Tensor) *tensor.Tensor {
 // finite.
 const mostWave = math.MaxFloat32 / (1 << 20)
 
-// CheckTransformed reports, as an error that wraps ErrPayload, why a tensor that was received is not to be transformed
+// CheckResult reports, as an error that wraps codec.ErrPayload, why a tensor that was received is not to be transformed
 // back.
-func CheckTransformed(name string, y *tensor.Tensor) error {
+func CheckResult(name string, y *tensor.Tensor) error {
 	for i, v := range y.F32() {
 		if name != Plain && !(math.Abs(float64(v)) <= mostWave) {
-			return fmt.Errorf("%w: frequency %d is %v, and at most %v is taken", ErrPayload, i, v, mostWave)
+			return fmt.Errorf("%w: frequency %d is %v, and at most %v is taken", codec.ErrPayload, i, v, mostWave)
 		}
 	}
 	return nil
@@ -64,30 +67,30 @@ func Reach(name string, s tensor.Shape, lo, hi int) (from, to int) {
 		return lo, hi
 	}
 	g := waves(s)
-	each := g.r * g.cols
-	if g.r == 1 {
-		each = g.c
+	each := g.R * g.Cols
+	if g.R == 1 {
+		each = g.C
 	}
 	return lo / each * each, (hi + each - 1) / each * each
 }
 
-// TransformPiece is Transform of consecutive elements of a tensor that Reach returns.
-func TransformPiece(name string, s tensor.Shape, x []float32) []float32 {
+// Piece is Apply of consecutive elements of a tensor that Reach returns.
+func Piece(name string, s tensor.Shape, x []float32) []float32 {
 	if name == Plain {
 		return x
 	}
 	g := waves(s)
-	if g.r == 1 { // blocks that follow each other
-		g.cols = len(x)
+	if g.R == 1 { // blocks that follow each other
+		g.Cols = len(x)
 	}
-	return g.transform(x)
+	return g.Transform(x)
 }
 
 // waves are the blocks of a tensor. Those of one row follow each other wherever rows end.
-func waves(s tensor.Shape) grid {
-	g := gridOf(s, blocks, PartElements)
-	if g.r == 1 {
-		g.rows, g.cols = 1, s.Elements()
+func waves(s tensor.Shape) dct.Grid {
+	g := dct.GridOf(s, blocks, codec.PartElements)
+	if g.R == 1 {
+		g.Rows, g.Cols = 1, s.Elements()
 	}
 	return g
 }

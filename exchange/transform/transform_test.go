@@ -1,4 +1,4 @@
-package codec
+package transform
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/codec"
 )
 
 // Parts of a transform are made of what Reach says of the tensor, to the bit, which is not much more than the part; it
@@ -16,15 +17,15 @@ func TestTransformInPieces(t *testing.T) {
 		{16, 11_008}, {4, 4, 33}, {5, 65_536}} {
 		x := tensor.New(tensor.Make(tensor.Float32, dims...))
 		philox.NormalTo(x.F32(), 5, uint64(len(dims)))
-		y := Transform(Waves, x)
+		y := Apply(Waves, x)
 		n := x.Shape.Elements()
-		for lo := 0; lo < n; lo += PartElements {
-			hi := min(lo+PartElements, n)
+		for lo := 0; lo < n; lo += codec.PartElements {
+			hi := min(lo+codec.PartElements, n)
 			from, to := Reach(Waves, x.Shape, lo, hi)
-			if from > lo || to < hi || to > n || to-from >= 3*PartElements {
+			if from > lo || to < hi || to > n || to-from >= 3*codec.PartElements {
 				t.Fatalf("%v: elements %d to %d are made of %d to %d", dims, lo, hi, from, to)
 			}
-			if got := TransformPiece(Waves, x.Shape, x.F32()[from:to])[lo-from : hi-from]; !slices.Equal(got, y.F32()[lo:hi]) {
+			if got := Piece(Waves, x.Shape, x.F32()[from:to])[lo-from : hi-from]; !slices.Equal(got, y.F32()[lo:hi]) {
 				t.Errorf("%v: elements %d to %d are others than in the whole", dims, lo, hi)
 			}
 		}
@@ -38,21 +39,21 @@ func TestTransformInPieces(t *testing.T) {
 			t.Errorf("%v: the norm is %v times that before, and an element comes back %v away", dims, math.Sqrt(after/before),
 				worst)
 		}
-		if Transform(Plain, x) != x || Inverse(Plain, x) != x {
+		if Apply(Plain, x) != x || Inverse(Plain, x) != x {
 			t.Errorf("%v: no transform changes something", dims)
 		}
 	}
 	square := tensor.New(tensor.Make(tensor.Float32, 64, 64))
 	philox.NormalTo(square.F32(), 6, 0)
-	payload, err := Compress(DCT{Side: 64, K: 4096, Bits: 32}, square) // as it is
+	payload, err := codec.Compress(codec.DCT{Side: 64, K: 4096, Bits: 32}, square) // as it is
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := (DCT{Side: 64, K: 4096, Bits: 32}).Frequencies(payload, square.Shape); err != nil ||
-		!slices.Equal(want, Transform(Waves, square).F32()) {
+	if want, err := (codec.DCT{Side: 64, K: 4096, Bits: 32}).Frequencies(payload, square.Shape); err != nil ||
+		!slices.Equal(want, Apply(Waves, square).F32()) {
 		t.Errorf("a block has other frequencies than by the codec: %v", err)
 	}
-	if CheckTransform(Waves) != nil || CheckTransform(Plain) != nil || CheckTransform("fft") == nil {
+	if Check(Waves) != nil || Check(Plain) != nil || Check("fft") == nil {
 		t.Error("dct and none are the transforms")
 	}
 }

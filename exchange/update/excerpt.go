@@ -1,21 +1,22 @@
-package codec
+package update
 
 import (
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/codec"
 )
 
 // Excerpt is the leaves of a payload that some elements of its tensor are decoded from, with what shows that they
 // belong to it.
 type Excerpt struct {
 	Bytes []byte         `cbor:"1,keyasint"` // of the leaves, one after the other
-	Cover []canon.Digest `cbor:"2,keyasint"` // of them in PayloadTree
+	Cover []canon.Digest `cbor:"2,keyasint"` // of them in codec.PayloadTree
 }
 
-// ExcerptOf returns the excerpt for elements lo to before hi, as Spans takes them, of a tensor with this payload and
-// its PayloadTree.
+// ExcerptOf returns the excerpt for elements lo to before hi, as codec.Spans takes them, of a tensor with this payload
+// and its codec.PayloadTree.
 func ExcerptOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *canon.Tree) (x Excerpt, err error) {
 	_, at, err := leavesOf(name, s, lo, hi)
 	if err != nil {
@@ -36,27 +37,27 @@ func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x Excerpt) (canon.Di
 	if err != nil {
 		return fail(err)
 	}
-	c, _ := ByName(name)
-	size := Size(c, s)
+	c, _ := codec.ByName(name)
+	size := codec.Size(c, s)
 	payload := make(map[int][]byte, len(at))
 	data, rest := make([][]byte, len(at)), x.Bytes
 	for k, i := range at {
 		n := min(tensor.LeafBytes, size-i*tensor.LeafBytes)
 		if len(rest) < n {
-			return fail(fmt.Errorf("%w: %d bytes are too few", ErrPayload, len(x.Bytes)))
+			return fail(fmt.Errorf("%w: %d bytes are too few", codec.ErrPayload, len(x.Bytes)))
 		}
 		data[k], rest = rest[:n], rest[n:]
 		payload[i] = data[k]
 	}
 	if len(rest) > 0 {
-		return fail(fmt.Errorf("%w: %d bytes are too many", ErrPayload, len(x.Bytes)))
+		return fail(fmt.Errorf("%w: %d bytes are too many", codec.ErrPayload, len(x.Bytes)))
 	}
-	root := PayloadTree(nil).Root()
+	root := codec.PayloadTree(nil).Root()
 	switch {
 	case size > 0:
 		root, err = canon.Covered(leafCount(size), at, canon.Leaves(data), x.Cover)
 	case len(x.Cover) > 0:
-		err = fmt.Errorf("%w: %d digests about no bytes", ErrPayload, len(x.Cover))
+		err = fmt.Errorf("%w: %d digests about no bytes", codec.ErrPayload, len(x.Cover))
 	}
 	if err != nil {
 		return fail(err)
@@ -71,13 +72,13 @@ func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x Excerpt) (canon.Di
 			at += to - from
 		}
 	}
-	t, err := RestorePiece(name, s, lo, hi, piece)
+	t, err := codec.RestorePiece(name, s, lo, hi, piece)
 	return root, t, err
 }
 
 // leavesOf lists the leaves of a payload that elements are decoded from, ascending, and which bytes.
-func leavesOf(name string, s tensor.Shape, lo, hi int) (spans []Span, at []int, err error) {
-	if spans, err = Spans(name, s, lo, hi); err != nil {
+func leavesOf(name string, s tensor.Shape, lo, hi int) (spans []codec.Span, at []int, err error) {
+	if spans, err = codec.Spans(name, s, lo, hi); err != nil {
 		return nil, nil, err
 	}
 	for _, s := range spans {

@@ -1,10 +1,13 @@
-package codec
+// Package update is the compressed update of a work unit as it travels: what is packed in it, what a commitment to it
+// binds, what a receiver refuses, and excerpts that show some elements without the rest.
+package update
 
 import (
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/codec"
 )
 
 // Update is the compressed update of one work unit, as it travels. A commitment binds every byte of it.
@@ -19,7 +22,7 @@ type Update struct {
 func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, error) {
 	u := &Update{Round: round, Unit: unit, Codec: name}
 	for i, t := range delta {
-		p, err := Encode(name, t)
+		p, err := codec.Encode(name, t)
 		if err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", i, err)
 		}
@@ -35,11 +38,19 @@ type Parcel struct {
 	Decay float32  // of what was left out of the update before
 }
 
-func (p Parcel) codec(parameter int) string {
+func (p Parcel) codecOf(parameter int) string {
 	if len(p.Each) == 0 {
 		return p.Name
 	}
 	return p.Each[parameter]
+}
+
+func known(name string) (codec.Codec, error) {
+	c, ok := codec.ByName(name)
+	if !ok {
+		return nil, fmt.Errorf("codec: %q is not known", name)
+	}
+	return c, nil
 }
 
 // Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for
@@ -50,11 +61,11 @@ func (p Parcel) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Updat
 	}
 	u = &Update{Round: round, Unit: unit, Codec: p.Name}
 	for i, t := range delta {
-		c, err := byName(p.codec(i))
+		c, err := known(p.codecOf(i))
 		if err != nil {
 			return nil, nil, err
 		}
-		payload, rest, err := Feedback{Codec: c, Decay: p.Decay}.Encode(from[i], t)
+		payload, rest, err := codec.Feedback{Codec: c, Decay: p.Decay}.Encode(from[i], t)
 		if err != nil {
 			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
 		}
@@ -66,11 +77,11 @@ func (p Parcel) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Updat
 // Encode returns the bytes of the blob.
 func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
 
-// Tree is over the roots of the PayloadTree of every payload.
+// Tree is over the roots of the codec.PayloadTree of every payload.
 func (u *Update) Tree() *canon.Tree {
 	leaves := make([]canon.Digest, len(u.Payloads))
 	for i, p := range u.Payloads {
-		leaves[i] = PayloadTree(p).Root()
+		leaves[i] = codec.PayloadTree(p).Root()
 	}
 	return canon.NewTree(leaves)
 }
@@ -91,19 +102,19 @@ type Expect struct {
 func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
 	u := new(Update)
 	if err := canon.Unmarshal(b, u); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrPayload, err)
+		return nil, nil, fmt.Errorf("%w: %w", codec.ErrPayload, err)
 	}
 	switch {
 	case u.Round != want.Round || u.Unit != want.Unit || u.Codec != want.Name:
-		return nil, nil, fmt.Errorf("%w: it is %s of unit %d of round %d", ErrPayload, u.Codec, u.Unit, u.Round)
+		return nil, nil, fmt.Errorf("%w: it is %s of unit %d of round %d", codec.ErrPayload, u.Codec, u.Unit, u.Round)
 	case len(u.Payloads) != len(want.Shapes):
-		return nil, nil, fmt.Errorf("%w: %d tensors, want %d", ErrPayload, len(u.Payloads), len(want.Shapes))
+		return nil, nil, fmt.Errorf("%w: %d tensors, want %d", codec.ErrPayload, len(u.Payloads), len(want.Shapes))
 	case !want.Root.IsZero() && u.Root() != want.Root:
-		return nil, nil, fmt.Errorf("%w: not what its worker committed to", ErrPayload)
+		return nil, nil, fmt.Errorf("%w: not what its worker committed to", codec.ErrPayload)
 	}
 	delta := make([]*tensor.Tensor, len(u.Payloads))
 	for i, p := range u.Payloads {
-		t, err := Decode(want.codec(i), p, want.Shapes[i])
+		t, err := codec.Decode(want.codecOf(i), p, want.Shapes[i])
 		if err != nil {
 			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
@@ -289,8 +290,8 @@ func (b *Blueprint) Exchange() train.Exchange {
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
 	}
-	if st.Compression.Transform == codec.Waves {
-		x.Transform = codec.Waves
+	if st.Compression.Transform == transform.Waves {
+		x.Transform = transform.Waves
 	}
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
@@ -245,13 +246,13 @@ func (e *Engine) Refute(_ context.Context, name, attested run.Checkpoint, units 
 	if err != nil {
 		return nil, err
 	}
-	updates, deltas := make([]*codec.Update, len(units)), make([][]*tensor.Tensor, len(units))
+	updates, deltas := make([]*update.Update, len(units)), make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
 		b, err := get(i)
 		if err != nil {
 			return nil, err
 		}
-		updates[i] = new(codec.Update)
+		updates[i] = new(update.Update)
 		if err := canon.Unmarshal(b, updates[i]); err != nil {
 			return nil, &BadUpdate{base.Round, u.Index, err}
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/bundle"
@@ -39,7 +39,7 @@ type index struct {
 
 // Pack returns the blob that a commitment to an update names, and the pieces that it consists of in a job with slices.
 func Pack(s *train.Spec, step *program.Program, slices uint32,
-	u *codec.Update) (update []byte, pieces [][]byte, err error) {
+	u *update.Update) (update []byte, pieces [][]byte, err error) {
 	if slices == 0 {
 		return pack(nil, u)
 	}
@@ -50,7 +50,7 @@ func Pack(s *train.Spec, step *program.Program, slices uint32,
 	return pack(p, u)
 }
 
-func pack(p *slice.Plan, u *codec.Update) (update []byte, pieces [][]byte, err error) {
+func pack(p *slice.Plan, u *update.Update) (update []byte, pieces [][]byte, err error) {
 	if p == nil {
 		return u.Encode(), nil, nil
 	}

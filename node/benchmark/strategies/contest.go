@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/sim"
@@ -99,8 +100,8 @@ func lasting(x train.Exchange, rounds uint32) train.Exchange {
 // demo is an exchange of gradients, of which 32 of 4096 frequencies are sent with so many bits a value.
 func demo(bits int) train.Exchange {
 	return train.Exchange{
-		Codec: codec.TopKName(32, bits), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1,
-		Feedback: 0.999, Carry: 32,
+		Codec: codec.TopKName(32, bits), Transform: transform.Waves, Rule: aggregate.Contributors,
+		Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 32,
 		Gradients: true, Shrink: decay, Clip: clip,
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/sim"
 )
@@ -34,11 +34,11 @@ func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32,
 	if err != nil {
 		return p, nil, err
 	}
-	update, err := codec.Pack(small.Task.Spec.Exchange.Codec, 0, 0, small.Genesis.Params)
+	packed, err := update.Pack(small.Task.Spec.Exchange.Codec, 0, 0, small.Genesis.Params)
 	if err != nil {
 		return p, nil, err
 	}
-	link, scale := r.Link, float64(len(update.Encode()))/float64(r.Update)
+	link, scale := r.Link, float64(len(packed.Encode()))/float64(r.Update)
 	link.Up, link.Down = link.Up*scale, link.Down*scale
 	c := sim.Config{
 		Seed: 1, Job: small, Workers: r.Workers, Verifiers: r.Verifiers, Validators: 1, Slices: slices, BlockTime: r.Block,

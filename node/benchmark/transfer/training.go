@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/machine"
@@ -260,7 +261,7 @@ func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoi
 	var updates [][]byte
 	begin, _ := benchmark.Usage()
 	for i := range task.Spec.Units {
-		u, err := codec.Pack(task.Spec.Exchange.Codec, 0, i, delta)
+		u, err := update.Pack(task.Spec.Exchange.Codec, 0, i, delta)
 		if err != nil {
 			return 0, 0, err
 		}
