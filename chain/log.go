@@ -2,17 +2,21 @@ package chain
 
 import (
 	"errors"
+	"strings"
 
 	cmtlog "github.com/cometbft/cometbft/libs/log"
 	"github.com/cometbft/cometbft/libs/service"
 )
 
-// withoutGoodbyes is a log that leaves out what CometBFT calls an error whenever a client of its RPC says goodbye: it
-// stops the connection twice, and answers on one that is closed.
+// withoutGoodbyes is a log that leaves out what CometBFT calls an error whenever a client of its RPC says goodbye, or
+// the node stops: it stops connections twice, answers on one that is closed, and accepts none any more.
 type withoutGoodbyes struct{ cmtlog.Logger }
 
 // Error implements cmtlog.Logger.
 func (l withoutGoodbyes) Error(text string, pairs ...any) {
+	if strings.HasPrefix(text, "Stopped accept routine, as transport is closed") {
+		return
+	}
 	for _, v := range pairs {
 		if err, ok := v.(error); ok && (errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent") {
 			return

@@ -16,6 +16,7 @@ func TestLogLeavesOutGoodbyes(t *testing.T) {
 	l := withoutGoodbyes{cmtlog.NewTMLogger(&b)}.With("module", "rpc-server")
 	l.Error("error while stopping connection", "error", service.ErrAlreadyStopped)
 	l.Error("Failed to write response", "err", errors.New("websocket: close sent"), "msg", 1)
+	l.Error("Stopped accept routine, as transport is closed", "numPeers", 0)
 	if b.Len() > 0 {
 		t.Error(b.String())
 	}

@@ -10,8 +10,7 @@ import (
 // the overrides, so that a run folder has the same job.
 func TestLengthInEpochs(t *testing.T) {
 	source := []byte(strings.Replace(minimal, "max_steps: 240", "num_epochs: 3\n  warmup_ratio: 0.1", 1))
-	j, err := Parse(source, "tiny.yaml")
-	if err != nil {
+	if _, err := Parse(source, "tiny.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -20,7 +19,8 @@ func TestLengthInEpochs(t *testing.T) {
 		steps, sync, warm int
 	}{{210.3, "seed=1", 640, 20, 64}, {2, "seed=1", 6, 6, 1}, {40, "strategy.sync_steps=50", 150, 50, 15},
 		{7.1, "strategy.method=allreduce", 22, 1, 3}} {
-		if j, err = Parse(source, "tiny.yaml", c.set); err != nil {
+		j, err := Parse(source, "tiny.yaml", c.set)
+		if err != nil {
 			t.Fatal(err)
 		}
 		made, err := j.InSteps(c.epoch)

@@ -64,7 +64,7 @@ func views(t *testing.T, dir, network string, s rundir.Summary) {
 			t.Errorf("%+v", n)
 		}
 		if !has(rows[n.ID], role, n.Class) ||
-			!has(rows[n.ID], market.DefaultPrice, true, terminal.Zen(registry.DefaultStake), false) {
+			!has(rows[n.ID], terminal.Zen(market.DefaultPrice), true, terminal.Zen(registry.DefaultStake), false) {
 			t.Errorf("%v, of %+v", rows[n.ID], n)
 		}
 	}
@@ -90,8 +90,8 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 			Median: market.DefaultPrice, Highest: market.DefaultPrice}) || role == "worker" && hour == 0 {
 			t.Errorf("%+v, with %d for an hour", p, hour)
 		}
-		if !has(rows[role], role, n, n, market.DefaultPrice, market.DefaultPrice, market.DefaultPrice) || hour > 0 &&
-			!has(rows[role], terminal.Zen(hour), "ZEN") {
+		price := terminal.Zen(market.DefaultPrice)
+		if !has(rows[role], role, n, n, price, price, price) || hour > 0 && !has(rows[role], terminal.Zen(hour), "ZEN") {
 			t.Errorf("%v", rows[role])
 		}
 	}
@@ -105,7 +105,7 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 			o.Tier != "none" || o.Cover == 0 {
 			t.Errorf("%+v", o)
 		}
-		if row := rows[o.ID]; !has(row, o.Role, o.Price) || !has(row, 1, o.Class, "none", "-", "-", "-") ||
+		if row := rows[o.ID]; !has(row, o.Role, terminal.Zen(o.Price)) || !has(row, 1, o.Class, "none", "-", "-", "-") ||
 			!has(row, terminal.Zen(o.Cover), "ZEN", o.Since) {
 			t.Errorf("%v, of %+v", row, o)
 		}
@@ -139,7 +139,8 @@ func waits(t *testing.T, job, dir, network string) {
 		o.Verifiers != 2 {
 		t.Errorf("%+v", o)
 	}
-	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", o.PriceCap, "3", "too few offers keep the conditions", 2) ||
+	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", terminal.Zen(o.PriceCap), "3",
+		"not enough offers meet the conditions", 2) ||
 		!has(row, o.Consumer) {
 		t.Errorf("%v, of %+v", row, o)
 	}

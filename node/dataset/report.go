@@ -159,33 +159,38 @@ type Verdict struct {
 	MoreFaults int     `json:"more_faults,omitempty"`
 }
 
-// Group is faults of lines that follow each other, for the same reason.
+// Group is faults of a file that have the same reason.
 type Group struct {
 	Fault     // of the first line
 	Last  int // line
+	Count int // of the lines
 }
 
-// Lines names the lines, such as 7 or 7-12. The fault of a file as a whole has none.
+// Lines names the lines, such as 7, 7-12, or 7 to 90 (14 lines). The fault of a file as a whole has none.
 func (g Group) Lines() string {
-	switch g.Line {
-	case 0:
+	switch {
+	case g.Line == 0:
 		return ""
-	case g.Last:
+	case g.Count == 1:
 		return strconv.Itoa(g.Line)
+	case g.Last-g.Line+1 == g.Count:
+		return fmt.Sprintf("%d-%d", g.Line, g.Last)
 	}
-	return fmt.Sprintf("%d-%d", g.Line, g.Last)
+	return fmt.Sprintf("%d to %d (%d lines)", g.Line, g.Last, g.Count)
 }
 
-// Grouped puts faults together, in their order.
+// Grouped puts faults together, in the order of the first of each.
 func Grouped(faults []Fault) (groups []Group) {
+	index := map[Fault]int{}
 	for _, f := range faults {
-		if n := len(groups); n > 0 && f.Line > 0 {
-			if g := &groups[n-1]; g.File == f.File && g.Why == f.Why && g.Last+1 == f.Line {
-				g.Last = f.Line
-				continue
-			}
+		kind := Fault{File: f.File, Why: f.Why}
+		if i, ok := index[kind]; ok && f.Line > 0 {
+			groups[i].Last = f.Line
+			groups[i].Count++
+			continue
 		}
-		groups = append(groups, Group{f, f.Line})
+		index[kind] = len(groups)
+		groups = append(groups, Group{f, f.Line, 1})
 	}
 	return groups
 }

@@ -30,10 +30,11 @@ const (
 )
 
 var reasons = map[Reason]string{
-	TooFewWorkers: "too few workers offer", TooFewVerifiers: "too few verifiers offer",
-	ConditionsUnmet: "too few offers keep the conditions",
-	TooFewDomains:   "those that keep the conditions are in too few failure domains",
-	PriceAboveCap:   "too few ask at most the cap", BudgetTooSmall: "the budget does not cover a round",
+	TooFewWorkers: "not enough workers offer", TooFewVerifiers: "not enough verifiers offer",
+	ConditionsUnmet: "not enough offers meet the conditions",
+	TooFewDomains:   "those that meet the conditions are in too few failure domains",
+	PriceAboveCap:   "not enough offers are at or below the highest price of the order",
+	BudgetTooSmall:  "the budget does not cover a round",
 }
 
 // Text is the reason in words; nothing for an order that is matched.

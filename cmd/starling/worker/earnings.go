@@ -27,14 +27,17 @@ func earningsAnswer(account string, received, lost uint64, found []rundir.Explan
 func earningsCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var account string
+	var jobs bool
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
 		Short: "Explain every amount that an account earned or lost",
-		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: the rewards
-of epochs, the latest first, then the receipts of every job.
+		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: first
+the sums of every job, then the rewards of epochs, the latest first, then the receipts of every job. --jobs stops after
+the sums.
 
 With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling job explain]}.`,
 		Example: `  starling worker earnings --home net/worker-0
+  starling worker earnings --home net/worker-0 --jobs
   starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,6 +70,9 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))
+			if err := printJobs(c, rundir.ByJob(found)); err != nil || jobs {
+				return err
+			}
 			for _, e := range found {
 				fmt.Println()
 				fmt.Println(e.Job)
@@ -77,5 +83,18 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 	}
 	t.Flags(cmd)
 	cmd.Flags().StringVar(&account, "account", "", "account, in place of that of a folder")
+	cmd.Flags().BoolVar(&jobs, "jobs", false, "only the sums of the jobs")
 	return cmd
+}
+
+func printJobs(c *terminal.Console, sums []rundir.JobSum) error {
+	if len(sums) == 0 {
+		return nil
+	}
+	fmt.Println()
+	w := terminal.NewColumns(os.Stdout, c.Form, "JOB", "RECEIVED", "LOST", "RECEIPTS", "OF THEM UNPAID")
+	for _, s := range sums {
+		w.Row(s.Job, terminal.Zen(s.Received), terminal.Zen(s.Lost), s.Receipts, s.Unpaid)
+	}
+	return w.Flush()
 }
