@@ -69,7 +69,7 @@ func (c *council) must(err error) {
 }
 
 func (c *council) open() *app.App {
-	a, err := app.New(log.NewNopLogger(), c.db, app.Config{ChainID: "test", Brief: true, Referee: c.referee})
+	a, err := app.New(log.NewNopLogger(), c.db, app.Config{ChainID: "test", SyncPruning: true, Referee: c.referee})
 	c.must(err)
 	return a
 }

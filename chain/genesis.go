@@ -56,7 +56,7 @@ type Funded struct {
 // Genesis makes the first state of a chain: its validators, each with SelfStake, and accounts with coins. Every process
 // of the chain starts from the same document.
 func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded) (*cmttypes.GenesisDoc, error) {
-	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID, Brief: true})
+	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID, SyncPruning: true})
 	if err != nil {
 		return nil, fmt.Errorf("genesis: %w", err)
 	}

@@ -74,7 +74,7 @@ func (caseOf) Refute(run.Combination, []byte) (string, error) {
 	return "", errors.New("nothing to see")
 }
 
-func (caseOf) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
+func (caseOf) Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	return dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base:     d.Base.Root,
@@ -110,7 +110,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 	c.must(err)
 	doc.AppState = c.disputable(doc.AppState, members, 2*pairs)
 	for range n {
-		a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", Brief: true, Referee: c.referee})
+		a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", SyncPruning: true, Referee: c.referee})
 		c.must(err)
 		c.begin(a, doc)
 		c.apps = append(c.apps, a)
@@ -136,7 +136,7 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	for _, u := range s.Units {
 		d := canon.Sum("commitment", []byte(u.Worker))
 		s, _, err = s.Commit(env, u.Worker, run.UnitID{Unit: u.Index, Attempt: u.Attempt}, run.Commitment{
-			Segments: []canon.Digest{d, d}, Update: d, UpdateCID: "update", Bytes: 1, Log: "log", Hidden: d,
+			Segments: []canon.Digest{d, d}, Update: d, UpdateCID: "update", Bytes: 1, Log: "log", HiddenRoots: d,
 		})
 		c.must(err)
 	}
@@ -182,12 +182,12 @@ func (c *court) ask(path string, question interface{ Marshal() ([]byte, error) }
 	c.must(answer.Unmarshal(r.Value))
 }
 
-func (c *court) games() (games []dispute.Game) {
+func (c *court) games() (games []dispute.Dispute) {
 	c.Helper()
 	var r trainingpb.QueryDisputesResponse
 	c.ask("/starling.training.v1.Query/Disputes", &trainingpb.QueryDisputesRequest{Job: "job"}, &r)
 	for _, b := range r.Games {
-		var g dispute.Game
+		var g dispute.Dispute
 		c.must(canon.Unmarshal(b, &g))
 		games = append(games, g)
 	}
@@ -390,7 +390,7 @@ func (c *court) challenge(u run.Unit) {
 }
 
 // move is the next move of a dispute over the steps of a unit; nil: that is over.
-func (c *court) move(g dispute.Game) []byte {
+func (c *court) move(g dispute.Dispute) []byte {
 	c.Helper()
 	var m dispute.Move
 	switch g.Stage {

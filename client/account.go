@@ -36,8 +36,8 @@ func (c *Client) Transactions(ctx context.Context, address string) (uint64, erro
 	return a.GetSequence(), err
 }
 
-// Movement is a transaction that an account made, or that moved its coins.
-type Movement struct {
+// AccountTx is a transaction that an account made, or that moved its coins.
+type AccountTx struct {
 	Tx
 	Received, Spent uint64 // uzen
 }
@@ -47,12 +47,12 @@ const MaxHistory = 100
 
 // History are the latest movements of an account, the newest first, at most limit. What the chain pays by itself, such
 // as for verified work, is in receipts.
-func (c *Client) History(ctx context.Context, address string, limit int) ([]Movement, error) {
+func (c *Client) History(ctx context.Context, address string, limit int) ([]AccountTx, error) {
 	if err := CheckAddress(address); err != nil { // it becomes part of a query
 		return nil, err
 	}
 	limit = min(max(limit, 1), MaxHistory)
-	found := map[string]Movement{}
+	found := map[string]AccountTx{}
 	for _, condition := range []string{"tx.acc_seq CONTAINS '%s/'", "coin_received.receiver='%s'",
 		"coin_spent.spender='%s'"} {
 		page := 1
@@ -68,18 +68,18 @@ func (c *Client) History(ctx context.Context, address string, limit int) ([]Move
 			found[m.Hash] = m
 		}
 	}
-	all := make([]Movement, 0, len(found))
+	all := make([]AccountTx, 0, len(found))
 	for _, m := range found {
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b Movement) int {
+	slices.SortFunc(all, func(a, b AccountTx) int {
 		return cmp.Or(cmp.Compare(b.Height, a.Height),
 			cmp.Compare(a.Hash, b.Hash))
 	})
 	return all[:min(len(all), limit)], nil
 }
 
-func movement(t *ctypes.ResultTx, address string) (m Movement, err error) {
+func movement(t *ctypes.ResultTx, address string) (m AccountTx, err error) {
 	var ok bool
 	if m.Tx, ok = describe(t.Tx); !ok {
 		return m, fmt.Errorf("client: transaction %s is of no kind that is known", t.Hash)

@@ -20,9 +20,9 @@ import (
 	"github.com/starling-network/starling/chain/x/reward"
 )
 
-// Book is the account of a module: what it holds, and what the module has written down that it holds for others, in
+// ModuleBalance is the account of a module: what it holds, and what the module has written down that it holds for others, in
 // uzen. The book named supply is that of all accounts together, beside what the bank says that there is.
-type Book struct {
+type ModuleBalance struct {
 	Module string `json:"module"`
 	Held   uint64 `json:"held_uzen"`
 	Owed   uint64 `json:"owed_uzen"`
@@ -30,11 +30,11 @@ type Book struct {
 }
 
 // Balanced reports whether nothing is missing, and nothing too much.
-func (b Book) Balanced() bool { return b.Held == b.Owed || b.Spare && b.Held > b.Owed }
+func (b ModuleBalance) Balanced() bool { return b.Held == b.Owed || b.Spare && b.Held > b.Owed }
 
 // Books counts the coins of a chain twice, module for module. It asks for many things: a client that reads at one
 // height (see At) is the one to use while blocks are made.
-func (c *Client) Books(ctx context.Context) ([]Book, error) {
+func (c *Client) Books(ctx context.Context) ([]ModuleBalance, error) {
 	owed := []struct {
 		module string
 		count  func(context.Context) (sdkmath.Int, error)
@@ -43,13 +43,13 @@ func (c *Client) Books(ctx context.Context) ([]Book, error) {
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
-	var books []Book
+	var books []ModuleBalance
 	for _, o := range owed {
 		n, err := o.count(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("client: the books of %s: %w", o.module, err)
 		}
-		b := Book{Module: o.module, Spare: o.module == govtypes.ModuleName}
+		b := ModuleBalance{Module: o.module, Spare: o.module == govtypes.ModuleName}
 		if b.Owed, err = amount(n); err != nil {
 			return nil, err
 		}
@@ -228,8 +228,8 @@ func (c *Client) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 }
 
 // supply compares all accounts together with what the bank says that there is.
-func (c *Client) supply(ctx context.Context) (Book, error) {
-	b, sum := Book{Module: "supply"}, sdkmath.ZeroInt()
+func (c *Client) supply(ctx context.Context) (ModuleBalance, error) {
+	b, sum := ModuleBalance{Module: "supply"}, sdkmath.ZeroInt()
 	q := banktypes.NewQueryClient(c.conn)
 	r, err := q.SupplyOf(ctx, &banktypes.QuerySupplyOfRequest{Denom: adapter.Denom})
 	if err != nil {

@@ -30,11 +30,11 @@ var (
 // Client is the connection of one account. It is safe for concurrent use; the messages of one account must go through
 // one client, which counts their sequence.
 type Client struct {
-	rpc    rpcclient.Client
-	signer Signer
-	name   string // of the subscription
-	conn   sdkclient.Context
-	hang   func() error // ends the connection, if it is the client's own
+	rpc             rpcclient.Client
+	signer          Signer
+	name            string // of the subscription
+	conn            sdkclient.Context
+	closeConnection func() error // ends the connection, if it is the client's own
 
 	submit  Submitter // in place of rpc
 	account account
@@ -63,9 +63,9 @@ func New(rpc rpcclient.Client, signer Signer) *Client {
 	}
 }
 
-// Through returns a client that reads over a connection and sends messages through a Submitter. It does not follow
+// NewWithSubmitter returns a client that reads over a connection and sends messages through a Submitter. It does not follow
 // blocks.
-func Through(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
+func NewWithSubmitter(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
 	c := New(rpc, signer)
 	c.submit = submit
 	return c
@@ -78,7 +78,7 @@ func Connect(addresses string, signer Signer) (*Client, error) {
 		return nil, err
 	}
 	c := New(rpc, signer)
-	c.hang = rpc.Stop
+	c.closeConnection = rpc.Stop
 	return c, nil
 }
 
@@ -95,7 +95,7 @@ func (c *Client) Close() {
 		_ = c.rpc.Unsubscribe(context.Background(), c.name, newBlock)
 	}
 	c.end()
-	if c.hang != nil {
-		_ = c.hang() // fails only for what does not run
+	if c.closeConnection != nil {
+		_ = c.closeConnection() // fails only for what does not run
 	}
 }

@@ -308,10 +308,10 @@ func TestAnotherValidator(t *testing.T) {
 func TestStoppedValidator(t *testing.T) {
 	n := start(t, "consumer")
 	n.serve()
-	full := httptest.NewServer(&client.Stopped{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
+	full := httptest.NewServer(&client.Halted{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
 	defer full.Close()
 	_, err := client.Connect(full.URL, key("consumer"))
-	if s, ok := errors.AsType[*client.Stopped](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" ||
+	if s, ok := errors.AsType[*client.Halted](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" ||
 		s.Fix != "make room" {
 		t.Errorf("a validator that is stopped: %v", err)
 	}

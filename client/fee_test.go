@@ -54,12 +54,12 @@ func TestFees(t *testing.T) {
 	}
 	_, sent, err := provider.Sequence(n.ctx)
 	n.must(err)
-	for ; sent < app.FirstFree; sent++ { // refused, as it has no tier, and in a block all the same
+	for ; sent < app.FreeTransactions; sent++ { // refused, as it has no tier, and in a block all the same
 		_, err := provider.SubmitAsync(n.ctx, &registrypb.MsgHeartbeat{Sender: provider.Address()})
 		n.must(err)
 	}
 	n.must(provider.Offer(n.ctx, run.Worker, 11, 1))
 	if b := balance("provider"); b >= funds+1000-stake {
-		t.Errorf("transaction %d of a provider cost it nothing", app.FirstFree+1)
+		t.Errorf("transaction %d of a provider cost it nothing", app.FreeTransactions+1)
 	}
 }

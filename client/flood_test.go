@@ -45,7 +45,7 @@ func called(t *testing.T) (abcicli.Client, *client.Key, *held) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", Brief: true})
+	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", SyncPruning: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var silent <-chan time.Time
-	if c.hang != nil { // to a validator in our own process nothing is lost
+	if c.closeConnection != nil { // to a validator in our own process nothing is lost
 		ticker := time.NewTicker(silence)
 		defer ticker.Stop()
 		silent = ticker.C

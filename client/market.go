@@ -145,9 +145,9 @@ func (c *Client) TopUpJob(ctx context.Context, job string, amount uint64) error 
 }
 
 // Lots are the offers as they are matched: those of pools one for each member, with the slots that are left.
-func (c *Client) Lots(ctx context.Context) ([]market.Lot, error) {
+func (c *Client) Lots(ctx context.Context) ([]market.Listing, error) {
 	r, err := marketpb.NewQueryClient(c.conn).Lots(ctx, &marketpb.QueryLotsRequest{})
-	return list[market.Lot](r.GetLots(), err)
+	return list[market.Listing](r.GetLots(), err)
 }
 
 // Estimate is what would become of an order now.

@@ -96,7 +96,7 @@ func TestBudgetRunsOut(t *testing.T) {
 			n.play(name, "job")
 		}()
 	}
-	var placed client.Placed
+	var placed client.OrderStatus
 	n.until(c, "job", func(run.State) (short bool) {
 		var err error
 		placed, err = c.PlacedOrder(n.ctx, "job")

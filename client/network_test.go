@@ -160,7 +160,7 @@ func commitment(round, unit uint32) run.Commitment {
 		Segments: []canon.Digest{canon.Sum("s0", at), canon.Sum("s1", at), train.StateRoot(1, end(round, unit).Roots())},
 		Update:   canon.Sum("update", at), UpdateCID: "update-" + string(at), Bytes: 1000, Loss: 2_500_000,
 	}
-	c.Hidden = audit.Hide(nonce(round, unit), c.Segments)
+	c.HiddenRoots = audit.Hide(nonce(round, unit), c.Segments)
 	return c
 }
 

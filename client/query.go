@@ -64,11 +64,11 @@ func (c *Client) ReceiptsFrom(ctx context.Context, job string, from uint64) ([]r
 }
 
 // Disputes are the disputes of a job, open and decided, in order of round, unit and opening.
-func (c *Client) Disputes(ctx context.Context, job string) ([]dispute.Game, error) {
-	var all []dispute.Game
+func (c *Client) Disputes(ctx context.Context, job string) ([]dispute.Dispute, error) {
+	var all []dispute.Dispute
 	for next := (&trainingpb.QueryDisputesRequest{Job: job}); ; {
 		r, err := trainingpb.NewQueryClient(c.conn).Disputes(ctx, next)
-		page, err := list[dispute.Game](r.GetGames(), err)
+		page, err := list[dispute.Dispute](r.GetGames(), err)
 		if all = append(all, page...); err != nil || !r.More {
 			return all, err
 		}
@@ -129,16 +129,16 @@ func (c *Client) Offers(ctx context.Context) ([]market.Offer, error) {
 	}
 }
 
-// Placed is an order and what became of it.
-type Placed struct {
+// OrderStatus is an order and what became of it.
+type OrderStatus struct {
 	market.Order
 	Status string // open | running | paused | ending | ended
 	Why    string // an open order waits, a run has no budget for another round, or an order ended without a run
 }
 
 // Orders are the open orders, in order of job.
-func (c *Client) Orders(ctx context.Context) ([]Placed, error) {
-	var all []Placed
+func (c *Client) Orders(ctx context.Context) ([]OrderStatus, error) {
+	var all []OrderStatus
 	for next := (&marketpb.QueryOrdersRequest{}); ; next.After = all[len(all)-1].ID {
 		r, err := marketpb.NewQueryClient(c.conn).Orders(ctx, next)
 		if err != nil || len(r.Orders) == 0 {
@@ -155,17 +155,17 @@ func (c *Client) Orders(ctx context.Context) ([]Placed, error) {
 }
 
 // PlacedOrder is the order of a job, open or not; or ErrNotFound.
-func (c *Client) PlacedOrder(ctx context.Context, job string) (Placed, error) {
+func (c *Client) PlacedOrder(ctx context.Context, job string) (OrderStatus, error) {
 	r, err := marketpb.NewQueryClient(c.conn).Order(ctx, &marketpb.QueryOrderRequest{Job: job})
 	if err != nil {
-		return Placed{}, known(err)
+		return OrderStatus{}, known(err)
 	}
 	return placed(r.Order)
 }
 
-func placed(o marketpb.PlacedOrder) (Placed, error) {
+func placed(o marketpb.PlacedOrder) (OrderStatus, error) {
 	order, err := one[market.Order](o.Order, nil)
-	return Placed{Order: order, Status: o.Status, Why: o.Why}, err
+	return OrderStatus{Order: order, Status: o.Status, Why: o.Why}, err
 }
 
 // Escrow is the budget of a job and what became of it; ErrNotFound if nobody ordered the job.

@@ -8,7 +8,7 @@ import (
 
 // standard are the refusals of the SDK that users of this chain meet: what is wrong with a transaction before any of
 // our rules looks at it, and coins that are not there. Their codes are the SDK's.
-var standard = &adapter.Refusals{Space: sdkerrors.RootCodespace, List: []adapter.Refusal{
+var standard = &adapter.ErrorTable{Space: sdkerrors.RootCodespace, List: []adapter.ErrorCode{
 	{Code: sdkerrors.ErrTxDecode.ABCICode(), Rule: ErrRejected, Fix: "Send the bytes of exactly one signed transaction."},
 	{Code: sdkerrors.ErrUnauthorized.ABCICode(), Rule: ErrRejected,
 		Fix: "Sign with the key of the sender, for the name of this chain and the number of the account."},

@@ -65,7 +65,7 @@ func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{Right: bool(r)}, nil
 }
 
-func (ruling) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
+func (ruling) Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	return dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update,

@@ -15,7 +15,7 @@ import (
 )
 
 // Holders are who holds shares of the model of a job, the most first, then in order of account.
-func (c *Client) Holders(ctx context.Context, job string) (all []reward.Holding, err error) {
+func (c *Client) Holders(ctx context.Context, job string) (all []reward.ShareBalance, err error) {
 	var next []byte
 	for {
 		r, err := banktypes.NewQueryClient(c.conn).DenomOwners(ctx,
@@ -25,13 +25,13 @@ func (c *Client) Holders(ctx context.Context, job string) (all []reward.Holding,
 			return nil, known(err)
 		}
 		for _, o := range r.DenomOwners {
-			all = append(all, reward.Holding{Who: o.Address, Shares: o.Balance.Amount.Uint64()})
+			all = append(all, reward.ShareBalance{Who: o.Address, Shares: o.Balance.Amount.Uint64()})
 		}
 		if next = r.Pagination.GetNextKey(); len(next) == 0 {
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b reward.Holding) int {
+	slices.SortFunc(all, func(a, b reward.ShareBalance) int {
 		return cmp.Or(cmp.Compare(b.Shares, a.Shares), cmp.Compare(a.Who, b.Who))
 	})
 	return all, nil

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Stopped is why a validator does not run while its process does. It is what the process answers, whatever it is asked.
-type Stopped struct {
+// Halted is why a validator does not run while its process does. It is what the process answers, whatever it is asked.
+type Halted struct {
 	Code  string    `json:"code"` // stable, such as DISK_FULL
 	Why   string    `json:"why"`
 	Fix   string    `json:"fix"`
 	Since time.Time `json:"since"`
 }
 
-func (s *Stopped) Error() string { return s.Code + ": " + s.Why }
+func (s *Halted) Error() string { return s.Code + ": " + s.Why }
 
 // ServeHTTP implements http.Handler.
-func (s *Stopped) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (s *Halted) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusServiceUnavailable)
 	_ = json.NewEncoder(w).Encode(s) // who asked may be gone
@@ -27,7 +27,7 @@ func (s *Stopped) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 // stopped is the *Stopped that an answer is, or nil.
 func stopped(r *http.Response) error {
 	const most = 1 << 16
-	s := new(Stopped)
+	s := new(Halted)
 	if r.StatusCode != http.StatusServiceUnavailable || json.NewDecoder(io.LimitReader(r.Body, most)).Decode(s) != nil ||
 		s.Code == "" {
 		return nil

@@ -296,11 +296,11 @@ func Refusal(space string, code uint32, log string) error {
 			log = text
 		}
 	}
-	e := &Error{Refusal: adapter.Refusal{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
-	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, reward.Refusals, training.Refusals,
-		beacon.Refusals, standard} {
+	e := &Error{ErrorCode: adapter.ErrorCode{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
+	for _, module := range []*adapter.ErrorTable{registry.ErrorTable, market.ErrorTable, reward.ErrorTable, training.ErrorTable,
+		beacon.ErrorTable, standard} {
 		if known, ok := module.Find(code); ok && module.Space == space {
-			e.Refusal = known
+			e.ErrorCode = known
 		}
 	}
 	return e

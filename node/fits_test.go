@@ -82,7 +82,7 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 	}
 }
 
-func mustBlueprint(t *testing.T, j *job.Job) *prepare.Blueprint {
+func mustBlueprint(t *testing.T, j *job.Job) *prepare.CompiledJob {
 	t.Helper()
 	b, err := prepare.New(j)
 	if err != nil {

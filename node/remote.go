@@ -27,7 +27,7 @@ type remote struct {
 }
 
 // startRemote connects to the network that the options name and says there where the job's blobs are to be had.
-func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint,
+func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob,
 	opt consumer.Options) (_ *remote, err error) {
 	h, _, err := home.Open(opt.Home)
 	if err != nil {
@@ -45,7 +45,7 @@ func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint,
 	n := &remote{logFile: logFile, chain: c}
 	n.consumer, err = consumer.New(consumer.Consumer{
 		Dir: out, Job: b, Options: opt, Chain: c, Log: log,
-		RefereeTime: func(dispute.Game) float64 { return 0 }, Links: n.Links,
+		RefereeTime: func(dispute.Dispute) float64 { return 0 }, Links: n.Links,
 	}, h)
 	if err != nil {
 		return nil, errors.Join(err, n.Stop())

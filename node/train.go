@@ -102,7 +102,7 @@ type network interface {
 	Stop() error
 }
 
-func startNetwork(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint, opt consumer.Options,
+func startNetwork(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob, opt consumer.Options,
 	w *instrument.Instruments) (network, error) {
 	if opt.Network != "" {
 		return startRemote(ctx, out, b, opt)

@@ -7,7 +7,7 @@ import (
 )
 
 // CheckOf is the check of a unit of a round, by its commitment of now.
-func CheckOf(l run.Lap, u *run.Unit) Check {
+func CheckOf(l run.RoundState, u *run.Unit) Check {
 	return Check{Work: u.ID(l.Round), Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 }
 

@@ -35,7 +35,7 @@ type (
 	Block struct {
 		Height   int64
 		Run      run.State
-		Disputes []dispute.Game // all open ones at least
+		Disputes []dispute.Dispute // all open ones at least
 	}
 	// Loaded says that a checkpoint is in memory, verified.
 	Loaded struct{ Action Load }
@@ -184,7 +184,7 @@ type (
 	}
 	// Move makes the next move in a dispute, for whichever party the role is.
 	Move struct {
-		Game   dispute.Game
+		Game   dispute.Dispute
 		Commit run.Commitment
 		Base   run.Checkpoint
 	}
@@ -357,12 +357,12 @@ func (a Advance) Work(i int) run.UnitID {
 }
 
 // Disputed is the unit that a dispute is about.
-func Disputed(g dispute.Game) run.UnitID {
+func Disputed(g dispute.Dispute) run.UnitID {
 	return run.UnitID{Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt}
 }
 
 // Moves is the next move in a dispute, if it is being played.
-func Moves(s run.State, g dispute.Game) []Action {
+func Moves(s run.State, g dispute.Dispute) []Action {
 	d, ok := s.Playing(Disputed(g), g.Config.Challenger)
 	if !ok {
 		return nil
@@ -425,15 +425,15 @@ func (p *Pending) hold(a Action, until int64) {
 // about is another attempt by now, or over. A member on trial executes its exam. A worker that is late goes on while it
 // has no other unit: it may still be the first to commit.
 func (p *Pending) Stop(s run.State, id string) (stops []Action) {
-	t, onTrial := s.Trial(id)
-	exam := t.Exam.ID()
+	t, onTrial := s.Probation(id)
+	exam := t.Task.ID()
 	for k, a := range p.under {
 		w, executes := executed(a)
 		if !executes || s.Has(w) || onTrial && w == exam {
 			continue
 		}
 		late := w.Round == s.Round && len(s.Work(id)) == 0 &&
-			slices.ContainsFunc(s.Former(id, w.Unit), func(h run.Holder) bool { return h.Attempt == w.Attempt })
+			slices.ContainsFunc(s.PreviousAssignments(id, w.Unit), func(h run.PreviousAssignee) bool { return h.Attempt == w.Attempt })
 		if !late {
 			stops = append(stops, Stop{k})
 		}

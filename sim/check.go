@@ -20,16 +20,16 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// Money checks after every block in which something happened, and at the end, that no uzen was made or lost: all
+// CoinsConserved checks after every block in which something happened, and at the end, that no uzen was made or lost: all
 // accounts together hold what the genesis gave them, the account of all stakes holds their sum, and that of all budgets
 // what is left of this one.
-type Money struct{}
+type CoinsConserved struct{}
 
 // account of a module.
 func account(module string) string { return authtypes.NewModuleAddress(module).String() }
 
 // Block implements Checker.
-func (m Money) Block(w *World) error {
+func (m CoinsConserved) Block(w *Network) error {
 	if w.quiet() {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (m Money) Block(w *World) error {
 }
 
 // End implements Checker.
-func (Money) End(w *World) error {
+func (CoinsConserved) End(w *Network) error {
 	ctx, c := context.Background(), w.Chain()
 	held, err := w.ledger.balances(ctx)
 	if err != nil {
@@ -72,18 +72,18 @@ func (Money) End(w *World) error {
 	return nil
 }
 
-// Justice checks at the end that nobody lost stake but those who broke the rules, or could not be reached when it was
+// HonestNotSlashed checks at the end that nobody lost stake but those who broke the rules, or could not be reached when it was
 // their move.
-type Justice struct {
+type HonestNotSlashed struct {
 	Guilty []string // names of those who may be slashed
 	Away   []string // of those who may be, for their silence in a dispute, or for a seal that they did not open
 }
 
 // Block implements Checker.
-func (Justice) Block(*World) error { return nil }
+func (HonestNotSlashed) Block(*Network) error { return nil }
 
 // End implements Checker.
-func (j Justice) End(w *World) error {
+func (j HonestNotSlashed) End(w *Network) error {
 	wronged, err := j.wronged(w)
 	if err == nil && len(wronged) > 0 {
 		err = fmt.Errorf("justice: %v kept the rules, and lost stake", wronged)
@@ -92,7 +92,7 @@ func (j Justice) End(w *World) error {
 }
 
 // wronged are the names of those who lost stake and should not have.
-func (j Justice) wronged(w *World) (names []string, err error) {
+func (j HonestNotSlashed) wronged(w *Network) (names []string, err error) {
 	participants, err := w.Chain().Participants(context.Background())
 	if err != nil {
 		return nil, err
@@ -119,10 +119,10 @@ func onlySilent(receipts []reward.Receipt, who string) bool {
 	})
 }
 
-// Pay checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it, and
+// PaidOnce checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it, and
 // only what a rollback made void is paid to another again. And when the run is done, that who kept the rules was paid
 // for every commitment whose update could be had, also for those in rounds that were rolled back.
-type Pay struct {
+type PaidOnce struct {
 	Guilty []string // names of those who may go without
 	Away   []string // of those who may, for a unit that was challenged in their silence
 
@@ -131,10 +131,10 @@ type Pay struct {
 }
 
 // quiet reports whether the latest block had no transactions, and the run no events in it.
-func (w *World) quiet() bool { return w.still && len(w.runEvents()) == 0 }
+func (w *Network) quiet() bool { return w.still && len(w.runEvents()) == 0 }
 
 // runEvents are the events of the run in the latest block.
-func (w *World) runEvents() (events []run.Event) {
+func (w *Network) runEvents() (events []run.Event) {
 	for _, e := range w.ledger.events {
 		if e.Type != "starling.training.v1.EventRun" {
 			continue
@@ -160,7 +160,7 @@ type duty struct {
 }
 
 // Block implements Checker.
-func (p *Pay) Block(w *World) error {
+func (p *PaidOnce) Block(w *Network) error {
 	for _, e := range w.runEvents() {
 		switch e.Kind {
 		case run.UnitCommitted:
@@ -176,7 +176,7 @@ func (p *Pay) Block(w *World) error {
 }
 
 // End implements Checker.
-func (p *Pay) End(w *World) error {
+func (p *PaidOnce) End(w *Network) error {
 	receipts, err := w.Receipts()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (p *Pay) End(w *World) error {
 }
 
 // all reports a commitment that was not paid.
-func (p *Pay) all(receipts []reward.Receipt, name func(id string) string) error {
+func (p *PaidOnce) all(receipts []reward.Receipt, name func(id string) string) error {
 	open := maps.Clone(p.commits)
 	for _, r := range receipts {
 		known := r.Reason == reward.Unavailable || r.Reason == reward.Odd || r.Reason == reward.Outside ||
@@ -213,7 +213,7 @@ func (p *Pay) all(receipts []reward.Receipt, name func(id string) string) error 
 }
 
 // once reports the first payment for what was paid before.
-func (p *Pay) once(receipts []reward.Receipt) error {
+func (p *PaidOnce) once(receipts []reward.Receipt) error {
 	paid, units := map[duty]int{}, map[duty]int{}
 	for i, r := range receipts {
 		if r.Seq != uint64(i) {
@@ -244,7 +244,7 @@ type Lineage struct {
 }
 
 // Block implements Checker. More than half of those who are there at the end of a round attest it, whoever disagrees.
-func (l *Lineage) Block(w *World) error {
+func (l *Lineage) Block(w *Network) error {
 	s, err := w.State()
 	if err != nil {
 		return nil // it has not begun
@@ -261,7 +261,7 @@ func (l *Lineage) Block(w *World) error {
 }
 
 // End implements Checker.
-func (l *Lineage) End(w *World) error {
+func (l *Lineage) End(w *Network) error {
 	ctx, job := context.Background(), w.config.Job
 	s, err := w.State()
 	if err != nil {

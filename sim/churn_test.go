@@ -47,28 +47,28 @@ func comes(r run.Role, at int, names ...string) (list []Newcomer) {
 func changes() []change {
 	return []change{
 		{name: "a worker joins", waits: 2, works: []string{"new"}, change: func(c *Config) {
-			c.Most, c.Comes = 5, comes(run.Worker, 25, "new")
+			c.Most, c.Joins = 5, comes(run.Worker, 25, "new")
 		}},
 		// In the round that it joins in there is nothing yet that it could reproduce.
 		{name: "a worker joins before anything is committed", waits: 3, works: []string{"new"}, change: func(c *Config) {
-			c.Most, c.Comes = 5, comes(run.Worker, 5, "new")
+			c.Most, c.Joins = 5, comes(run.Worker, 5, "new")
 		}},
-		{name: "nobody joins where there is no place", change: func(c *Config) { c.Comes = comes(run.Worker, 25, "new") }},
+		{name: "nobody joins where there is no place", change: func(c *Config) { c.Joins = comes(run.Worker, 25, "new") }},
 		{name: "a worker leaves", out: map[string]string{w1: run.WhyLeft}, works: []string{w1}, change: func(c *Config) {
-			c.Goes = map[string]time.Duration{w1: 40 * time.Second}
+			c.Leaves = map[string]time.Duration{w1: 40 * time.Second}
 		}},
 		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: run.WhyLeft},
 			works: []string{w1}, change: func(c *Config) {
 				c.Unit = 8 * time.Second
-				c.Goes = map[string]time.Duration{w1: 8 * time.Second}
+				c.Leaves = map[string]time.Duration{w1: 8 * time.Second}
 			}},
 		{name: "a verifier leaves", out: map[string]string{v1: run.WhyLeft}, change: func(c *Config) {
-			c.Goes = map[string]time.Duration{v1: 40 * time.Second}
+			c.Leaves = map[string]time.Duration{v1: 40 * time.Second}
 		}},
 		{name: "a verifier takes the place of another", out: map[string]string{v1: run.WhyLeft}, works: []string{"new"},
 			change: func(c *Config) {
-				c.Goes = map[string]time.Duration{v1: 30 * time.Second}
-				c.Comes = comes(run.Verifier, 25, "new")
+				c.Leaves = map[string]time.Duration{v1: 30 * time.Second}
+				c.Joins = comes(run.Verifier, 25, "new")
 			}},
 		{name: "a worker crashes and is back", works: []string{w1}, change: func(c *Config) {
 			c.Faults = []Fault{{At: 20 * time.Second, For: 90 * time.Second, Who: w1}}
@@ -93,10 +93,10 @@ func changes() []change {
 		{name: "all workers are replaced", waits: 2, works: []string{"new-0", "new-1", "new-2", "new-3"},
 			out: map[string]string{"worker-0": run.WhyLeft, w1: run.WhyLeft, "worker-2": run.WhyLeft, "worker-3": run.WhyLeft},
 			change: func(c *Config) {
-				c.Goes = map[string]time.Duration{}
+				c.Leaves = map[string]time.Duration{}
 				for i := range 4 {
-					c.Goes[fmt.Sprintf("worker-%d", i)] = time.Duration(20+5*i) * time.Second
-					c.Comes = append(c.Comes, comes(run.Worker, 18+5*i, fmt.Sprintf("new-%d", i))...)
+					c.Leaves[fmt.Sprintf("worker-%d", i)] = time.Duration(20+5*i) * time.Second
+					c.Joins = append(c.Joins, comes(run.Worker, 18+5*i, fmt.Sprintf("new-%d", i))...)
 				}
 			}},
 	}
@@ -111,7 +111,7 @@ func TestMachinesComeAndGo(t *testing.T) {
 func (s change) test(t *testing.T, c Config) {
 	s.change(&c)
 	newcomers := &waiting{}
-	o := played(t, c, Money{}, &Pay{}, Justice{Away: s.away}, &Lineage{Honest: true}, newcomers)
+	o := played(t, c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{Away: s.away}, &Lineage{Honest: true}, newcomers)
 	t.Logf("newcomers waited %v rounds", newcomers.Rounds)
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
@@ -131,8 +131,8 @@ func (s change) test(t *testing.T, c Config) {
 			t.Errorf("%s waited %d rounds for its first unit", name, newcomers.Rounds[name])
 		}
 	}
-	if s.waits > 0 && len(newcomers.Rounds) != len(c.Comes) {
-		t.Errorf("first units: %v of %d newcomers", newcomers.Rounds, len(c.Comes))
+	if s.waits > 0 && len(newcomers.Rounds) != len(c.Joins) {
+		t.Errorf("first units: %v of %d newcomers", newcomers.Rounds, len(c.Joins))
 	}
 }
 
@@ -144,7 +144,7 @@ type waiting struct {
 }
 
 // Block implements Checker.
-func (a *waiting) Block(w *World) error {
+func (a *waiting) Block(w *Network) error {
 	if a.joined == nil {
 		a.joined, a.Rounds = map[string]uint32{}, map[string]uint32{}
 	}
@@ -164,4 +164,4 @@ func (a *waiting) Block(w *World) error {
 func (a *waiting) has(id string) bool { _, ok := a.joined[id]; return ok }
 
 // End implements Checker.
-func (a *waiting) End(*World) error { return nil }
+func (a *waiting) End(*Network) error { return nil }

@@ -273,7 +273,7 @@ func TestNewcomersPayNothing(t *testing.T) {
 	s.does(provider, &registrypb.MsgRegister{Sender: provider.Address(), PeerId: "peer",
 		Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
 		&marketpb.MsgOffer{Sender: provider.Address(), Role: registrypb.Role(run.Worker), Price: 100, Slots: 1})
-	for range app.FirstFree - 1 {
+	for range app.FreeTransactions - 1 {
 		s.does(provider, &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer",
 			Addresses: []string{"/ip4/10.0.0.1"}})
 	}
@@ -406,7 +406,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 			must(s.check(s.sign(t, keyOf("diligent"), &trainingpb.MsgCommit{
 				Sender: keyOf("diligent").Address(), Job: "job", Round: r.Round, Unit: u.Index, Attempt: u.Attempt,
 				Commitment: runpb.FromCommitment(run.Commitment{Segments: []canon.Digest{d, d, d}, Update: d, UpdateCID: "update",
-					Bytes: 1, Hidden: d}),
+					Bytes: 1, HiddenRoots: d}),
 			})))(t)
 		}
 	}

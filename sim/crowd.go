@@ -25,11 +25,11 @@ import (
 	"github.com/starling-network/starling/role/worker"
 )
 
-// Crowd is a network that is too large to be played with its mathematics. The rules of runs (protocol/run,
+// ScaleModel is a network that is too large to be played with its mathematics. The rules of runs (protocol/run,
 // protocol/audit) and the roles of all members are those of a real network; what a unit computes, the bytes of updates
 // and signatures are modelled: they take the time that they take, and nobody lies but in what workers plant. There are
 // no accounts, and nothing is paid.
-type Crowd struct {
+type ScaleModel struct {
 	Seed      uint64
 	Workers   int // in all runs
 	Run       int // workers of a run, at most
@@ -43,8 +43,8 @@ type Crowd struct {
 	Combine   time.Duration // that a member takes to make the next checkpoint of the updates of a round
 }
 
-// Crowded is what a crowd has come to.
-type Crowded struct {
+// ScaleResult is what a crowd has come to.
+type ScaleResult struct {
 	Runs, Members int
 	Blocks        int64
 	Steps         int // of roles: events that one of them was told
@@ -60,12 +60,12 @@ type Crowded struct {
 	Digest      canon.Digest  // of all lineages and of the heights of their entries
 }
 
-// ErrCrowd is wrapped by every reason why a crowd cannot be played to its end.
-var ErrCrowd = errors.New("sim: a crowd")
+// ErrScaleModel is wrapped by every reason why a crowd cannot be played to its end.
+var ErrScaleModel = errors.New("sim: a crowd")
 
 // gathering is one run of a crowd, with time, chance and blocks of its own: runs share nothing.
 type gathering struct {
-	of      Crowd
+	of      ScaleModel
 	clock   clock
 	random  *rand.Rand
 	height  int64
@@ -75,7 +75,7 @@ type gathering struct {
 	worked  time.Duration
 	first   int64 // height of the first attestation, and of the latest
 	latest  int64
-	out     Crowded
+	out     ScaleResult
 	digest  []byte
 	err     error
 }
@@ -100,10 +100,10 @@ type participant struct {
 
 // Play lets time pass until all runs are done, or nobody waits for it. As many are played at a time as there are
 // processors, which no result depends on.
-func (c Crowd) Play(ctx context.Context) (Crowded, error) {
+func (c ScaleModel) Play(ctx context.Context) (ScaleResult, error) {
 	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > run.MaxMembers || c.Run > run.MaxUnits {
-		return Crowded{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members",
-			ErrCrowd, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
+		return ScaleResult{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members",
+			ErrScaleModel, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
 	}
 	runs := make([]gathered, (c.Workers+c.Run-1)/c.Run)
 	players, ctx := errgroup.WithContext(ctx)
@@ -115,9 +115,9 @@ func (c Crowd) Play(ctx context.Context) (Crowded, error) {
 		})
 	}
 	if err := players.Wait(); err != nil {
-		return Crowded{}, err
+		return ScaleResult{}, err
 	}
-	o := Crowded{Runs: len(runs)}
+	o := ScaleResult{Runs: len(runs)}
 	var worked, had time.Duration
 	var digest []byte
 	for _, r := range runs {
@@ -135,13 +135,13 @@ func (c Crowd) Play(ctx context.Context) (Crowded, error) {
 
 // gathered is what a run has come to.
 type gathered struct {
-	out         Crowded
+	out         ScaleResult
 	worked, had time.Duration // of its workers
 	digest      []byte
 }
 
 // play plays the run with an index to its end.
-func (c Crowd) play(ctx context.Context, index int) (gathered, error) {
+func (c ScaleModel) play(ctx context.Context, index int) (gathered, error) {
 	g, err := c.gather(index, min(c.Run, c.Workers-index*c.Run))
 	if err != nil {
 		return gathered{}, err
@@ -159,7 +159,7 @@ func (c Crowd) play(ctx context.Context, index int) (gathered, error) {
 }
 
 // gather begins a run of so many workers.
-func (c Crowd) gather(index, workers int) (*gathering, error) {
+func (c ScaleModel) gather(index, workers int) (*gathering, error) {
 	g := &gathering{of: c, random: rand.New(rand.NewPCG(c.Seed, uint64(index)))}
 	job := "job-" + strconv.Itoa(index)
 	spec := &train.Spec{Rounds: c.Rounds, Units: uint32(workers), Steps: 1, Segment: 1}
@@ -175,7 +175,7 @@ func (c Crowd) gather(index, workers int) (*gathering, error) {
 			m.ID, m.Role = p.id, run.Verifier
 			p.step = verifier.New(p.id, canon.Sum("sim/watch", []byte(p.id))).Step
 		} else {
-			p.step = worker.Planting(p.id, canon.Sum("sim/plant", []byte(p.id))).Step
+			p.step = worker.NewWithPlantedFaults(p.id, canon.Sum("sim/plant", []byte(p.id))).Step
 		}
 		g.members, members = append(g.members, p), append(members, m)
 	}
@@ -217,7 +217,7 @@ func (g *gathering) block() {
 	g.state = next
 	g.record(events)
 	if g.state.Phase == run.Halted {
-		g.err = fmt.Errorf("%w: the run of %s is halted: %s", ErrCrowd, g.state.Terms.Job, g.state.Why)
+		g.err = fmt.Errorf("%w: the run of %s is halted: %s", ErrScaleModel, g.state.Terms.Job, g.state.Why)
 	}
 	var b role.Event = role.Block{Height: env.Height, Run: g.state}
 	for _, p := range g.members {
@@ -270,7 +270,7 @@ func (g *gathering) execute(env run.Env, m message) (run.State, []run.Event, err
 	case role.Return:
 		return s.Return(env, from)
 	}
-	return s, nil, fmt.Errorf("%w: nobody there should want %T", ErrCrowd, m.action)
+	return s, nil, fmt.Errorf("%w: nobody there should want %T", ErrScaleModel, m.action)
 }
 
 // tell passes an event to the role and lets what it wants happen.

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-func crowd(workers int, rounds uint32) Crowd {
-	return Crowd{
+func crowd(workers int, rounds uint32) ScaleModel {
+	return ScaleModel{
 		Seed: 1, Workers: workers, Run: 16, Verifiers: 1, Rounds: rounds, AuditPPM: 50_000, Block: 5 * time.Second,
 		Unit: 10 * time.Second,
 		Link: Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
@@ -37,8 +37,8 @@ func TestCrowd(t *testing.T) {
 	if b, err = c.Play(t.Context()); err != nil || a == b {
 		t.Errorf("another seed: %+v, %v", b, err)
 	}
-	for _, c := range []Crowd{{Workers: 1}, {Workers: 2000, Run: 2000}} {
-		if _, err := c.Play(t.Context()); !errors.Is(err, ErrCrowd) {
+	for _, c := range []ScaleModel{{Workers: 1}, {Workers: 2000, Run: 2000}} {
+		if _, err := c.Play(t.Context()); !errors.Is(err, ErrScaleModel) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 		heights[i] = e.Height
 	}
 	real := float64(heights[1]-heights[0]) / (rounds - 1)
-	r, err := Crowd{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000,
+	r, err := ScaleModel{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000,
 		Block: time.Second, Unit: 20 * time.Second}.Play(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestDivergingJob(t *testing.T) {
 	}
 	for _, s := range []struct {
 		name            string
-		acts            map[string]adversary.Act
+		acts            map[string]adversary.Attack
 		auditPPM        uint32
 		slices          uint32
 		slashed, unpaid []string
@@ -30,16 +30,16 @@ func TestDivergingJob(t *testing.T) {
 		{name: "a round in slices", auditPPM: 1_000_000, slices: 2},
 		{name: "a worker hides it", auditPPM: 1_000_000, acts: one(w1, adversary.HidesDivergence{}), slashed: []string{w1},
 			unpaid: []string{w1}},
-		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, verifiers.Accuses{Segment: 4}),
+		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, verifiers.ChallengesFalsely{Segment: 4}),
 			slashed: []string{v1}, unpaid: []string{v1}},
-		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, verifiers.Accuses{Segment: 2}),
+		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, verifiers.ChallengesFalsely{Segment: 2}),
 			slashed: []string{v1}, unpaid: []string{v1}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := small(t)
 			c.Job, c.Acts, c.AuditPPM, c.Slices = job, s.acts, s.auditPPM, s.slices
 			guilty := slices.Collect(maps.Keys(s.acts))
-			o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: true})
+			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{Honest: true})
 			var unpaid []string
 			for _, name := range c.Names()[:c.Workers] {
 				if o.Earned[name] == 0 {

@@ -61,7 +61,7 @@ func TestMarket(t *testing.T) {
 	}
 	c := small(t)
 	c.genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
-	c.Comes = []Newcomer{{Name: citizen, Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
+	c.Joins = []Newcomer{{Name: citizen, Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
 	c.Acts = one(liar, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5})
 	machine := func(kind registry.Kind, gib uint64, domain string) registry.Hardware {
 		return registry.Hardware{Kind: kind, Memory: gib << 10, Upload: 10_000, Region: "eu", Jurisdiction: "DE", Domain: domain}
@@ -95,7 +95,7 @@ func TestMarket(t *testing.T) {
 // economy plays the story, one act after the other, and counts the coins.
 type economy struct {
 	t       *testing.T
-	w       *World
+	w       *Network
 	first   *Job // that is ordered first; that of the world waits for its price
 	next    int  // act
 	since   int64
@@ -116,7 +116,7 @@ var acts = []func(e *economy) (over bool){
 }
 
 // Block implements Checker.
-func (e *economy) Block(w *World) error {
+func (e *economy) Block(w *Network) error {
 	if err := e.count(); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (e *economy) Block(w *World) error {
 }
 
 // End implements Checker.
-func (e *economy) End(*World) error { return nil }
+func (e *economy) End(*Network) error { return nil }
 
 // count compares what every module accounts for with what it holds, and the supply with what genesis and emission made.
 func (e *economy) count() error {
@@ -171,7 +171,7 @@ func said(e abci.Event) map[string]string {
 // as is the client of an account that no process uses. It does not wait for what becomes of its messages; they must be
 // executed.
 func (e *economy) as(name string) *client.Client {
-	return client.Through(e.w.ledger.connection, keyOf(name), func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
+	return client.NewWithSubmitter(e.w.ledger.connection, keyOf(name), func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
 		e.w.send(e.t, keyOf(name), msgs...)
 		return client.Result{}, nil
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Course is what a run consists of whose rounds are all alike, but for the audits.
-type Course struct {
+// RunModel is what a run consists of whose rounds are all alike, but for the audits.
+type RunModel struct {
 	Round     Round           // without Inner
 	Units     []time.Duration // that a whole unit takes each worker; there are as many units
 	Sizes     []uint32        // of the units, where they differ, in parts of the largest; nil: all are whole
@@ -48,7 +48,7 @@ const forecastRounds = 1000
 
 // Forecast says how a course will go, without playing it: rounds take what Round says, the longest share of the units
 // of one worker is waited for, and audits go to the verifiers one after the other.
-func (c Course) Forecast() Forecast {
+func (c RunModel) Forecast() Forecast {
 	dealt := c.dealt()
 	r := c.Round
 	f := Forecast{Exchange: r.Exchange(), Chain: r.Chain()}
@@ -87,18 +87,18 @@ func (c Course) Forecast() Forecast {
 
 // dealt are the units that each worker gets once its speed is known, in whole blocks: the part of a whole one that each
 // is.
-func (c Course) dealt() [][]float64 {
+func (c RunModel) dealt() [][]float64 {
 	blocks, dealt := make([]uint32, len(c.Units)), make([][]float64, len(c.Units))
 	for i, d := range c.Units {
 		blocks[i] = uint32(max(1, min(int64(d/c.Round.Block), 1<<30)))
 	}
 	if c.Sizes == nil {
-		for i, n := range run.Shares(uint32(len(c.Units)), blocks) {
+		for i, n := range run.SplitBySpeed(uint32(len(c.Units)), blocks) {
 			dealt[i] = slices.Repeat([]float64{1}, int(n))
 		}
 		return dealt
 	}
-	for unit, w := range run.Fit(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
+	for unit, w := range run.AssignBySpeed(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
 		dealt[w] = append(dealt[w], float64(c.Sizes[unit])/float64(slices.Max(c.Sizes)))
 	}
 	return dealt
@@ -106,7 +106,7 @@ func (c Course) dealt() [][]float64 {
 
 // follow lets the rounds pass, and returns when the last is attested, and how many auditors fetch what was handed on to
 // a unit.
-func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now time.Duration, fetches int) {
+func (c RunModel) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now time.Duration, fetches int) {
 	type verdict struct {
 		at     time.Duration
 		worker int
@@ -170,7 +170,7 @@ func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now ti
 }
 
 // attested is when a round ends that begins at a time and whose units are committed at another.
-func (c Course) attested(r int, begun, committed time.Duration, f Forecast) time.Duration {
+func (c RunModel) attested(r int, begun, committed time.Duration, f Forecast) time.Duration {
 	if !c.Overlap {
 		return committed + f.Exchange + f.Chain + c.Round.Combine
 	}
@@ -193,7 +193,7 @@ func (c Course) attested(r int, begun, committed time.Duration, f Forecast) time
 }
 
 // room is when a round may begin: when fewer than Window are open.
-func (c Course) room(r int, final []time.Duration) time.Duration {
+func (c RunModel) room(r int, final []time.Duration) time.Duration {
 	before := r - c.Window
 	if before < 0 {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-func course() Course {
-	return Course{
+func course() RunModel {
+	return RunModel{
 		Round: Round{Workers: 4, Verifiers: 1, Update: 1000, Link: Link{Up: 100, Down: 100, Latency: time.Second / 10},
 			Block: time.Second},
 		Units:  []time.Duration{20 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second},
@@ -72,9 +72,9 @@ func TestForecastWaitsForAudits(t *testing.T) {
 	if round := one.Total / 3000; round < 79*time.Second || round > 81*time.Second {
 		t.Errorf("a round takes %v where four audits take 80 s", round)
 	}
-	for name, spare := range map[string]func(*Course){
-		"verifiers": func(c *Course) { c.Round.Verifiers = 4 }, "segments": func(c *Course) { c.Audited = 0.5 },
-		"a lower rate": func(c *Course) { c.AuditPPM = 100_000 }, "a window": func(c *Course) { c.Window, c.Rounds = 16, 16 },
+	for name, spare := range map[string]func(*RunModel){
+		"verifiers": func(c *RunModel) { c.Round.Verifiers = 4 }, "segments": func(c *RunModel) { c.Audited = 0.5 },
+		"a lower rate": func(c *RunModel) { c.AuditPPM = 100_000 }, "a window": func(c *RunModel) { c.Window, c.Rounds = 16, 16 },
 	} {
 		c := c
 		if spare(&c); c.Forecast().Audits >= one.Audits {

@@ -15,12 +15,12 @@ import (
 func TestMostForgeACheckpoint(t *testing.T) {
 	c := small(t)
 	c.Workers, c.Verifiers = 5, 3
-	c.Acts = map[string]adversary.Act{}
+	c.Acts = map[string]adversary.Attack{}
 	for _, name := range []string{"worker-1", "worker-2", "worker-3", "worker-4", "verifier-1", "verifier-2"} {
 		c.Acts[name] = adversary.ForgesCheckpoint{Round: 1, By: 0.5}
 	}
 	guilty := slices.Sorted(maps.Keys(c.Acts))
-	o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: true})
+	o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{Honest: true})
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s; honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 	}

@@ -36,9 +36,9 @@ type Job struct {
 	bases   []canon.Digest // that they start from, in the order in which they were first asked for
 	lineage []canon.Digest // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
-	from    []run.Carried // what the units after it start from
-	handed  [][]byte      // blobs of that
-	sent    []sent        // units whose updates are in no checkpoint yet
+	from    []run.HandedState // what the units after it start from
+	handed  [][]byte          // blobs of that
+	sent    []sent            // units whose updates are in no checkpoint yet
 }
 
 // sent is what there is of a unit.
@@ -170,7 +170,7 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			return canon.Digest{}, err
 		}
 		e.Hold(name, j.last)
-		e.Follow(run.State{Lap: run.Lap{Round: name.Round, Base: name, From: j.from}})
+		e.Follow(run.State{RoundState: run.RoundState{Round: name.Round, Base: name, From: j.from}})
 		for _, b := range j.handed {
 			if _, err := store.Put(context.Background(), b); err != nil {
 				return canon.Digest{}, err
@@ -186,7 +186,7 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 				return canon.Digest{}, err
 			}
 			if s.Carries(name.Round) {
-				j.from, j.handed = append(j.from, w.Commit.Carried), append(j.handed, w.Handed...)
+				j.from, j.handed = append(j.from, w.Commit.HandedState), append(j.handed, w.Handed...)
 			}
 			j.sent = append(j.sent, sent{&run.Unit{Index: i, Commit: w.Commit}, w.Update})
 		}
@@ -221,7 +221,7 @@ func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 }
 
 func (m memo) trainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*engine.Work, error) {
-	var from run.Carried
+	var from run.HandedState
 	if m.Needs(segment) {
 		var err error
 		if from, err = m.From(name, unit); err != nil {
@@ -262,10 +262,10 @@ func (m memo) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
 
 // Check implements party.Compute.
 func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject,
-	c run.Commitment) (engine.Finding, error) {
+	c run.Commitment) (engine.Comparison, error) {
 	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {
-		return engine.Finding{}, err
+		return engine.Comparison{}, err
 	}
 	return m.Compare(mine, s, c), nil
 }

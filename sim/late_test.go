@@ -17,7 +17,7 @@ type islander struct {
 }
 
 // Block implements Checker.
-func (i *islander) Block(w *World) error {
+func (i *islander) Block(w *Network) error {
 	s, err := w.State()
 	if err != nil || i.mends > 0 {
 		return nil // it has not begun, or is over
@@ -36,7 +36,7 @@ func (i *islander) Block(w *World) error {
 }
 
 // sever cuts the worker off, or ends that with -1.
-func (i *islander) sever(w *World, by int) {
+func (i *islander) sever(w *Network, by int) {
 	w.cuts[between(w1, Chain)] += by
 	for _, p := range w.parties {
 		if p.name != w1 {
@@ -46,10 +46,10 @@ func (i *islander) sever(w *World, by int) {
 }
 
 // End implements Checker.
-func (i *islander) End(*World) error { return nil }
+func (i *islander) End(*Network) error { return nil }
 
 // receipts of the unit for work, by name: what was paid, and the reasons.
-func (i *islander) receipts(t *testing.T, w *World) map[string][]string {
+func (i *islander) receipts(t *testing.T, w *Network) map[string][]string {
 	t.Helper()
 	all, err := w.Receipts()
 	if err != nil {
@@ -71,14 +71,14 @@ func (i *islander) receipts(t *testing.T, w *World) map[string][]string {
 // A worker that was on the other side of a partition commits what it did there. While nobody else has, in the round of
 // the unit, that counts; who stood in is told why it is not paid. Later it does not. The model is the same.
 func TestLateWork(t *testing.T) {
-	play := func(t *testing.T, until func(s run.State, was run.Unit) bool) (*World, *islander) {
+	play := func(t *testing.T, until func(s run.State, was run.Unit) bool) (*Network, *islander) {
 		c := churning(t)
 		c.Unit, c.Deadline, c.MaxBlocks = 10*time.Second, 60, 3000
 		if testing.Verbose() {
 			c.Log = func(line string) { t.Log(line) }
 		}
 		i := &islander{round: 3, until: until}
-		w, err := New(c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}, i)
+		w, err := New(c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestFirstUnitOfTheDead(t *testing.T) {
 	c := churning(t)
 	c.Deadline, c.MaxBlocks = 600, 1500
 	c.Faults = []Fault{{At: 6 * time.Second, For: time.Hour, Who: w1}}
-	o := played(t, c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true})
+	o := played(t, c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true})
 	if o.Phase != run.Done {
 		t.Fatalf("%+v", o)
 	}

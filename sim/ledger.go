@@ -71,7 +71,7 @@ type ledger struct {
 func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee training.Referee) (*ledger, error) {
 	first := validators[0]
 	db := dbm.NewMemDB()
-	config := app.Config{Brief: true, Referee: referee, ChainID: doc.ChainID,
+	config := app.Config{SyncPruning: true, Referee: referee, ChainID: doc.ChainID,
 		Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
 	a, err := app.New(log.NewNopLogger(), db, config)
 	if err != nil {

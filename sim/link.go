@@ -44,7 +44,7 @@ func over(bytes int, rate float64) time.Duration {
 // transfer takes the time of a blob. A machine sends one blob after the other, in the order in which they are asked
 // for, and receives so: the bytes wait for those before them, on the way up of the one and on the way down of the
 // other.
-func (w *World) transfer(from, to *process, bytes int) error {
+func (w *Network) transfer(from, to *process, bytes int) error {
 	begin := max(from.sending, w.clock.now)
 	sent := begin + over(bytes, from.link.Up)
 	from.sending = sent
@@ -77,9 +77,9 @@ func (p *process) deliveredBy(from *process) *tally.Peer {
 	return p.delivered[from.name]
 }
 
-// Bulk is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero is
+// ByteScale is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero is
 // once.
-type Bulk struct {
+type ByteScale struct {
 	Job     float64 // what the job ships, without its first checkpoint
 	Weights float64 // checkpoints, and what units hand on
 	Updates float64 // and their parts

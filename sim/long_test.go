@@ -14,8 +14,8 @@ func TestLongGroups(t *testing.T) {
 	const liar = "worker-1"
 	c := sized(t, Size{Rounds: 84, Units: 3, Steps: 1, Segment: 1, Carry: 80, Moments: true})
 	c.Workers, c.Verifiers, c.Validators, c.Deadline, c.MaxBlocks = 3, 2, 1, 100, 4000
-	c.Acts = one(liar, adversary.Patient{Round: 72, Then: adversary.Poisons{Factor: -10}})
-	o := played(t, c, Money{}, &Lineage{Honest: true})
+	c.Acts = one(liar, adversary.DelayedAttack{Round: 72, Then: adversary.Poisons{Factor: -10}})
+	o := played(t, c, CoinsConserved{}, &Lineage{Honest: true})
 	if o.Phase != run.Done || !o.Honest || o.Rounds != 84 {
 		t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 	}

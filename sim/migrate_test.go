@@ -52,7 +52,7 @@ func modules(t *testing.T, a *app.App) (m map[string]json.RawMessage) {
 // executes the same blocks to the same results, and what it then exports is the same.
 func TestExportLosesNothing(t *testing.T) {
 	for _, at := range []int64{2, 9, 22} {
-		w := must(New(small(t), Money{}))(t)
+		w := must(New(small(t), CoinsConserved{}))(t)
 		l := w.ledger
 		var other *app.App
 		l.witness = func() {
@@ -109,7 +109,7 @@ func must1(b []byte, err error) []byte {
 // What an application remembers beside its store changes nothing: one that forgets everything after every block makes
 // the same state, to the last bit.
 func TestForgettingChangesNothing(t *testing.T) {
-	w := must(New(small(t), Money{}))(t)
+	w := must(New(small(t), CoinsConserved{}))(t)
 	l := w.ledger
 	db := dbm.NewMemDB()
 	open := func() *app.App { return must(app.New(log.NewNopLogger(), db, l.config))(t) }

@@ -82,7 +82,7 @@ func carry(c *Config, seed uint64) {
 	}
 	for _, who := range slices.Sorted(maps.Keys(c.Acts)) {
 		if strings.HasPrefix(who, "worker") && seed%2 == 0 {
-			c.Acts[who] = adversary.TampersState{Withholds: seed%4 == 0}
+			c.Acts[who] = adversary.CorruptsCarriedState{Withholds: seed%4 == 0}
 			break
 		}
 	}
@@ -104,7 +104,7 @@ func (c Config) usual() Config {
 }
 
 // crooked lists adversaries that a mix draws from.
-var crooked = map[run.Role][]adversary.Act{
+var crooked = map[run.Role][]adversary.Attack{
 	run.Worker: {
 		adversary.Skips{}, adversary.TrainsLess{Steps: 3}, adversary.WrongData{}, adversary.WrongRate{Factor: 1.01},
 		adversary.Copies{},
@@ -112,14 +112,14 @@ var crooked = map[run.Role][]adversary.Act{
 		adversary.Equivocates{},
 		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{},
 		adversary.Misattests{}, adversary.ClaimsDivergence{},
-		adversary.Patient{Round: 1, Then: adversary.Skips{}}, adversary.Patient{Round: 2, Then: adversary.Poisons{Factor: 2}},
+		adversary.DelayedAttack{Round: 1, Then: adversary.Skips{}}, adversary.DelayedAttack{Round: 2, Then: adversary.Poisons{Factor: 2}},
 		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Part: adversary.Last},
 		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Part: adversary.First},
 	},
 	run.Verifier: {
-		verifiers.Stamps{}, verifiers.CopiesSeal{Of: "somebody"}, verifiers.Accuses{Segment: 1},
-		verifiers.Accuses{Segment: 2, Manner: verifiers.Inventing},
-		verifiers.Accuses{Segment: 0, Manner: verifiers.Malformed}, verifiers.Accuses{Segment: 3, Manner: verifiers.Silently},
+		verifiers.RubberStamps{}, verifiers.CopiesSeal{Of: "somebody"}, verifiers.ChallengesFalsely{Segment: 1},
+		verifiers.ChallengesFalsely{Segment: 2, Manner: verifiers.Inventing},
+		verifiers.ChallengesFalsely{Segment: 0, Manner: verifiers.Malformed}, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.Silently},
 		adversary.GoesSilent{}, adversary.Misattests{},
 	},
 }
@@ -135,7 +135,7 @@ func (m *Mixer) mix(c Config, seed uint64) Config {
 		Down: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
 	c.Unit = time.Duration(between(500, 4000)) * time.Millisecond
 	names := c.Names()
-	c.Acts = map[string]adversary.Act{}
+	c.Acts = map[string]adversary.Attack{}
 	for range between(0, (len(names)-1)/3) {
 		i := r.IntN(len(names))
 		role := run.Worker
@@ -160,7 +160,7 @@ func (m *Mixer) mix(c Config, seed uint64) Config {
 		c.Slices = uint32(between(1, 6))
 		if len(c.Acts) > 0 && r.IntN(2) == 0 { // one of those who lie lies about slices
 			liar := slices.Min(slices.Collect(maps.Keys(c.Acts)))
-			c.Acts[liar] = []adversary.Act{adversary.ShirksSlices{}, adversary.ShirksSlices{Seals: true},
+			c.Acts[liar] = []adversary.Attack{adversary.SkipsReduction{}, adversary.SkipsReduction{Seals: true},
 				adversary.FakesSlices{}}[r.IntN(3)]
 		}
 	}
@@ -177,9 +177,9 @@ func (m *Mixer) mix(c Config, seed uint64) Config {
 // waits for them, or cut off from the chain, and come back. Enough stay that the run need not end.
 func churn(c *Config, r *rand.Rand) {
 	seconds := func(low, high int) time.Duration { return time.Duration(low+r.IntN(high-low+1)) * time.Second }
-	c.Most, c.Goes = c.Workers+r.IntN(3), map[string]time.Duration{}
+	c.Most, c.Leaves = c.Workers+r.IntN(3), map[string]time.Duration{}
 	for i := range r.IntN(3) {
-		c.Comes = append(c.Comes, Newcomer{Name: fmt.Sprint("new-", i),
+		c.Joins = append(c.Joins, Newcomer{Name: fmt.Sprint("new-", i),
 			Role: []run.Role{run.Worker, run.Worker, run.Verifier}[r.IntN(3)], At: seconds(4, 100)})
 	}
 	for _, name := range c.Names()[1:c.Workers] {
@@ -188,7 +188,7 @@ func churn(c *Config, r *rand.Rand) {
 		}
 		switch r.IntN(5) {
 		case 0:
-			c.Goes[name] = seconds(12, 120)
+			c.Leaves[name] = seconds(12, 120)
 		case 1:
 			c.Faults = append(c.Faults, Fault{At: seconds(12, 120), For: seconds(30, 150), Who: name})
 		case 2:
@@ -220,12 +220,12 @@ type Mixed struct {
 // of honest work, or the run did not end.
 func PlayMix(c Config) (m Mixed, err error) {
 	guilty, away := slices.Collect(maps.Keys(c.Acts)), away(c)
-	w, err := New(c, Money{}, &Pay{Guilty: guilty, Away: away}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
+	w, err := New(c, CoinsConserved{}, &PaidOnce{Guilty: guilty, Away: away}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
 	if err != nil {
 		return m, err
 	}
 	_, failed := w.Play()
-	if m.Wronged, err = (Justice{Guilty: guilty, Away: away}).wronged(w); err != nil || failed != nil {
+	if m.Wronged, err = (HonestNotSlashed{Guilty: guilty, Away: away}).wronged(w); err != nil || failed != nil {
 		return m, errors.Join(failed, err)
 	}
 	if m.Outcome, err = w.Outcome(); err == nil && m.Phase != run.Done {

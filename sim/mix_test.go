@@ -63,7 +63,7 @@ func mixes(t *testing.T, like Mixer, seeds uint64) {
 				if err != nil {
 					t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %#v, faults %v, "+
 						"comes %v, goes %v, link %+v\nreplay: go test ./sim -run '%s$' -v -seeds 1 -seed %d",
-						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, t.Name(),
+						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Joins, c.Leaves, c.Link, t.Name(),
 						s)
 				}
 				all.Lock()
@@ -109,7 +109,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 
 // Canaries: what a checker must not let pass.
 func TestCheckersSeeWhatIsWrong(t *testing.T) {
-	play := func(t *testing.T, c Config, check Checker, spoil func(w *World)) {
+	play := func(t *testing.T, c Config, check Checker, spoil func(w *Network)) {
 		w, err := New(c, check)
 		if err != nil {
 			t.Fatal(err)
@@ -120,21 +120,21 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 		}
 		t.Log(err)
 	}
-	nothing := func(*World) {}
+	nothing := func(*Network) {}
 	broken := small(t)
 	broken.Acts = one(w1, adversary.FlipsBit{Step: 4, Tensor: 2, Bit: 3})
-	t.Run("a machine that computes wrong is slashed", func(t *testing.T) { play(t, broken, Justice{}, nothing) })
+	t.Run("a machine that computes wrong is slashed", func(t *testing.T) { play(t, broken, HonestNotSlashed{}, nothing) })
 	blind := small(t)
-	blind.Verifiers, blind.Acts = 1, map[string]adversary.Act{w1: adversary.Poisons{Factor: -1},
+	blind.Verifiers, blind.Acts = 1, map[string]adversary.Attack{w1: adversary.Poisons{Factor: -1},
 		"verifier-0": verifiers.Colludes{With: []string{keyOf(w1).Address()}}}
 	t.Run("a lie that nobody audits is in the model",
 		func(t *testing.T) { play(t, blind, &Lineage{Honest: true}, nothing) })
 	// With one who has no seat and looks in its spare time the same two lose.
 	seen := blind
 	order := seen.order()
-	seen.Order, seen.Comes = &order, []Newcomer{{Name: "stranger", Role: run.Verifier, At: 8 * time.Second}}
+	seen.Order, seen.Joins = &order, []Newcomer{{Name: "stranger", Role: run.Verifier, At: 8 * time.Second}}
 	t.Run("two who are one lose to a stranger that watches", func(t *testing.T) {
-		w, err := New(seen, &Lineage{Honest: true}, Money{})
+		w, err := New(seen, &Lineage{Honest: true}, CoinsConserved{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,13 +153,13 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	// And so with two verifiers of the network, which look at nothing but what is drawn for them.
 	asked := blind
 	wanted := asked.order()
-	asked.Order, asked.Comes, asked.Acts = &wanted, nil, maps.Clone(blind.Acts)
+	asked.Order, asked.Joins, asked.Acts = &wanted, nil, maps.Clone(blind.Acts)
 	for _, name := range []string{"first", "second"} {
-		asked.Comes = append(asked.Comes, Newcomer{Name: name, Role: run.Verifier, At: 8 * time.Second})
+		asked.Joins = append(asked.Joins, Newcomer{Name: name, Role: run.Verifier, At: 8 * time.Second})
 		asked.Acts[name] = verifiers.Idle{}
 	}
 	t.Run("two who are one lose to those whom the network draws", func(t *testing.T) {
-		w, err := New(asked, Money{})
+		w, err := New(asked, CoinsConserved{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,10 +176,10 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 		}
 	})
 	t.Run("an account that nobody knows has coins", func(t *testing.T) {
-		play(t, small(t), Money{}, func(w *World) { w.minted -= funds })
+		play(t, small(t), CoinsConserved{}, func(w *Network) { w.minted -= funds })
 	})
 	t.Run("a unit is paid twice", func(t *testing.T) {
-		twice := &Pay{commits: map[duty]int{{who: "a"}: 1, {who: "b"}: 1}}
+		twice := &PaidOnce{commits: map[duty]int{{who: "a"}: 1, {who: "b"}: 1}}
 		if err := twice.once([]reward.Receipt{{Kind: reward.Work, Amount: 1, Who: "a"},
 			{Seq: 1, Kind: reward.Work, Amount: 1, Who: "b"}}); err == nil {
 			t.Error("nothing was found")

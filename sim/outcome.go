@@ -22,7 +22,7 @@ type Outcome struct {
 }
 
 // Outcome reads the chain after Play.
-func (w *World) Outcome() (Outcome, error) {
+func (w *Network) Outcome() (Outcome, error) {
 	s, err := w.State()
 	if err != nil {
 		return Outcome{}, err
@@ -55,12 +55,12 @@ func (w *World) Outcome() (Outcome, error) {
 }
 
 // Receipts of the job.
-func (w *World) Receipts() ([]reward.Receipt, error) {
+func (w *Network) Receipts() ([]reward.Receipt, error) {
 	return w.Chain().Receipts(context.Background(), w.config.Job.ID())
 }
 
 // Name of the party with an account.
-func (w *World) Name(id string) string {
+func (w *Network) Name(id string) string {
 	for _, p := range w.parties {
 		if p.key.Address() == id {
 			return p.name
@@ -70,7 +70,7 @@ func (w *World) Name(id string) string {
 }
 
 // Blob returns a blob that some party stores.
-func (w *World) Blob(ctx context.Context, c blob.CID) ([]byte, error) {
+func (w *Network) Blob(ctx context.Context, c blob.CID) ([]byte, error) {
 	for _, p := range w.parties {
 		if b, err := p.store.Get(ctx, c); err == nil {
 			return b, nil

@@ -26,7 +26,7 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 			c.Machines[name] = alike
 		}
 		s := &since{rounds: size.Rounds}
-		if o := played(t, c, s, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}); o.Phase != run.Done || !o.Honest {
+		if o := played(t, c, s, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}); o.Phase != run.Done || !o.Honest {
 			t.Errorf("%s: %+v", name, o)
 		}
 		share[name] = float64(size.Rounds) * alike.Unit.Seconds() / (s.over - s.dealt).Seconds()
@@ -44,18 +44,18 @@ func TestOverlap(t *testing.T) {
 	for _, s := range []struct {
 		name    string
 		size    Size
-		acts    map[string]adversary.Act
+		acts    map[string]adversary.Attack
 		faults  []Fault
 		slashed []string
 	}{
 		{name: "a worker lies about what it goes on with of fragments", size: streaming,
-			acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
+			acts: one(w1, adversary.CorruptsCarriedState{}), slashed: []string{w1}},
 		{name: "a worker skips its work", size: overlapping, acts: one(w1, adversary.Skips{}), slashed: []string{w1}},
 		{name: "a worker lies from the second round on", size: overlapping,
-			acts: one(w1, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
-		{name: "a worker lies about what it goes on with", size: overlapping, acts: one(w1, adversary.TampersState{}),
+			acts: one(w1, adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
+		{name: "a worker lies about what it goes on with", size: overlapping, acts: one(w1, adversary.CorruptsCarriedState{}),
 			slashed: []string{w1}},
-		{name: "and does not show it", size: overlapping, acts: one(w1, adversary.TampersState{Withholds: true}),
+		{name: "and does not show it", size: overlapping, acts: one(w1, adversary.CorruptsCarriedState{Withholds: true}),
 			slashed: []string{w1}},
 		{name: "a worker commits to what it cannot send", size: overlapping, acts: one(w1, adversary.Copies{}),
 			slashed: []string{w1}},
@@ -66,7 +66,7 @@ func TestOverlap(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := sized(t, s.size)
 			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
-			o := played(t, c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)},
+			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: s.slashed, Away: away(c)}, HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
 				&Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)

@@ -13,7 +13,7 @@ import (
 // deals is a checker that only looks: at who has the units of the last round that was dealt.
 type deals struct{ workers []string }
 
-func (d *deals) Block(w *World) error {
+func (d *deals) Block(w *Network) error {
 	state, err := w.State()
 	if err != nil || state.Phase != run.Train {
 		return nil // it has not begun, or nobody trains
@@ -25,7 +25,7 @@ func (d *deals) Block(w *World) error {
 	return nil
 }
 
-func (*deals) End(*World) error { return nil }
+func (*deals) End(*Network) error { return nil }
 
 // paced is small with a job of overlapping rounds whose units are made for machines of the speeds of Liu et al. (2024):
 // 0.58, 0.75, 1.51 and 3.33 s a step.
@@ -46,16 +46,16 @@ func TestPaces(t *testing.T) {
 	const slowest, fastest = "worker-2", "worker-1"
 	for _, s := range []struct {
 		name    string
-		acts    map[string]adversary.Act
+		acts    map[string]adversary.Attack
 		faults  []Fault
 		drawn   bool
 		slashed []string
 	}{
 		{name: "everybody is honest"},
 		{name: "the slowest lies in a unit of three segments",
-			acts: one(slowest, adversary.Patient{Round: 2, Then: adversary.FlipsBit{Step: 5}}), slashed: []string{slowest}},
+			acts: one(slowest, adversary.DelayedAttack{Round: 2, Then: adversary.FlipsBit{Step: 5}}), slashed: []string{slowest}},
 		{name: "the slowest makes its update up",
-			acts: one(slowest, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{slowest}},
+			acts: one(slowest, adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{slowest}},
 		{name: "the slowest makes all up, and segments are drawn", acts: one(slowest, adversary.Skips{}), drawn: true,
 			slashed: []string{slowest}},
 		{name: "the fastest is lost for a while", faults: []Fault{{At: 150e9, For: 60e9, Who: fastest}}},
@@ -64,7 +64,7 @@ func TestPaces(t *testing.T) {
 			c := paced(t)
 			c.Acts, c.Faults, c.Drawn = s.acts, s.faults, s.drawn
 			look := &deals{}
-			o := played(t, c, look, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)},
+			o := played(t, c, look, CoinsConserved{}, &PaidOnce{Guilty: s.slashed, Away: away(c)}, HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
 				&Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
@@ -86,7 +86,7 @@ type since struct {
 	dealt, over   time.Duration
 }
 
-func (s *since) Block(w *World) error {
+func (s *since) Block(w *Network) error {
 	state, err := w.State()
 	if err != nil {
 		return nil // it has not begun
@@ -100,7 +100,7 @@ func (s *since) Block(w *World) error {
 	return nil
 }
 
-func (*since) End(*World) error { return nil }
+func (*since) End(*Network) error { return nil }
 
 // Machines of different speeds take nine tenths of the steps that they could take without waiting, once they are
 // measured: of rounds of 200 steps of the fastest, whether these overlap or not, and whether groups end on the way or
@@ -117,7 +117,7 @@ func TestPacesTakeNineTenthsOfAllSteps(t *testing.T) {
 			together += 1 / seconds
 		}
 		s := &since{round: 2, rounds: 8}
-		played(t, c, s, Money{}, &Pay{}, &Lineage{Honest: true})
+		played(t, c, s, CoinsConserved{}, &PaidOnce{}, &Lineage{Honest: true})
 		done := 6 * 200 * (20 + 15 + 7 + 3) / 20.
 		share := done / (together * (s.over - s.dealt).Seconds())
 		t.Logf("%+v: %.0f steps in %v: %.3f of the speeds together", z, done, s.over-s.dealt, share)

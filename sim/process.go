@@ -30,7 +30,7 @@ import (
 
 // process is a simulated machine with its account, its disk and its link.
 type process struct {
-	world *World
+	world *Network
 	name  string
 	role  run.Role // 0: the consumer
 	key   *client.Key
@@ -39,8 +39,8 @@ type process struct {
 	unit  time.Duration // that it computes at a unit
 	job   *Job          // that it works on
 
-	machine Machine       // as it is declared and measured
-	act     adversary.Act // nil: honest
+	machine Machine          // as it is declared and measured
+	act     adversary.Attack // nil: honest
 	chain   client.Member
 	usage   Usage
 	draft   draft // survives a crash, too
@@ -55,7 +55,7 @@ type process struct {
 	synced   bool          // account is what the chain says, and what was sent since
 	sent     time.Duration // when the last message arrives; messages do not overtake each other
 	step     adversary.Step
-	party    *party.Party // once the job's bundle is here
+	party    *party.Executor // once the job's bundle is here
 	opening  bool
 	tried    int64 // height at which the job could not be opened for the first time; 0: it could
 	departed bool  // nothing was left to do in the run
@@ -71,9 +71,9 @@ type process struct {
 	cancel     context.CancelFunc
 }
 
-func newProcess(w *World, name string, r run.Role) *process {
+func newProcess(w *Network, name string, r run.Role) *process {
 	p := &process{world: w, name: name, role: r, key: keyOf(name), store: newStore(&w.pool), up: true}
-	p.chain = client.Member{Client: client.Through(w.ledger.connection, p.key, p.submit),
+	p.chain = client.Member{Client: client.NewWithSubmitter(w.ledger.connection, p.key, p.submit),
 		Bootstrap: []string{address("consumer")}}
 	p.follow(w.config.Job)
 	p.boot()
@@ -95,9 +95,9 @@ func (p *process) boot() {
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
 	case run.Worker:
-		p.step = worker.Planting(p.key.Address(), canon.Sum("sim/plant", []byte(p.key.Address()))).Step
+		p.step = worker.NewWithPlantedFaults(p.key.Address(), canon.Sum("sim/plant", []byte(p.key.Address()))).Step
 	case run.Verifier:
-		p.step = verifier.Watchful(p.key.Address(), canon.Sum("sim/watch", []byte(p.key.Address()))).Step
+		p.step = verifier.NewProactive(p.key.Address(), canon.Sum("sim/watch", []byte(p.key.Address()))).Step
 	default:
 		p.step = func(role.Event) []role.Action { return nil }
 	}
@@ -150,7 +150,7 @@ func (p *process) block(height int64) {
 	if b != nil && p.world.config.Registers {
 		p.spawn(func(ctx context.Context) { p.world.must(p.report(ctx, height, b.Run)) })
 	}
-	if id := p.key.Address(); b != nil && p.departed && !p.drains && !b.Run.Gone(id) {
+	if id := p.key.Address(); b != nil && p.departed && !p.drains && !b.Run.Removed(id) {
 		p.boot() // it is taken in again
 	}
 	switch {
@@ -173,7 +173,7 @@ func (p *process) block(height int64) {
 
 // open fetches the job and makes ready to compute, honestly or not.
 func (p *process) open(ctx context.Context, terms run.Terms) error {
-	bulk := p.world.config.Bulk
+	bulk := p.world.config.ByteScale
 	get := func(ctx context.Context, cid string, _ int64) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
@@ -194,10 +194,10 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 		return err
 	}
 	honest := memo{e, p.job, terms.Slices}
-	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain,
+	p.party = &party.Executor{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain,
 		Blobs: blobs{p, bulk.Updates}}
 	if p.act != nil {
-		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, Circle: &p.world.circle,
+		p.step = p.act.Install(adversary.Setup{Party: p.party, Honest: honest, Step: p.step, Circle: &p.world.circle,
 			State: func(ctx context.Context) (run.State, error) {
 				return p.chain.Run(ctx, terms.Job)
 			}})

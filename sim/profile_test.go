@@ -28,7 +28,7 @@ func TestParseLink(t *testing.T) {
 
 // A machine sends one blob after the other, and receives so.
 func TestTransfersWaitForOneAnother(t *testing.T) {
-	w := &World{random: rand.New(rand.NewPCG(1, 1))}
+	w := &Network{random: rand.New(rand.NewPCG(1, 1))}
 	machine := func(up, down float64) *process {
 		return &process{link: Link{Up: up, Down: down}, line: &tally.Line{}, delivered: map[string]*tally.Peer{}}
 	}

@@ -30,7 +30,7 @@ type Quarter struct {
 // Plan is what an adversary does with its workers and its votes.
 type Plan struct {
 	Name   string
-	Lies   *adversary.Patient          // with its workers; nil: they are honest
+	Lies   *adversary.DelayedAttack    // with its workers; nil: they are honest
 	Forges *adversary.ForgesCheckpoint // with its votes; nil: they are honest
 }
 
@@ -47,13 +47,13 @@ const (
 // trained, and its verifiers can open the seals with which they pass that; what somebody made up they cannot.
 var Plans = []Plan{
 	{Name: "is honest"},
-	{Name: "poisons every unit", Lies: &adversary.Patient{Then: adversary.Poisons{Factor: -1}}},
-	{Name: "fakes every unit", Lies: &adversary.Patient{Then: adversary.Skips{}}},
-	{Name: "fakes every unit once it is trusted", Lies: &adversary.Patient{Round: trusted, Then: adversary.Skips{}}},
+	{Name: "poisons every unit", Lies: &adversary.DelayedAttack{Then: adversary.Poisons{Factor: -1}}},
+	{Name: "fakes every unit", Lies: &adversary.DelayedAttack{Then: adversary.Skips{}}},
+	{Name: "fakes every unit once it is trusted", Lies: &adversary.DelayedAttack{Round: trusted, Then: adversary.Skips{}}},
 	{Name: "poisons every unit once it is trusted",
-		Lies: &adversary.Patient{Round: trusted, Then: adversary.Poisons{Factor: -1}}},
+		Lies: &adversary.DelayedAttack{Round: trusted, Then: adversary.Poisons{Factor: -1}}},
 	{Name: "poisons the units of every fourth round once it is trusted",
-		Lies: &adversary.Patient{Round: trusted, Every: 4, Then: adversary.Poisons{Factor: -1}}},
+		Lies: &adversary.DelayedAttack{Round: trusted, Every: 4, Then: adversary.Poisons{Factor: -1}}},
 	{Name: "signs a checkpoint of its own", Forges: &adversary.ForgesCheckpoint{Round: trusted, By: 1}},
 }
 
@@ -76,7 +76,7 @@ type Quartered struct {
 func (q Quarter) Play() (o Quartered, err error) {
 	c, ours := q.config()
 	seen := &attested{}
-	w, err := New(c, Money{}, Justice{Guilty: ours}, seen)
+	w, err := New(c, CoinsConserved{}, HonestNotSlashed{Guilty: ours}, seen)
 	if err != nil {
 		return o, err
 	}
@@ -100,7 +100,7 @@ func (q Quarter) Play() (o Quartered, err error) {
 }
 
 // settle counts what was paid, and what the adversary has.
-func (q Quarter) settle(w *World, ours []string, o *Quartered) error {
+func (q Quarter) settle(w *Network, ours []string, o *Quartered) error {
 	ctx := context.Background()
 	receipts, err := w.Receipts()
 	if err != nil {
@@ -142,7 +142,7 @@ func (q Quarter) config() (c Config, ours []string) {
 	c = Config{
 		Seed: q.Seed, Job: q.Job, Workers: quarterWorkers, Verifiers: quarterVerifiers, Validators: 1, MaxBlocks: 20_000,
 		Link: Link{Latency: 50 * time.Millisecond, Up: 1e7, Down: 1e7}, Unit: 2 * time.Second,
-		Acts: map[string]adversary.Act{}, Machines: map[string]Machine{},
+		Acts: map[string]adversary.Attack{}, Machines: map[string]Machine{},
 	}.usual()
 	defaults := job.Default()
 	if q.Seated {
@@ -204,7 +204,7 @@ type attested struct {
 }
 
 // Block implements Checker.
-func (a *attested) Block(w *World) error {
+func (a *attested) Block(w *Network) error {
 	s, err := w.State()
 	if err == nil && s.Base.Round > 0 && !w.config.Job.right[s.Base.Root] && !slices.Contains(a.wrong, s.Base) {
 		a.wrong = append(a.wrong, s.Base)
@@ -213,7 +213,7 @@ func (a *attested) Block(w *World) error {
 }
 
 // End implements Checker.
-func (a *attested) End(w *World) error {
+func (a *attested) End(w *Network) error {
 	s, err := w.State()
 	for round := uint32(1); err == nil && round <= s.Base.Round; round++ {
 		e, failed := w.Chain().Lineage(context.Background(), w.config.Job.ID(), round)

@@ -75,10 +75,10 @@ func TestReports(t *testing.T) {
 }
 
 // reporting plays a run until the first whole epoch is over.
-func reporting(t *testing.T, defamed, narrow string, liars []string, log func(line string)) *World {
+func reporting(t *testing.T, defamed, narrow string, liars []string, log func(line string)) *Network {
 	c := churning(t)
 	c.genesis, c.Registers, c.Log = brief, true, log
-	c.Machines, c.Acts = map[string]Machine{}, map[string]adversary.Act{}
+	c.Machines, c.Acts = map[string]Machine{}, map[string]adversary.Attack{}
 	for _, name := range c.Names() {
 		m := Machine{
 			Link: Link{Latency: 20 * time.Millisecond, Up: 8 * megabit, Down: 8 * megabit}, Unit: 7 * time.Second,
@@ -93,7 +93,7 @@ func reporting(t *testing.T, defamed, narrow string, liars []string, log func(li
 		c.Acts[name] = defames{Peer: keyOf(defamed).Address()}
 	}
 	settled := 2 * rules().EpochBlocks
-	w := must(New(c, Money{}, &Lineage{Honest: true}, ending(settled)))(t)
+	w := must(New(c, CoinsConserved{}, &Lineage{Honest: true}, ending(settled)))(t)
 	if _, err := w.Play(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +107,10 @@ func reporting(t *testing.T, defamed, narrow string, liars []string, log func(li
 type ending int64
 
 // Block implements Checker.
-func (e ending) Block(w *World) error { w.over = w.over || w.Height() >= int64(e); return nil }
+func (e ending) Block(w *Network) error { w.over = w.over || w.Height() >= int64(e); return nil }
 
 // End implements Checker.
-func (ending) End(*World) error { return nil }
+func (ending) End(*Network) error { return nil }
 
 // report lets one worker say what it got from the other, much more than it can have.
 func (e *economy) report() bool {
@@ -151,8 +151,8 @@ func (e *economy) reported() bool {
 // defames is a member that says of one other, and of nobody else, that it gave almost nothing.
 type defames struct{ Peer string }
 
-// Play implements adversary.Act.
-func (defames) Play(c adversary.Cast) adversary.Step { return c.Step }
+// Install implements adversary.Attack.
+func (defames) Install(c adversary.Setup) adversary.Step { return c.Step }
 
 // Report implements adversary.Reports.
 func (a defames) Report(r reporter.Report) reporter.Report {

@@ -16,7 +16,7 @@ func TestSlices(t *testing.T) {
 		name     string
 		auditPPM uint32
 		slices   uint32
-		acts     map[string]adversary.Act
+		acts     map[string]adversary.Attack
 		faults   []Fault
 		slashed  []string
 		out      []string
@@ -24,12 +24,12 @@ func TestSlices(t *testing.T) {
 		{name: "nobody lies", auditPPM: 1_000_000, slices: 5},
 		{name: "nobody lies, and nothing is audited", slices: 3},
 		{name: "one slice", slices: 1},
-		{name: "a reducer is silent", auditPPM: 200_000, slices: 3, acts: one(w1, adversary.ShirksSlices{})},
-		{name: "a reducer seals and is silent", slices: 3, acts: one(w1, adversary.ShirksSlices{Seals: true})},
+		{name: "a reducer is silent", auditPPM: 200_000, slices: 3, acts: one(w1, adversary.SkipsReduction{})},
+		{name: "a reducer seals and is silent", slices: 3, acts: one(w1, adversary.SkipsReduction{Seals: true})},
 		{name: "a reducer lies", slices: 5, acts: one(w1, adversary.FakesSlices{}), out: []string{w1}},
 		{name: "a verifier lies as a reducer", slices: 5, acts: one(v1, adversary.FakesSlices{}), out: []string{v1}},
 		{name: "two reducers lie alike, and are audited", auditPPM: 1_000_000, slices: 6, out: []string{"worker-0", w1},
-			acts: map[string]adversary.Act{"worker-0": adversary.FakesSlices{}, w1: adversary.FakesSlices{}}},
+			acts: map[string]adversary.Attack{"worker-0": adversary.FakesSlices{}, w1: adversary.FakesSlices{}}},
 		{name: "a worker withholds a slice of its updates", slices: 4, acts: one(w1, adversary.WithholdsPiece{Slice: 2}),
 			out: []string{w1}},
 		{name: "a worker skips its work, and its round is rolled back", auditPPM: 1_000_000, slices: 4,
@@ -42,7 +42,7 @@ func TestSlices(t *testing.T) {
 			c := small(t)
 			c.Workers, c.Verifiers, c.MaxBlocks = 5, 2, 1500
 			c.AuditPPM, c.Slices, c.Acts, c.Faults = s.auditPPM, s.slices, s.acts, s.faults
-			o := played(t, c, Money{}, &Pay{Guilty: s.slashed}, Justice{Guilty: s.slashed}, &Lineage{Honest: true})
+			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: s.slashed}, HonestNotSlashed{Guilty: s.slashed}, &Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

@@ -16,7 +16,7 @@ import (
 // A story is one way to break the rules, and what comes of it.
 type story struct {
 	name     string
-	acts     map[string]adversary.Act
+	acts     map[string]adversary.Attack
 	withhold []int
 	auditPPM uint32   // 0: everything
 	drawn    bool     // audits end at drawn segments
@@ -30,11 +30,11 @@ type story struct {
 }
 
 // unrepentant is a liar whose process confesses nothing.
-type unrepentant struct{ adversary.Act }
+type unrepentant struct{ adversary.Attack }
 
-// Play implements adversary.Act.
-func (u unrepentant) Play(c adversary.Cast) adversary.Step {
-	step := u.Act.Play(c)
+// Install implements adversary.Attack.
+func (u unrepentant) Install(c adversary.Setup) adversary.Step {
+	step := u.Attack.Install(c)
 	return func(e role.Event) []role.Action {
 		return slices.DeleteFunc(step(e), func(a role.Action) bool { _, confesses := a.(role.Confess); return confesses })
 	}
@@ -45,16 +45,16 @@ const (
 	v1 = "verifier-1"
 )
 
-func one(name string, a adversary.Act) map[string]adversary.Act {
-	return map[string]adversary.Act{name: a}
+func one(name string, a adversary.Attack) map[string]adversary.Attack {
+	return map[string]adversary.Attack{name: a}
 }
 
 func stories() []story {
-	caught := func(name, who string, a adversary.Act) story {
+	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
-	accuses := func(segment uint32, m verifiers.Manner) adversary.Act {
-		return verifiers.Accuses{Segment: segment, Manner: m}
+	accuses := func(segment uint32, m verifiers.DisputeStrategy) adversary.Attack {
+		return verifiers.ChallengesFalsely{Segment: segment, Manner: m}
 	}
 	list := []story{
 		{name: "nobody lies"},
@@ -84,15 +84,15 @@ func stories() []story {
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
 		// It forfeits what it earned honestly in rounds that are not final.
 		{name: "cheats once it is trusted", auditPPM: 10_000,
-			acts:    one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
+			acts:    one(w1, adversary.DelayedAttack{Round: 2, Then: adversary.Skips{}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
 		{name: "nobody lies, and segments are drawn", drawn: true},
 		{name: "skips its work, and segments are drawn", drawn: true, acts: one(w1, adversary.Skips{}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, verifiers.Stamps{}),
+		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, verifiers.RubberStamps{}),
 			unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		// It is slashed only if a fault was planted in what it passes.
-		{name: "passes without a look", acts: one(v1, verifiers.Stamps{}), unpaid: []string{v1}, out: []string{v1},
+		{name: "passes without a look", acts: one(v1, verifiers.RubberStamps{}), unpaid: []string{v1}, out: []string{v1},
 			fined: v1},
 		{name: "passes with another's seal", acts: one(v1, verifiers.CopiesSeal{Of: "somebody"}), unpaid: []string{v1},
 			out: []string{v1}, fined: v1},
@@ -105,7 +105,7 @@ func stories() []story {
 		caught("accuses with an oversize payload", v1, accuses(1, verifiers.Oversized)),
 		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1},
 			out: []string{w1}, perhaps: v1,
-			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
+			acts: map[string]adversary.Attack{w1: adversary.Skips{}, v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
 		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
 		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
 	}
@@ -136,29 +136,29 @@ func TestStories(t *testing.T) {
 // A lie about what a unit hands on is a lie like any other, whether the state that it commits to can be had or not, and
 // so is every other lie where units hand on a state.
 func TestStoriesOfCarriedState(t *testing.T) {
-	caught := func(name, who string, a adversary.Act) story {
+	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
 	config := sized(t, carrying)
 	for _, s := range []story{
 		{name: "nobody lies"},
-		caught("lies about its state", w1, adversary.TampersState{}),
-		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
+		caught("lies about its state", w1, adversary.CorruptsCarriedState{}),
+		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
 		{name: "lies about its state, withholds it, and is seldom audited", auditPPM: 1,
-			acts:    one(w1, adversary.Patient{Round: 1, Then: adversary.TampersState{Withholds: true}}),
+			acts:    one(w1, adversary.DelayedAttack{Round: 1, Then: adversary.CorruptsCarriedState{Withholds: true}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
 		{name: "lies about its state, withholds it, and a verifier shields it", slashed: []string{w1}, unpaid: []string{w1},
 			out: []string{w1}, perhaps: v1,
-			acts: map[string]adversary.Act{w1: adversary.TampersState{Withholds: true},
+			acts: map[string]adversary.Attack{w1: adversary.CorruptsCarriedState{Withholds: true},
 				v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
 		caught("skips its work", w1, adversary.Skips{}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("trains on other data", w1, adversary.WrongData{}),
 		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
-		caught("accuses the update", v1, verifiers.Accuses{Segment: 3, Manner: verifiers.ToTheLeaf}),
-		caught("accuses what is handed on", v1, verifiers.Accuses{Segment: 4, Manner: verifiers.ToTheLeaf}),
+		caught("accuses the update", v1, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.ToTheLeaf}),
+		caught("accuses what is handed on", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look", acts: one(v1, verifiers.Stamps{}), unpaid: []string{v1}, out: []string{v1},
+		{name: "passes without a look", acts: one(v1, verifiers.RubberStamps{}), unpaid: []string{v1}, out: []string{v1},
 			fined: v1},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
@@ -168,18 +168,18 @@ func TestStoriesOfCarriedState(t *testing.T) {
 // Where units begin from what was handed on to them, who begins elsewhere lies, too, also where only segments are
 // audited.
 func TestStoriesOfReplicas(t *testing.T) {
-	caught := func(name, who string, a adversary.Act) story {
+	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
 	config := sized(t, replicating)
 	for _, s := range []story{
 		{name: "nobody lies"},
 		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
-		caught("starts anew", w1, adversary.Patient{Round: 1, Then: adversary.StartsAnew{}}),
-		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
+		caught("starts anew", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
+		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("trains on other data", w1, adversary.WrongData{}),
-		caught("accuses the beginning", v1, verifiers.Accuses{Segment: 0, Manner: verifiers.ToTheLeaf}),
+		caught("accuses the beginning", v1, verifiers.ChallengesFalsely{Segment: 0, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
@@ -189,16 +189,16 @@ func TestStoriesOfReplicas(t *testing.T) {
 // Where moments last, what a unit begins with depends on what was handed on to it, also where only segments are
 // audited.
 func TestStoriesOfMoments(t *testing.T) {
-	caught := func(name, who string, a adversary.Act) story {
+	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
 	config := sized(t, remembering)
 	for _, s := range []story{
 		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
-		caught("starts anew", w1, adversary.Patient{Round: 1, Then: adversary.StartsAnew{}}),
-		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
+		caught("starts anew", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
+		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
 		caught("lies about a moment at its end", w1, adversary.FlipsBit{Step: 6, Tensor: math.MaxUint32, Bit: 9}),
-		caught("accuses what is handed on", v1, verifiers.Accuses{Segment: 4, Manner: verifiers.ToTheLeaf}),
+		caught("accuses what is handed on", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
@@ -211,7 +211,7 @@ func (s story) test(t *testing.T, c Config) {
 		c.AuditPPM = s.auditPPM
 	}
 	guilty := slices.Collect(maps.Keys(s.acts))
-	o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: !s.spoiled})
+	o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{Honest: !s.spoiled})
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}

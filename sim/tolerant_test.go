@@ -15,9 +15,9 @@ func tolerant(t *testing.T) Config {
 	c := small(t)
 	c.Verifiers = 4
 	c.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
-	c.Acts = map[string]adversary.Act{}
+	c.Acts = map[string]adversary.Attack{}
 	for i, name := range c.Names()[:c.Workers] {
-		c.Acts[name] = adversary.Vendor{Bits: 6 + i}
+		c.Acts[name] = adversary.NondeterministicStack{Bits: 6 + i}
 	}
 	return c
 }
@@ -28,7 +28,7 @@ func TestTolerantStories(t *testing.T) {
 	for _, s := range []struct {
 		name   string
 		who    string
-		act    adversary.Act
+		act    adversary.Attack
 		unpaid []string
 		out    []string
 		lies   bool // in exact attempts too
@@ -50,13 +50,13 @@ func TestTolerantStories(t *testing.T) {
 			lies: true},
 		{name: "poisons its update a little", who: w1, act: adversary.Poisons{Factor: 1.2}, unpaid: []string{w1},
 			out: []string{w1}, lies: true},
-		{name: "its stack has too few bits", who: w1, act: adversary.Vendor{Bits: 21}, unpaid: []string{w1},
+		{name: "its stack has too few bits", who: w1, act: adversary.NondeterministicStack{Bits: 21}, unpaid: []string{w1},
 			out: []string{w1}, loses: true},
 		{name: "commits and goes silent", who: w1, act: adversary.GoesSilent{}, unpaid: []string{w1}, out: []string{w1},
 			loses: true},
 		{name: "is honest for two rounds, and then sends the last outer step again", who: w1,
 			act: adversary.Rescales{After: 2, Factor: 0.5}, out: []string{w1}, loses: true},
-		{name: "a verifier reports what it has not looked at", who: v1, act: verifiers.Stamps{}, out: []string{v1}},
+		{name: "a verifier reports what it has not looked at", who: v1, act: verifiers.RubberStamps{}, out: []string{v1}},
 		{name: "a verifier says that all work is outside", who: v1, act: verifiers.Denies{}, out: []string{v1},
 			unpaid: []string{v1}},
 	} {
@@ -69,7 +69,7 @@ func TestTolerantStories(t *testing.T) {
 			if s.lies || s.loses {
 				guilty = []string{s.who}
 			}
-			o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{})
+			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{})
 			if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 			}

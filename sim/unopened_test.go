@@ -19,7 +19,7 @@ func cutFromConsumer(names ...string) (faults []Fault) {
 func TestJobWhoseBlobsNobodyServes(t *testing.T) {
 	c := small(t)
 	c.Faults = cutFromConsumer(c.Names()...)
-	o := played(t, c, Money{}, Justice{})
+	o := played(t, c, CoinsConserved{}, HonestNotSlashed{})
 	if o.Phase != run.Halted || o.Why != run.WhyUnopened || len(o.Slashed) > 0 {
 		t.Errorf("the run ends in phase %d: %s; slashed: %v", o.Phase, o.Why, o.Slashed)
 	}
@@ -34,7 +34,7 @@ func TestJobWhoseBlobsNobodyServes(t *testing.T) {
 func TestMemberThatCannotOpenTheJob(t *testing.T) {
 	c := small(t)
 	c.Faults = cutFromConsumer(w1)
-	o := played(t, c, Money{}, Justice{})
+	o := played(t, c, CoinsConserved{}, HonestNotSlashed{})
 	if o.Phase != run.Done || !o.Honest || o.Out[w1] != run.WhyUnopened || len(o.Out) != 1 || len(o.Slashed) > 0 {
 		t.Errorf("the run ends in phase %d: %s; out %v, slashed %v", o.Phase, o.Why, o.Out, o.Slashed)
 	}

@@ -67,7 +67,7 @@ func (l *ledger) sign(t *testing.T, s client.Signer, msgs ...sdk.Msg) []byte {
 }
 
 // send delivers a transaction of an account, which must be executed.
-func (w *World) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
+func (w *Network) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
 	t.Helper()
 	w.deliver(w.ledger.sign(t, s, msgs...), func(_ client.Result, err error) {
 		if err != nil {
@@ -114,8 +114,8 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 	c := small(t)
 	c.genesis = hasty
-	c.Comes = []Newcomer{{Name: "citizen", Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
-	w := must(New(c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}))(t)
+	c.Joins = []Newcomer{{Name: "citizen", Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
+	w := must(New(c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}))(t)
 	l := w.ledger
 	l.config.Home = t.TempDir()
 	t.Chdir(l.config.Home) // where the first application, which has no folder, writes what it waits for

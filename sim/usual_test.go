@@ -24,7 +24,7 @@ func TestAdversariesOnTheTermsOfAJob(t *testing.T) {
 	friends := []string{keyOf(w1).Address()}
 	for _, s := range []struct {
 		name    string
-		acts    map[string]adversary.Act
+		acts    map[string]adversary.Attack
 		lowest  bool     // the adversary offers at the lowest price
 		slices  uint32   // in which rounds are reduced
 		slashed []string // at least these
@@ -33,17 +33,17 @@ func TestAdversariesOnTheTermsOfAJob(t *testing.T) {
 		{name: "liar", acts: one(w1, adversary.Skips{}), slashed: []string{w1}, unpaid: []string{w1}},
 		{name: "poisoner", acts: one(w1, adversary.Poisons{Factor: -10}), slashed: []string{w1}, unpaid: []string{w1}},
 		{name: "silent one", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}},
-		{name: "lazy verifier", acts: one("verifier-0", verifiers.Stamps{}), unpaid: []string{"verifier-0"}},
+		{name: "lazy verifier", acts: one("verifier-0", verifiers.RubberStamps{}), unpaid: []string{"verifier-0"}},
 		{name: "copying verifier", acts: one("verifier-0", verifiers.CopiesSeal{Of: "somebody"}),
 			unpaid: []string{"verifier-0"}},
-		{name: "false accuser", acts: one("verifier-0", verifiers.Accuses{Segment: 1}),
+		{name: "false accuser", acts: one("verifier-0", verifiers.ChallengesFalsely{Segment: 1}),
 			slashed: []string{"verifier-0"}, unpaid: []string{"verifier-0"}},
 		{name: "pair at the lowest price", lowest: true, slashed: []string{w1}, unpaid: []string{w1},
-			acts: map[string]adversary.Act{w1: adversary.Skips{}, "verifier-0": verifiers.Colludes{With: friends}}},
+			acts: map[string]adversary.Attack{w1: adversary.Skips{}, "verifier-0": verifiers.Colludes{With: friends}}},
 		{name: "lying reducer", slices: 3, acts: one(w1, adversary.FakesSlices{})},
 		{name: "rollback pump", lowest: true, slashed: []string{w1}, // its honest first round is paid
-			acts: map[string]adversary.Act{
-				w1:           adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: 3}},
+			acts: map[string]adversary.Attack{
+				w1:           adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: 3}},
 				"verifier-0": verifiers.Colludes{With: friends},
 			}},
 	} {
@@ -57,7 +57,7 @@ func TestAdversariesOnTheTermsOfAJob(t *testing.T) {
 				}
 			}
 			guilty := slices.Collect(maps.Keys(s.acts))
-			o := played(t, c.seating(2), Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty})
+			o := played(t, c.seating(2), CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty})
 			if o.Phase != run.Done || !o.Honest {
 				t.Errorf("the run ends in phase %d after %d rounds: %s; honest: %t", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

@@ -88,9 +88,9 @@ func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c r
 
 // Check implements party.Compute.
 func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject,
-	c run.Commitment) (engine.Finding, error) {
+	c run.Commitment) (engine.Comparison, error) {
 	return taking(ctx, s, base, at.Unit, at.Segment,
-		func() (engine.Finding, error) { return s.Compute.Check(ctx, base, at, c) })
+		func() (engine.Comparison, error) { return s.Compute.Check(ctx, base, at, c) })
 }
 
 // taking computes something, and returns it when the time of the unit is over: what it starts from is taken when it

@@ -43,16 +43,16 @@ type Config struct {
 	// blocks that a duty may take before anything is measured; 0: as long as in a job on a network
 	Deadline  int64
 	Link      Link               // of everybody
-	Bulk      Bulk               // of what goes over it
+	ByteScale ByteScale          // of what goes over it
 	Unit      time.Duration      // that a unit takes; up to as much again is drawn for every machine
 	Combine   time.Duration      // that a member takes to make the next checkpoint of the updates of a round
 	Machines  map[string]Machine // by name, of those for whom the two lines before do not hold
 	Order     *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
-	Acts      map[string]adversary.Act
+	Acts      map[string]adversary.Attack
 	Withhold  []int   // validators that keep their part of the beacon back
 	Faults    []Fault // of machines and links
-	Comes     []Newcomer
-	Goes      map[string]time.Duration // who drains from when on
+	Joins     []Newcomer
+	Leaves    map[string]time.Duration // who drains from when on
 	Registers bool                     // heartbeats are sent, machines measured and peers reported
 	MaxBlocks int64                    // after which the run counts as stuck
 	Log       func(line string)        // nil: nowhere
@@ -103,8 +103,8 @@ const (
 	budget = 500_000_000_000
 )
 
-// World is a network under virtual time.
-type World struct {
+// Network is a network under virtual time.
+type Network struct {
 	config  Config
 	clock   clock
 	random  *rand.Rand
@@ -126,8 +126,8 @@ type World struct {
 
 // Checker looks at a network from outside after every block, and at its end.
 type Checker interface {
-	Block(w *World) error
-	End(w *World) error
+	Block(w *Network) error
+	End(w *Network) error
 }
 
 func keyOf(name string) *client.Key { return client.KeyFromSeed(canon.Sum("sim/key", []byte(name))) }
@@ -144,8 +144,8 @@ func (c Config) Names() (names []string) {
 }
 
 // New makes a network.
-func New(c Config, checks ...Checker) (*World, error) {
-	w := &World{
+func New(c Config, checks ...Checker) (*Network, error) {
+	w := &Network{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: map[[2]string]int{},
 		waiting: map[[sha256.Size]byte]func(client.Result, error){}, seen: map[string]*role.Block{}, digest: sha256.New(),
 		checks: checks,
@@ -156,7 +156,7 @@ func New(c Config, checks ...Checker) (*World, error) {
 	}
 	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: funds + c.order().Budget}}
 	names := c.Names()
-	for _, n := range c.Comes {
+	for _, n := range c.Joins {
 		names = append(names, n.Name)
 	}
 	for _, name := range names {
@@ -187,7 +187,7 @@ func New(c Config, checks ...Checker) (*World, error) {
 	return w, nil
 }
 
-func (w *World) populate() {
+func (w *Network) populate() {
 	c := w.config
 	add := func(name string, r run.Role) *process {
 		p := newProcess(w, name, r)
@@ -211,7 +211,7 @@ func (w *World) populate() {
 		p := add(name, r)
 		p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
 	}
-	for _, n := range c.Comes {
+	for _, n := range c.Joins {
 		p := add(n.Name, n.Role)
 		p.up = false
 		w.clock.after(n.At, func() {
@@ -219,11 +219,11 @@ func (w *World) populate() {
 			p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
 		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Goes)) {
-		w.clock.after(c.Goes[name], w.at[address(name)].drain)
+	for _, name := range slices.Sorted(maps.Keys(c.Leaves)) {
+		w.clock.after(c.Leaves[name], w.at[address(name)].drain)
 	}
 	for _, f := range c.Faults {
-		w.Happen(f)
+		w.Inject(f)
 	}
 	w.clock.after(c.BlockTime, w.block)
 }
@@ -272,8 +272,8 @@ func (c Config) order() market.Order {
 	}
 }
 
-// Happen lets a fault happen, so long from now.
-func (w *World) Happen(f Fault) {
+// Inject lets a fault happen, so long from now.
+func (w *Network) Inject(f Fault) {
 	p := w.at[address(f.Who)]
 	if f.From == "" {
 		w.clock.after(f.At, p.crash)
@@ -287,13 +287,13 @@ func (w *World) Happen(f Fault) {
 
 func between(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-func (w *World) cut(a, b *process) bool { return w.cuts[between(a.name, b.name)] > 0 }
+func (w *Network) cut(a, b *process) bool { return w.cuts[between(a.name, b.name)] > 0 }
 
 // isolated reports whether a party cannot reach the chain.
-func (w *World) isolated(p *process) bool { return w.cuts[between(p.name, Chain)] > 0 }
+func (w *Network) isolated(p *process) bool { return w.cuts[between(p.name, Chain)] > 0 }
 
 // arrive delivers a transaction, once its sender can reach the chain.
-func (w *World) arrive(from *process, tx []byte, answer func(client.Result, error)) {
+func (w *Network) arrive(from *process, tx []byte, answer func(client.Result, error)) {
 	if w.isolated(from) {
 		w.clock.after(w.config.BlockTime, func() { w.arrive(from, tx, answer) })
 		return
@@ -303,7 +303,7 @@ func (w *World) arrive(from *process, tx []byte, answer func(client.Result, erro
 
 // deliver puts a transaction where the next block finds it. The answer comes with that block, or at once if it is
 // refused.
-func (w *World) deliver(tx []byte, answer func(client.Result, error)) {
+func (w *Network) deliver(tx []byte, answer func(client.Result, error)) {
 	r, err := w.ledger.check(tx)
 	if err == nil {
 		err = client.Refusal(r.Codespace, r.Code, r.Log)
@@ -316,7 +316,7 @@ func (w *World) deliver(tx []byte, answer func(client.Result, error)) {
 }
 
 // block makes a block and tells everybody.
-func (w *World) block() {
+func (w *Network) block() {
 	in, err := w.ledger.block(context.Background(), w.clock.now)
 	if err != nil {
 		w.fail(err)
@@ -357,7 +357,7 @@ func (w *World) block() {
 }
 
 // State of the run.
-func (w *World) State() (run.State, error) {
+func (w *Network) State() (run.State, error) {
 	b, err := w.observe(context.Background(), client.Member{Client: w.ledger.queries, Job: w.config.Job.ID()},
 		w.ledger.height)
 	if b == nil {
@@ -367,7 +367,7 @@ func (w *World) State() (run.State, error) {
 }
 
 // observe is what a member sees of its run. What it sees is read once for all of them, who change nothing of it.
-func (w *World) observe(ctx context.Context, m client.Member, height int64) (*role.Block, error) {
+func (w *Network) observe(ctx context.Context, m client.Member, height int64) (*role.Block, error) {
 	b := w.seen[m.Job]
 	if b == nil {
 		var err error
@@ -380,28 +380,28 @@ func (w *World) observe(ctx context.Context, m client.Member, height int64) (*ro
 }
 
 // Chain reads the chain as anybody can.
-func (w *World) Chain() *client.Client { return w.ledger.queries }
+func (w *Network) Chain() *client.Client { return w.ledger.queries }
 
 // Now is the virtual time since the start.
-func (w *World) Now() time.Duration { return w.clock.now }
+func (w *Network) Now() time.Duration { return w.clock.now }
 
 // Height of the latest block.
-func (w *World) Height() int64 { return w.ledger.height }
+func (w *Network) Height() int64 { return w.ledger.height }
 
 // Machine of a party.
-func (w *World) Machine(name string) Machine {
+func (w *Network) Machine(name string) Machine {
 	p := w.at[address(name)]
 	return Machine{Link: p.link, Unit: p.unit}
 }
 
 // Usage of a party so far.
-func (w *World) Usage(name string) Usage { return w.at[address(name)].usage }
+func (w *Network) Usage(name string) Usage { return w.at[address(name)].usage }
 
 // ID is the account of a party.
-func (w *World) ID(name string) string { return w.at[address(name)].key.Address() }
+func (w *Network) ID(name string) string { return w.at[address(name)].key.Address() }
 
 // Play lets time pass until the run is over, and returns the digest of everything that happened.
-func (w *World) Play() (canon.Digest, error) {
+func (w *Network) Play() (canon.Digest, error) {
 	for !w.over && w.broken == nil && w.clock.step() {
 	}
 	for _, p := range w.parties {
@@ -415,16 +415,16 @@ func (w *World) Play() (canon.Digest, error) {
 	return canon.Digest(w.digest.Sum(nil)), w.broken
 }
 
-func (w *World) fail(err error) { w.broken = errors.Join(w.broken, err) }
+func (w *Network) fail(err error) { w.broken = errors.Join(w.broken, err) }
 
-func (w *World) must(err error) {
+func (w *Network) must(err error) {
 	if err != nil && !errors.Is(err, errKilled) {
 		w.fail(err)
 	}
 }
 
 // trace records that something happened.
-func (w *World) trace(what ...any) {
+func (w *Network) trace(what ...any) {
 	line := fmt.Sprintln(append([]any{w.clock.now}, what...)...)
 	w.digest.Write([]byte(line))
 	if w.config.Log != nil {

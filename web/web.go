@@ -169,7 +169,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, started: time.Now(), feeds: map[string]*feed{}, quit: make(chan struct{})}
 	s.spec = sync.OnceValues(func() ([]byte, error) { return openAPI(routes, c.Version.Version) })
 	if c.Models != nil {
-		s.writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Patience: c.Limits.Write})
+		s.writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Timeout: c.Limits.Write})
 	}
 	mux := http.NewServeMux()
 	for _, r := range routes {

@@ -11,7 +11,7 @@ import (
 var errRule = errors.New("rule")
 
 func TestRefusalKeepsCodeAndSentinel(t *testing.T) {
-	r := &Refusals{Space: "module", List: []Refusal{{Code: 7, Rule: errRule, Fix: "Do it."}}}
+	r := &ErrorTable{Space: "module", List: []ErrorCode{{Code: 7, Rule: errRule, Fix: "Do it."}}}
 	err := r.Wrap(fmt.Errorf("%w: unit 3", errRule))
 	// The SDK wraps what a message returns before it reads the code.
 	space, code, log := sdkerrors.ABCIInfo(sdkerrors.Wrapf(err, "message index: %d", 0), false)

@@ -8,43 +8,43 @@ import (
 	"fmt"
 )
 
-// Refusal is one reason for which a module refuses a message. Codes are part of the interface of the chain: a code is
+// ErrorCode is one reason for which a module refuses a message. Codes are part of the interface of the chain: a code is
 // never given another meaning.
-type Refusal struct {
+type ErrorCode struct {
 	Code uint32 // from 2; 0 is success and 1 an internal error
 	Rule error  // sentinel of the pure rule
 	Fix  string // what the sender can do about it, one sentence
 }
 
-// Refusals are all refusals of one module.
-type Refusals struct {
+// ErrorTable are all refusals of one module.
+type ErrorTable struct {
 	Space string // codespace: the name of the module
-	List  []Refusal
+	List  []ErrorCode
 }
 
 // Wrap gives the error of a rule its code. An error that no refusal knows stays as it is, and is an internal error.
-func (r *Refusals) Wrap(err error) error {
+func (r *ErrorTable) Wrap(err error) error {
 	for _, refusal := range r.List {
 		if errors.Is(err, refusal.Rule) {
-			return &Error{Refusal: refusal, Space: r.Space, Text: err.Error()}
+			return &Error{ErrorCode: refusal, Space: r.Space, Text: err.Error()}
 		}
 	}
 	return err
 }
 
 // Find returns the refusal with a code.
-func (r *Refusals) Find(code uint32) (Refusal, bool) {
+func (r *ErrorTable) Find(code uint32) (ErrorCode, bool) {
 	for _, refusal := range r.List {
 		if refusal.Code == code {
 			return refusal, true
 		}
 	}
-	return Refusal{}, false
+	return ErrorCode{}, false
 }
 
 // Error is a refused message. It unwraps to the sentinel of the rule, on the chain and in its clients alike.
 type Error struct {
-	Refusal
+	ErrorCode
 	Space string
 	Text  string // what was refused and why
 }

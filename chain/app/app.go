@@ -79,9 +79,9 @@ type Config struct {
 	GasPrice  sdk.DecCoins     // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
 	Governed  bool             // it has to pay the price that governance has set as well, if that is higher
 
-	// Brief is an application of many in one process. Old versions of the state are dropped at once, not by goroutines
+	// SyncPruning is an application of many in one process. Old versions of the state are dropped at once, not by goroutines
 	// of the stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
-	Brief bool
+	SyncPruning bool
 }
 
 // Snapshots say how often the state is kept whole, and where.
@@ -129,7 +129,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)), baseapp.SetQueryGasLimit(QueryGas),
 		baseapp.SetIAVLCacheSize(cachedNodes),
 	}
-	if c.Brief {
+	if c.SyncPruning {
 		options = append(options, baseapp.SetIAVLSyncPruning(true))
 	}
 	if s := c.Snapshots; s != nil {

@@ -15,7 +15,7 @@ import (
 // own messages alone. The one that registers the account is, too, if the coins of its stake are there. An account with
 // a few coins and no stake has nothing for free, however many of them somebody has.
 func (a *App) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
-	if d.Sequence >= FirstFree {
+	if d.Sequence >= FreeTransactions {
 		return false
 	}
 	for _, m := range msgs {

@@ -17,11 +17,11 @@ func (a *App) price(ctx sdk.Context) (uint64, error) {
 	return p.GasPrice, err
 }
 
-// FirstFree is how many transactions of an account need no fee where validators ask for one, if the stake of a role
+// FreeTransactions is how many transactions of an account need no fee where validators ask for one, if the stake of a role
 // stands behind the account, or the transaction puts it there: who offers a machine has to register it and have it
 // measured before it earns anything. Stakes are locked for long, so that nobody has many of them one after the other
 // with the same coins.
-const FirstFree = 16
+const FreeTransactions = 16
 
 // charge is the fee of a transaction (ante.TxFeeChecker). What comes into the pool of this node pays the higher of the
 // price of its owner and, where the node follows it (Config.Governed), of the chain. Duties and the first transactions

@@ -38,12 +38,12 @@ type court struct {
 	name    string // of the job
 	task    *train.Task
 	referee *Referee
-	duty    func(lie run.Commitment) run.Duty
+	duty    func(lie run.Commitment) run.AuditTarget
 	leaf    dispute.Claim // the last question
 	payload []byte        // and what was brought to it
 }
 
-func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Commitment) run.Duty) *court {
+func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Commitment) run.AuditTarget) *court {
 	t.Helper()
 	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	if err != nil {
@@ -52,7 +52,7 @@ func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Com
 	return &court{t: t, name: name, task: task, referee: r, duty: duty}
 }
 
-func (c *court) play(lie run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
+func (c *court) play(lie run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
 	c.t.Helper()
 	spy := judge{c.referee, func(leaf dispute.Claim, p []byte) { c.leaf, c.payload = leaf, p }}
 	return playDuty(c.t, c.task, c.duty(lie), segment, asserter, challenger, spy)
@@ -60,7 +60,7 @@ func (c *court) play(lie run.Commitment, segment uint32, asserter, challenger di
 
 // caught reports a liar that was not caught by a question of this kind, and payloads with a changed byte that are
 // taken.
-func (c *court) caught(what string, kind dispute.Kind, g dispute.Game) {
+func (c *court) caught(what string, kind dispute.Kind, g dispute.Dispute) {
 	c.t.Helper()
 	if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(kind) {
 		c.t.Errorf("%s: %s: %+v", c.name, what, *g.Verdict)
@@ -74,7 +74,7 @@ func (c *court) caught(what string, kind dispute.Kind, g dispute.Game) {
 	}
 }
 
-func (c *court) acquitted(what string, g dispute.Game) {
+func (c *court) acquitted(what string, g dispute.Dispute) {
 	c.t.Helper()
 	if g.Verdict.AsserterLies {
 		c.t.Errorf("%s: an honest worker lost about %s: %+v", c.name, what, *g.Verdict)
@@ -93,7 +93,7 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 			Overlap: 0.75, Carry: 4},
 		"late fragments": {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
 			Fragments: 2, Overlap: 0.75, Carry: 4},
-		"pairs": {Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5,
+		"pairs": {Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.PairwiseGossip, Rate: 0.7, Momentum: 0.5,
 			Pairs: 2, Topology: "complete"},
 	} {
 		all[name] = respecified(plain, func(s *train.Spec) { s.Exchange = x })
@@ -130,15 +130,15 @@ func TestReplicas(t *testing.T) {
 		honest := witness(below)
 		right := roots(t, honest, honest)
 		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, &base, from), from)
-		if err != nil || u.Root() != right.Update || !paired && train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
+		if err != nil || u.Root() != right.Update || !paired && train.CarriedRoot(train.Roots(on)) != right.HandedState.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		c := newCourt(t, name, task, func(lie run.Commitment) run.Duty {
+		c := newCourt(t, name, task, func(lie run.Commitment) run.AuditTarget {
 			d := duty(&base, lie)
 			if paired {
-				d.Commit.Carried = run.Carried{}
+				d.Commit.HandedState = run.HandedState{}
 			} else {
-				d.From = make([]run.Carried, unit+1)
+				d.From = make([]run.HandedState, unit+1)
 				d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			}
 			return d

@@ -19,9 +19,9 @@ import (
 
 // carryPayload shows what a part of what a parameter hands on is made from.
 type carryPayload struct {
-	Sources updatePayload  `cbor:"1,keyasint"`
-	Update  []canon.Digest `cbor:"2,keyasint"` // roots of the payloads of the update
-	Sent    update.Excerpt `cbor:"3,keyasint"` // of the one of the parameter
+	Sources updatePayload    `cbor:"1,keyasint"`
+	Update  []canon.Digest   `cbor:"2,keyasint"` // roots of the payloads of the update
+	Sent    update.LeafProof `cbor:"3,keyasint"` // of the one of the parameter
 }
 
 // feedback is the error feedback of a job that has it.
@@ -31,7 +31,7 @@ func feedback(s *train.Spec) codec.Feedback {
 
 // handsOnEach is how many elements of what a parameter hands on are made together: those of a piece of the payload.
 func (x sent) handsOnEach() int {
-	each, err := codec.Grain(x.codec, x.shape)
+	each, err := codec.Alignment(x.codec, x.shape)
 	if err != nil {
 		return x.shape.Elements()
 	}
@@ -195,7 +195,7 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 		return p, err
 	}
 	p.Update = leaves(sent)
-	if p.Sent, err = update.ExcerptOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
+	if p.Sent, err = update.LeafProofOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
 		return p, err
 	}
 	return p, w.sources(c, x, &p.Sources, lo, hi)

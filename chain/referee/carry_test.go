@@ -65,7 +65,7 @@ func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Commitment{Segments: segments, Update: update.Root(), Carried: run.Carried{Root: on.Root()}}
+	return run.Commitment{Segments: segments, Update: update.Root(), HandedState: run.HandedState{Root: on.Root()}}
 }
 
 // Where units hand on what their updates leave out, who lies about an update or about what is handed on loses, whatever
@@ -80,8 +80,8 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 	}{
 		"sparse, 2 bits": {tiny, codec.TopKName(82, 2), ""}, "sparse, 16 bits": {tiny, codec.TopKName(300, 16), ""},
 		"int8": {tiny, codec.Int8, ""}, "fp4": {tiny, codec.E3M0, ""}, "sign": {tiny, codec.Sign, ""},
-		"frequencies":          {tiny, codec.TopKName(82, 16), transform.Waves},
-		"frequencies in parts": {wide, codec.TopKName(82, 2), transform.Waves},
+		"frequencies":          {tiny, codec.TopKName(82, 16), transform.CosineTransform},
+		"frequencies in parts": {wide, codec.TopKName(82, 2), transform.CosineTransform},
 	} {
 		plain, start := job(t, x.size)
 		task := respecified(plain, func(s *train.Spec) {
@@ -100,7 +100,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		honest := NewWitness(task, &base, unit, from, shardTokens)
 		right := roots(t, honest, honest)
 		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, &base, from), from)
-		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
+		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.HandedState.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
 		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
@@ -110,9 +110,9 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		var leaf dispute.Claim
 		var payload []byte
 		spy := judge{r, func(c dispute.Claim, p []byte) { leaf, payload = c, p }}
-		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
+		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
 			d := duty(&base, c)
-			d.From = make([]run.Carried, unit+1)
+			d.From = make([]run.HandedState, unit+1)
 			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			return playDuty(t, task, d, segment, asserter, challenger, spy)
 		}

@@ -31,8 +31,8 @@ type combinationPayload struct {
 
 // sentPayload is the part of an update that a tile is made from.
 type sentPayload struct {
-	Excerpt update.Excerpt `cbor:"1,keyasint"`
-	Cover   []canon.Digest `cbor:"2,keyasint"` // of the payload in update.Update.Tree
+	Excerpt update.LeafProof `cbor:"1,keyasint"`
+	Cover   []canon.Digest   `cbor:"2,keyasint"` // of the payload in update.Update.Tree
 }
 
 // Refute answers whether a payload shows that a checkpoint which members attested is not the one that its updates lead
@@ -209,7 +209,7 @@ func (p combinationPayload) fill(s *train.Spec, base, attested *train.Checkpoint
 	for _, u := range updates {
 		var sent sentPayload
 		payload := u.Payloads[parameter]
-		if sent.Excerpt, err = update.ExcerptOf(s.Exchange.Codec, shape, lo, hi, payload,
+		if sent.Excerpt, err = update.LeafProofOf(s.Exchange.Codec, shape, lo, hi, payload,
 			codec.PayloadTree(payload)); err != nil {
 			return nil, err
 		}

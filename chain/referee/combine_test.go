@@ -86,7 +86,7 @@ func (r attestedRound) attests(next *train.Checkpoint) run.Combination {
 	for i, u := range r.updates {
 		units[i] = &run.Unit{Index: uint32(i), Commit: run.Commitment{Update: u.Root()}}
 	}
-	l := run.Lap{Round: r.base.Round, Base: run.Checkpoint{Round: r.base.Round, Root: r.base.Root()}, Units: units}
+	l := run.RoundState{Round: r.base.Round, Base: run.Checkpoint{Round: r.base.Round, Root: r.base.Root()}, Units: units}
 	return l.Combination(run.Checkpoint{Round: next.Round, Root: next.Root()})
 }
 

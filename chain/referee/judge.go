@@ -31,9 +31,9 @@ type (
 		Frozen []canon.Digest `cbor:"1,keyasint"` // roots of the frozen tensors
 	}
 	tokensPayload struct { // for the Input of tokens
-		Before   progress       `cbor:"1,keyasint"`
-		Manifest []byte         `cbor:"2,keyasint"`
-		Excerpts []data.Excerpt `cbor:"3,keyasint"` // of the shards that the tile lies in
+		Before   progress         `cbor:"1,keyasint"`
+		Manifest []byte           `cbor:"2,keyasint"`
+		Excerpts []data.LeafProof `cbor:"3,keyasint"` // of the shards that the tile lies in
 	}
 	operatorPayload struct { // for every other operator
 		Before   progress  `cbor:"1,keyasint"`

@@ -47,13 +47,13 @@ func TestMomentsThatLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, r, from)
-		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root ||
+		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.HandedState.Root ||
 			!slices.Equal(r.Segments, right.Segments) {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		c := newCourt(t, name, task, func(lie run.Commitment) run.Duty {
+		c := newCourt(t, name, task, func(lie run.Commitment) run.AuditTarget {
 			d := duty(&base, lie)
-			d.From = make([]run.Carried, unit+1)
+			d.From = make([]run.HandedState, unit+1)
 			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			return d
 		})

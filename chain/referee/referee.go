@@ -129,11 +129,11 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 }
 
 // Config is the dispute of a challenger about a unit of a job, in which a party has some blocks for a move.
-func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
+func (r *Referee) Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	c := dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root,
-		Carried:   d.Commit.Carried.Root,
+		Carried:   d.Commit.HandedState.Root,
 		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
 	}
 	if n := uint32(r.spec.Exchange.HandsOn() * len(r.names)); n != c.Parameters {

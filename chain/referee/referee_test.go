@@ -155,15 +155,15 @@ func differ(mine, theirs run.Commitment) uint32 {
 }
 
 // duty is the unit that is disputed, in its round.
-func duty(base *train.Checkpoint, c run.Commitment) run.Duty {
-	return run.Duty{
-		Lap:  run.Lap{Round: base.Round, Base: run.Checkpoint{Round: base.Round, Root: base.Root()}},
-		Unit: run.Unit{Index: unit, Status: run.Auditing, Worker: worker, Verifier: verifier, Commit: c},
+func duty(base *train.Checkpoint, c run.Commitment) run.AuditTarget {
+	return run.AuditTarget{
+		RoundState: run.RoundState{Round: base.Round, Base: run.Checkpoint{Round: base.Round, Root: base.Root()}},
+		Unit:       run.Unit{Index: unit, Status: run.Auditing, Worker: worker, Verifier: verifier, Commit: c},
 	}
 }
 
 // play disputes a commitment to its end, as the chain would: everything passes through bytes.
-func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
+func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
 	t.Helper()
 	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	if err != nil {
@@ -172,12 +172,12 @@ func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitme
 	return playWith(t, task, base, c, segment, asserter, challenger, r)
 }
 
-func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Game {
+func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Dispute {
 	t.Helper()
 	return playDuty(t, task, duty(base, c), segment, asserter, challenger, r)
 }
 
-func playDuty(t testing.TB, task *train.Task, d run.Duty, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Game {
+func playDuty(t testing.TB, task *train.Task, d run.AuditTarget, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Dispute {
 	t.Helper()
 	config, err := newReferee(task.Spec, task.Step).Config("job", d, verifier, 10)
 	if err != nil {
@@ -188,10 +188,10 @@ func playDuty(t testing.TB, task *train.Task, d run.Duty, segment uint32, assert
 		var m dispute.Move
 		from := worker
 		if g.Turn == dispute.Asserter {
-			m, err = dispute.Answer(g, asserter)
+			m, err = dispute.NextAsserterMove(g, asserter)
 		} else {
 			from = verifier
-			m, err = dispute.Press(g, challenger)
+			m, err = dispute.NextChallengerMove(g, challenger)
 		}
 		if err == nil {
 			m, err = dispute.Decode(m.Encode())
@@ -292,7 +292,7 @@ func TestUpdatesOfEveryExchange(t *testing.T) {
 		{Codec: codec.Sign, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 	} {
 		task := respecified(plain, func(s *train.Spec) { s.Exchange = x })
-		o, err := outer.Of(x)
+		o, err := outer.NewOptimizer(x)
 		if err != nil {
 			t.Fatal(err)
 		}

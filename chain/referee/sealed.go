@@ -11,7 +11,7 @@ import (
 // Rooting is how the roots of inner states come about, for the openings of seals. It needs to know nothing of the job.
 type Rooting struct{}
 
-// Tensor implements audit.Rooting.
+// Tensor implements audit.RootFuncs.
 func (Rooting) Tensor(shape []byte, tiles int, tree canon.Digest) (canon.Digest, error) {
 	var s tensor.Shape
 	if err := canon.Unmarshal(shape, &s); err != nil {
@@ -26,7 +26,7 @@ func (Rooting) Tensor(shape []byte, tiles int, tree canon.Digest) (canon.Digest,
 	return tensor.RootOf(s, tree), nil
 }
 
-// State implements audit.Rooting.
+// State implements audit.RootFuncs.
 func (Rooting) State(step uint32, tensors canon.Digest) canon.Digest {
 	return train.StateRootOf(step, tensors)
 }

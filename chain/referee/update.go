@@ -52,7 +52,7 @@ func paramShape(p *program.Program, name string) tensor.Shape {
 
 // sent is what is sent of a parameter in a round: how its payload is made.
 type sent struct {
-	codec.Making
+	codec.PartialEncoder
 	codec     string
 	transform string // of the elements, before
 	shape     tensor.Shape
@@ -73,7 +73,7 @@ func sentAs(s *train.Spec, name string, shape tensor.Shape, round, index uint32)
 		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	x.codec, x.transform, x.shape = turn.Codec, s.Exchange.Transform, shape
-	if x.Making, err = codec.MakingOf(x.codec, x.shape); err != nil {
+	if x.PartialEncoder, err = codec.MakingOf(x.codec, x.shape); err != nil {
 		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	return x, nil

@@ -305,7 +305,7 @@ func (w *Witness) tokens(c dispute.Claim, batch tensor.Shape) (p tokensPayload, 
 	}
 	p.Before.Done = w.tree.Frontier(int(c.Part))
 	p.Manifest = m.Encode()
-	p.Excerpts, err = corpus.Excerpts(m, spans)
+	p.Excerpts, err = corpus.LeafProofs(m, spans)
 	return p, err
 }
 

@@ -141,7 +141,7 @@ func TestFollowResumes(t *testing.T) {
 	}), func(t *testing.T, c *rest.Client) {
 		asked.Store(0)
 		var rounds []int
-		err := c.Follow(context.Background(), "x", "", func(n rest.News) error {
+		err := c.Follow(context.Background(), "x", "", func(n rest.RunEvent) error {
 			rounds = append(rounds, n.Job.Round)
 			if n.Reset != (n.ID == "2") {
 				t.Errorf("%+v", n)
@@ -155,7 +155,7 @@ func TestFollowResumes(t *testing.T) {
 			t.Errorf("%v, rounds %v, asked %d times", err, rounds, asked.Load())
 		}
 		mine := errors.New("mine")
-		if err := c.Follow(context.Background(), "x", "", func(rest.News) error { return mine }); !errors.Is(err, mine) {
+		if err := c.Follow(context.Background(), "x", "", func(rest.RunEvent) error { return mine }); !errors.Is(err, mine) {
 			t.Errorf("the reader's error: %v", err)
 		}
 	})

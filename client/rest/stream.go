@@ -25,8 +25,8 @@ const silence = time.Minute
 // maxEvent bounds a line of a stream.
 const maxEvent = 64 << 20
 
-// News is one event of the stream of a run.
-type News struct {
+// RunEvent is one event of the stream of a run.
+type RunEvent struct {
 	ID    string // to go on from
 	Reset bool   // records were taken back, or it is not known what the reader has: it reads them anew
 	api.Update
@@ -35,10 +35,10 @@ type News struct {
 // Follow tells what is new in a run, first the run as it is, until the reader or the context ends it. after is the ID
 // of the last News that the reader has, or "". A connection that is lost is made again; an answer of the server that is
 // none ends it.
-func (c *Client) Follow(ctx context.Context, id, after string, each func(News) error) error {
+func (c *Client) Follow(ctx context.Context, id, after string, each func(RunEvent) error) error {
 	for {
 		err := c.stream(ctx, of(id, "events"), after, func(event, name string, data []byte) error {
-			n := News{ID: event, Reset: name == "reset"}
+			n := RunEvent{ID: event, Reset: name == "reset"}
 			if err := json.Unmarshal(data, &n.Update); err != nil {
 				return nil // of a kind that it does not know
 			}

@@ -65,7 +65,7 @@ func TestCauses(t *testing.T) {
 	}
 	defer taken.Close()
 	_, noPort := net.Listen("tcp", taken.Addr().String())
-	stopped := &client.Unreachable{Network: "http://a", Err: &client.Stopped{Code: "DISK_FULL", Why: "no room"}}
+	stopped := &client.Unreachable{Network: "http://a", Err: &client.Halted{Code: "DISK_FULL", Why: "no room"}}
 	for name, c := range map[string]struct {
 		err  error
 		exit int
@@ -80,11 +80,11 @@ func TestCauses(t *testing.T) {
 		"never included": {client.ErrLost, 9, "TIMED_OUT"},
 		"unknown":        {client.ErrNotFound, 3, "NOT_FOUND"},
 		"no account":     {client.ErrNoAccount, 3, "ACCOUNT_NOT_FOUND"},
-		"no funds": {&client.Error{Refusal: adapter.Refusal{Code: 10, Rule: market.ErrFunds}, Space: "market"}, 6,
+		"no funds": {&client.Error{ErrorCode: adapter.ErrorCode{Code: 10, Rule: market.ErrFunds}, Space: "market"}, 6,
 			"MARKET_10"},
-		"no coins": {&client.Error{Refusal: adapter.Refusal{Code: 5, Rule: client.ErrRejected}, Space: "sdk"}, 6,
+		"no coins": {&client.Error{ErrorCode: adapter.ErrorCode{Code: 5, Rule: client.ErrRejected}, Space: "sdk"}, 6,
 			"SDK_5"},
-		"refused": {&client.Error{Refusal: adapter.Refusal{Code: 2, Rule: market.ErrJob}, Space: "market"}, 1,
+		"refused": {&client.Error{ErrorCode: adapter.ErrorCode{Code: 2, Rule: market.ErrJob}, Space: "market"}, 1,
 			"MARKET_2"},
 		"no file":     {noFile, 3, "FILE_NOT_FOUND"},
 		"no port":     {noPort, 1, "LISTEN_FAILED"},

@@ -217,7 +217,7 @@ func TestDataCommands(t *testing.T) {
 	if code, _, stderr := answer(t, "data", "rm", strings.TrimSpace(id)); code != 0 {
 		t.Errorf("rm: exit %d\n%s", code, stderr)
 	}
-	server := httptest.NewServer(web.New(web.Config{Files: tuning.NewShelf("shelf")}))
+	server := httptest.NewServer(web.New(web.Config{Files: tuning.NewExampleStore("shelf")}))
 	defer server.Close()
 	if code, kept, stderr := answer(t, "data", "add", "chats.jsonl", "--api", server.URL, "-o", "name"); code != 0 ||
 		kept != id {

@@ -195,7 +195,7 @@ func (l *ledger) trains() {
 			u := s.Work(w.Address())[0]
 			l.must(w.Commit(ctx, "job", u.ID(s.Round),
 				protocol.Commitment{Segments: []canon.Digest{d, d, d}[:s.Terms.Segments+1], Update: d, UpdateCID: "update",
-					Bytes: 1, Hidden: d}))
+					Bytes: 1, HiddenRoots: d}))
 		case s.Phase == protocol.Attest && len(s.Votes) == 0:
 			l.must(w.Attest(ctx, s.Attestation(protocol.Checkpoint{Round: s.Round + 1, Root: d, CID: "checkpoint"})))
 		}

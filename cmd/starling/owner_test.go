@@ -73,7 +73,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	if !v.Signed || v.Power == 0 || v.Power != v.OfPower || v.Window == 0 || v.Missed != 0 {
 		t.Errorf("validator status: %+v", v)
 	}
-	var b inspect.Books
+	var b inspect.Balances
 	ask(&b, "network", "check", "--network", network)
 	if len(b.Wrong) != 0 || len(b.Books) != 8 || b.Books[0].Owed == 0 || b.Books[0].Owed != b.Books[0].Held ||
 		b.Books[1].Owed != 0 {
@@ -103,7 +103,7 @@ func quotes(t *testing.T, job, network string) {
 	code, stdout, stderr := starling(t, "market", "quote", job, "--network", network, "--set", "strategy.workers=2", "-o",
 		"json")
 	if err := json.Unmarshal([]byte(stdout), &q); err != nil || code != 0 || !q.Matched || len(q.Members) != 5 ||
-		len(q.Others) != 0 || q.Members[0].Odds < 0.5 || q.Work == 0 {
+		len(q.Others) != 0 || q.Members[0].Likelihood < 0.5 || q.Work == 0 {
 		t.Errorf("quote: exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
 	var p plan.Plan

@@ -11,14 +11,14 @@ import (
 // LeafBytes is the size of a leaf of a shard's tree; the last leaf may be shorter. No token lies in two leaves.
 const LeafBytes = 4096
 
-// ErrExcerpt is returned for excerpts that do not show what they should.
-var ErrExcerpt = errors.New("data: the excerpts do not show these tokens")
+// ErrLeafProof is returned for excerpts that do not show what they should.
+var ErrLeafProof = errors.New("data: the excerpts do not show these tokens")
 
-// Span is the tokens From up to To of the stream.
-type Span struct{ From, To uint64 }
+// TokenRange is the tokens From up to To of the stream.
+type TokenRange struct{ From, To uint64 }
 
-// Excerpt is the leaves of one shard that hold some spans, with what shows that they are the shard's.
-type Excerpt struct {
+// LeafProof is the leaves of one shard that hold some spans, with what shows that they are the shard's.
+type LeafProof struct {
 	Shard uint32         `cbor:"1,keyasint"`
 	Bytes []byte         `cbor:"2,keyasint"` // of the leaves, one after the other
 	Cover []canon.Digest `cbor:"3,keyasint"` // of the leaves in the shard's tree
@@ -31,7 +31,7 @@ func shardTree(raw []byte) *canon.Tree {
 // Spans returns where in the stream the elements lo up to hi of Batch are: the windows at the address one after the
 // other, each of seqLen tokens and one target more. The manifest must have passed Check. The error wraps ErrAddress or
 // is a *TooShortError.
-func (m Manifest) Spans(a Address, seqLen, lo, hi int) ([]Span, error) {
+func (m Manifest) Spans(a Address, seqLen, lo, hi int) ([]TokenRange, error) {
 	if m.TrainTokens <= uint64(max(seqLen, 0)) || seqLen < 1 {
 		return nil, &TooShortError{Tokens: int(m.TrainTokens), SeqLen: seqLen}
 	}
@@ -44,11 +44,11 @@ func (m Manifest) Spans(a Address, seqLen, lo, hi int) ([]Span, error) {
 		return nil, fmt.Errorf("%w: elements %d to %d of %d windows of %d", ErrAddress, lo, hi, a.Batch, width)
 	}
 	n := (m.TrainTokens - 1) / uint64(seqLen)
-	var out []Span
+	var out []TokenRange
 	for lo < hi {
 		end := min(hi, (lo/width+1)*width)
 		at := window(a.Seed, place+uint64(lo/width), n) * uint64(seqLen)
-		out = append(out, Span{at + uint64(lo%width), at + uint64(lo%width+end-lo)})
+		out = append(out, TokenRange{at + uint64(lo%width), at + uint64(lo%width+end-lo)})
 		lo = end
 	}
 	return out, nil
@@ -61,12 +61,12 @@ type part struct {
 }
 
 // parts lists the leaves that hold the spans, by shard, ascending.
-func (m Manifest) parts(spans []Span) ([]part, error) {
+func (m Manifest) parts(spans []TokenRange) ([]part, error) {
 	perShard, perLeaf := m.ShardTokens, uint64(LeafBytes/m.Width)
 	var at [][2]int // shard, leaf
 	for _, s := range spans {
 		if s.From > s.To || s.To > m.tokens() {
-			return nil, fmt.Errorf("%w: tokens %d to %d of %d", ErrExcerpt, s.From, s.To, m.tokens())
+			return nil, fmt.Errorf("%w: tokens %d to %d of %d", ErrLeafProof, s.From, s.To, m.tokens())
 		}
 		for t := s.From; t < s.To; {
 			shard, in := t/perShard, t%perShard
@@ -91,14 +91,14 @@ func leaf(i int, size int64) (from, to int64) {
 	return int64(i) * LeafBytes, min(int64(i+1)*LeafBytes, size)
 }
 
-// Excerpts shows the leaves that hold the spans. The manifest must be the corpus's own.
-func (c *Corpus) Excerpts(m Manifest, spans []Span) ([]Excerpt, error) {
+// LeafProofs shows the leaves that hold the spans. The manifest must be the corpus's own.
+func (c *Corpus) LeafProofs(m Manifest, spans []TokenRange) ([]LeafProof, error) {
 	parts, err := m.parts(spans)
 	if err != nil {
 		return nil, err
 	}
 	shards := c.Shards(int(m.ShardTokens))
-	out := make([]Excerpt, len(parts))
+	out := make([]LeafProof, len(parts))
 	for i, p := range parts {
 		raw := shards[p.shard]
 		out[i].Shard = uint32(p.shard)
@@ -114,14 +114,14 @@ func (c *Corpus) Excerpts(m Manifest, spans []Span) ([]Excerpt, error) {
 }
 
 // Read returns the tokens of the spans from excerpts, which may come from anybody and must be those of exactly these
-// spans. The manifest must have passed Check. The error wraps ErrExcerpt.
-func (m Manifest) Read(spans []Span, excerpts []Excerpt) ([]int32, error) {
+// spans. The manifest must have passed Check. The error wraps ErrLeafProof.
+func (m Manifest) Read(spans []TokenRange, excerpts []LeafProof) ([]int32, error) {
 	parts, err := m.parts(spans)
 	if err != nil {
 		return nil, err
 	}
 	if len(excerpts) != len(parts) {
-		return nil, fmt.Errorf("%w: excerpts of %d shards, they are in %d", ErrExcerpt, len(excerpts), len(parts))
+		return nil, fmt.Errorf("%w: excerpts of %d shards, they are in %d", ErrLeafProof, len(excerpts), len(parts))
 	}
 	known := map[[2]int]Tokens{}
 	for i, p := range parts {
@@ -146,7 +146,7 @@ func (m Manifest) Read(spans []Span, excerpts []Excerpt) ([]int32, error) {
 }
 
 // open returns the bytes of the leaves of an excerpt.
-func (m Manifest) open(p part, e Excerpt) ([][]byte, error) {
+func (m Manifest) open(p part, e LeafProof) ([][]byte, error) {
 	size := m.ShardBytes(p.shard)
 	var leaves [][]byte
 	var digests []canon.Digest
@@ -154,21 +154,21 @@ func (m Manifest) open(p part, e Excerpt) ([][]byte, error) {
 	for _, l := range p.leaves {
 		from, to := leaf(l, size)
 		if int64(len(rest)) < to-from {
-			return nil, fmt.Errorf("%w: %d bytes of shard %d are too few", ErrExcerpt, len(e.Bytes), p.shard)
+			return nil, fmt.Errorf("%w: %d bytes of shard %d are too few", ErrLeafProof, len(e.Bytes), p.shard)
 		}
 		leaves = append(leaves, rest[:to-from])
 		digests = append(digests, canon.Leaf(rest[:to-from]))
 		rest = rest[to-from:]
 	}
 	if len(rest) > 0 || int(e.Shard) != p.shard {
-		return nil, fmt.Errorf("%w: %d bytes too many, or not shard %d", ErrExcerpt, len(rest), p.shard)
+		return nil, fmt.Errorf("%w: %d bytes too many, or not shard %d", ErrLeafProof, len(rest), p.shard)
 	}
 	root, err := canon.Covered(int((size+LeafBytes-1)/LeafBytes), p.leaves, digests, e.Cover)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrExcerpt, err)
+		return nil, fmt.Errorf("%w: %w", ErrLeafProof, err)
 	}
 	if root != m.Shards[p.shard] {
-		return nil, fmt.Errorf("%w: shard %d has root %s, the manifest says %s", ErrExcerpt, p.shard, root.Short(),
+		return nil, fmt.Errorf("%w: shard %d has root %s, the manifest says %s", ErrLeafProof, p.shard, root.Short(),
 			m.Shards[p.shard].Short())
 	}
 	return leaves, nil

@@ -24,7 +24,7 @@ func TestExcerptsShowTheBatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			excerpts, err := c.Excerpts(m, spans)
+			excerpts, err := c.LeafProofs(m, spans)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,8 +45,8 @@ func TestExcerptsShowTheBatch(t *testing.T) {
 func TestChangedExcerptsAreRefused(t *testing.T) {
 	c := counting(t, 9000)
 	m := c.Manifest(7001)
-	spans := []Span{{2000, 2100}, {6990, 7010}, {30000, 30001}}
-	good, err := c.Excerpts(m, spans)
+	spans := []TokenRange{{2000, 2100}, {6990, 7010}, {30000, 30001}}
+	good, err := c.LeafProofs(m, spans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,16 +57,16 @@ func TestChangedExcerptsAreRefused(t *testing.T) {
 	for i := range raw {
 		bad := bytes.Clone(raw)
 		bad[i] ^= 0x10
-		var e []Excerpt
+		var e []LeafProof
 		if canon.Unmarshal(bad, &e) != nil {
 			continue
 		}
-		if _, err := m.Read(spans, e); !errors.Is(err, ErrExcerpt) {
+		if _, err := m.Read(spans, e); !errors.Is(err, ErrLeafProof) {
 			t.Fatalf("byte %d of %d changed: %v", i, len(raw), err)
 		}
 	}
-	for _, bad := range [][]Span{{{2, 1}}, {{0, m.tokens() + 1}}, {{1 << 63, 1 << 63}}} {
-		if _, err := m.Read(bad, good); !errors.Is(err, ErrExcerpt) {
+	for _, bad := range [][]TokenRange{{{2, 1}}, {{0, m.tokens() + 1}}, {{1 << 63, 1 << 63}}} {
+		if _, err := m.Read(bad, good); !errors.Is(err, ErrLeafProof) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
@@ -75,21 +75,21 @@ func TestChangedExcerptsAreRefused(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	c := counting(f, 2000)
 	m := c.Manifest(7001)
-	spans := []Span{{2000, 2100}, {6990, 7010}}
+	spans := []TokenRange{{2000, 2100}, {6990, 7010}}
 	want := list(c.all)
-	good, err := c.Excerpts(m, spans)
+	good, err := c.LeafProofs(m, spans)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(canon.MustMarshal(good))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var e []Excerpt
+		var e []LeafProof
 		if canon.Unmarshal(raw, &e) != nil {
 			return
 		}
 		got, err := m.Read(spans, e)
 		if err != nil {
-			if !errors.Is(err, ErrExcerpt) {
+			if !errors.Is(err, ErrLeafProof) {
 				t.Fatal(err)
 			}
 			return

@@ -7,22 +7,22 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Meter measures the loss of parameters: the part of the training step that its loss needs, about a third of the step's
+// Evaluator measures the loss of parameters: the part of the training step that its loss needs, about a third of the step's
 // operations. It is for one goroutine.
-type Meter struct {
+type Evaluator struct {
 	task   *Task
 	exec   *program.Exec
 	in     map[string]*tensor.Tensor
 	tokens *tensor.Tensor
 }
 
-// Meter returns a meter for batches of the size of an inner step, with as many threads as the step has.
-func (t *Task) Meter() (*Meter, error) {
+// Evaluator returns a meter for batches of the size of an inner step, with as many threads as the step has.
+func (t *Task) Evaluator() (*Evaluator, error) {
 	exec, err := program.Compile(t.Step.Only("loss"), t.Exec.Threads())
 	if err != nil {
 		return nil, fmt.Errorf("train: the loss of the step: %w", err)
 	}
-	m := &Meter{
+	m := &Evaluator{
 		task: t, exec: exec, in: map[string]*tensor.Tensor{},
 		tokens: tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{int(t.Spec.Batch), int(t.Spec.Length) + 1}}),
 	}
@@ -34,7 +34,7 @@ func (t *Task) Meter() (*Meter, error) {
 }
 
 // Loss is the mean cross-entropy, in nats, of parameters (by Params of the step) on tokens [Batch, Length+1].
-func (m *Meter) Loss(params []*tensor.Tensor, tokens []int32) (float32, error) {
+func (m *Evaluator) Loss(params []*tensor.Tensor, tokens []int32) (float32, error) {
 	names := Params(m.task.Step)
 	if len(params) != len(names) || len(tokens) != len(m.tokens.I32()) {
 		return 0, fmt.Errorf("train: the loss of %d parameters on %d tokens, want %d and %d", len(params), len(tokens),

@@ -206,7 +206,7 @@ func TestMeter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := task.Meter()
+	m, err := task.Evaluator()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const (
 
 var named = map[string]Rule{
 	Mean: Average{}, Median: CoordinateMedian{}, Krum: Selection{Keep: 1}, MultiKrum: Selection{},
-	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: Clipping{Iterations: 5},
+	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: CenteredClipping{Iterations: 5},
 	ClippedMean: NormClip{Average{}}, Contributors: ContributorMean{},
 }
 

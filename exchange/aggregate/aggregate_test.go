@@ -80,9 +80,9 @@ func TestByHand(t *testing.T) {
 		{"krum of one", Selection{Keep: 1}, numbers(7), []float32{7}},
 		{"krum of two", Selection{Keep: 1}, numbers(8, 7), []float32{8}},
 		// From the center: (3, 4) shortened to (0.6, 0.8), and (0, 0.5); their mean.
-		{"centered clip", Clipping{Center: of([]float32{0, 0})[0].Tensors, Radius: 1, Iterations: 1},
+		{"centered clip", CenteredClipping{Center: of([]float32{0, 0})[0].Tensors, Radius: 1, Iterations: 1},
 			of([]float32{3, 4}, []float32{0, 0.5}), []float32{0.3, 0.65}},
-		{"within the radius it is the mean", Clipping{Radius: 1000, Iterations: 1}, four, []float32{26.5, -11.5}},
+		{"within the radius it is the mean", CenteredClipping{Radius: 1000, Iterations: 1}, four, []float32{26.5, -11.5}},
 		// Lengths 5, 1, 2: the median is 2.
 		{"norm clip", NormClip{Average{}}, of([]float32{3, 4}, []float32{0, 1}, []float32{-2, 0}),
 			[]float32{(1.2 - 2) / 3, 2.6 / 3}},
@@ -306,10 +306,10 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, r := range []Rule{
-		Trim{-0.1}, Trim{math.NaN()}, Trim{0.6}, Selection{Hostile: 1}, Weiszfeld{}, Weiszfeld{Smooth: 1}, Clipping{},
-		Clipping{Radius: -1, Iterations: 1},
-		Clipping{Center: of([]float32{1, 2})[0].Tensors, Iterations: 1},
-		Clipping{Center: []*tensor.Tensor{}, Iterations: 1}, Clipping{Center: numbers(3e38)[0].Tensors, Iterations: 1},
+		Trim{-0.1}, Trim{math.NaN()}, Trim{0.6}, Selection{Hostile: 1}, Weiszfeld{}, Weiszfeld{Smooth: 1}, CenteredClipping{},
+		CenteredClipping{Radius: -1, Iterations: 1},
+		CenteredClipping{Center: of([]float32{1, 2})[0].Tensors, Iterations: 1},
+		CenteredClipping{Center: []*tensor.Tensor{}, Iterations: 1}, CenteredClipping{Center: numbers(3e38)[0].Tensors, Iterations: 1},
 	} {
 		if out, err := Combine(r, numbers(1, 2, 3, 4)); err == nil {
 			t.Errorf("%#v gave %v", r, out)

@@ -43,16 +43,16 @@ func (w Weiszfeld) combine(dst parts, rows []row) error {
 	return nil
 }
 
-// Clipping is centered clipping (Karimireddy et al. 2021): v moves by the mean of the differences of the
+// CenteredClipping is centered clipping (Karimireddy et al. 2021): v moves by the mean of the differences of the
 // updates from it, each shortened to Radius. All updates count alike.
-type Clipping struct {
+type CenteredClipping struct {
 	// Center is where v starts, best at the last round's result; nil is the median of every coordinate.
 	Center     []*tensor.Tensor
 	Radius     float64 // 0 is the lower median of the distances from v, anew in every iteration
 	Iterations int
 }
 
-func (c Clipping) combine(dst parts, rows []row) error {
+func (c CenteredClipping) combine(dst parts, rows []row) error {
 	if !(c.Radius >= 0) || c.Iterations < 1 {
 		return fmt.Errorf("aggregate: centered clipping takes a radius and iterations, got %v and %d", c.Radius, c.Iterations)
 	}
@@ -87,7 +87,7 @@ func (c Clipping) combine(dst parts, rows []row) error {
 	return nil
 }
 
-func (c Clipping) start(dst parts, rows []row) error {
+func (c CenteredClipping) start(dst parts, rows []row) error {
 	if c.Center == nil {
 		trimmed(dst, rows, (len(rows)-1)/2)
 		return nil

@@ -25,12 +25,12 @@ const (
 	Sign     = "sign"     // the sign in 1 bit, a scale for 4096 elements: 0.126 bytes
 	Sparse   = "topk"     // 64 of every 4096 elements in 2 bits: TopK{4096, 64, 2} of SparseLoCo: 0.0195 bytes
 	Cosine   = "dct"      // 32 of every 64 x 64 frequencies in 16 bits: DCT{64, 32, 16} of DeMo: 0.0244 bytes
-	Nothing  = "nothing"  // of a tensor that is not sent: no bytes, and zeros come back
+	Skip     = "nothing"  // of a tensor that is not sent: no bytes, and zeros come back
 )
 
 var named = map[string]Codec{
 	Int8: codebook{}, Float32: plain{}, Float16: half{}, BFloat16: brain{}, E3M0: e3m0{}, Sign: sign{},
-	Sparse: TopK{Chunk: 4096, K: 64, Bits: 2}, Cosine: DCT{Side: 64, K: 32, Bits: 16}, Nothing: nothing{},
+	Sparse: TopK{Chunk: 4096, K: 64, Bits: 2}, Cosine: DCT{Side: 64, K: 32, Bits: 16}, Skip: nothing{},
 }
 
 // ErrPayload wraps every reason why bytes are not an update.

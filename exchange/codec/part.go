@@ -21,9 +21,9 @@ func PayloadTree(payload []byte) *canon.Tree {
 	return canon.NewTree(canon.Leaves(slices.Collect(slices.Chunk(payload, tensor.LeafBytes))))
 }
 
-// Making is how the payload of a tensor comes out of parts of its elements, one after the other. Between two parts
+// PartialEncoder is how the payload of a tensor comes out of parts of its elements, one after the other. Between two parts
 // there is a state, which is as fixed as the payload.
-type Making struct {
+type PartialEncoder struct {
 	codec  Codec
 	shape  tensor.Shape
 	passes int // over the elements, before the one that writes
@@ -33,12 +33,12 @@ type Making struct {
 
 // MakingOf returns how the payload of a tensor is made by a known codec: in one part if the codec takes all elements
 // together, or they are few.
-func MakingOf(name string, s tensor.Shape) (Making, error) {
+func MakingOf(name string, s tensor.Shape) (PartialEncoder, error) {
 	c, err := byName(name)
 	if err != nil {
-		return Making{}, err
+		return PartialEncoder{}, err
 	}
-	m := Making{codec: effective(c, s), shape: s, each: s.Elements()}
+	m := PartialEncoder{codec: effective(c, s), shape: s, each: s.Elements()}
 	switch c := m.codec.(type) {
 	case TopK: // in the first pass the positions, in the last the values
 		if c.parted() {
@@ -60,13 +60,15 @@ func MakingOf(name string, s tensor.Shape) (Making, error) {
 }
 
 // pass is the number of parts of a pass.
-func (m Making) pass() int { return (m.shape.Elements() + m.each - 1) / m.each }
+func (m PartialEncoder) pass() int { return (m.shape.Elements() + m.each - 1) / m.each }
 
 // Parts is the number of parts.
-func (m Making) Parts() int { return m.passes*m.pass() + (m.shape.Elements()+m.head+m.each-1)/m.each }
+func (m PartialEncoder) Parts() int {
+	return m.passes*m.pass() + (m.shape.Elements()+m.head+m.each-1)/m.each
+}
 
 // Elements returns which elements of the tensor a part is made from.
-func (m Making) Elements(part int) (lo, hi int) {
+func (m PartialEncoder) Elements(part int) (lo, hi int) {
 	skip := 0
 	if part < m.passes*m.pass() {
 		part %= m.pass()
@@ -78,7 +80,7 @@ func (m Making) Elements(part int) (lo, hi int) {
 }
 
 // Leaves is how many leaves of the payload are done before a part.
-func (m Making) Leaves(part int) int {
+func (m PartialEncoder) Leaves(part int) int {
 	if c, ok := m.codec.(TopK); ok {
 		return m.sparseBytes(c, part) / tensor.LeafBytes
 	}
@@ -94,7 +96,7 @@ func (m Making) Leaves(part int) int {
 
 // Make makes a part from its elements and the state before it, which is empty before the first, and returns the leaves
 // of the payload that it completes and the state after it. Errors are ErrState, or those of Compress.
-func (m Making) Make(part int, state []byte, x []float32) (leaves [][]byte, next []byte, err error) {
+func (m PartialEncoder) Make(part int, state []byte, x []float32) (leaves [][]byte, next []byte, err error) {
 	if err := finite(x); err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +127,7 @@ func (m Making) Make(part int, state []byte, x []float32) (leaves [][]byte, next
 }
 
 // write encodes blocks of their own. The state is what is written of a leaf.
-func (m Making) write(part int, state []byte, x []float32) ([]byte, error) {
+func (m PartialEncoder) write(part int, state []byte, x []float32) ([]byte, error) {
 	shape := m.shape
 	if m.each < shape.Elements() {
 		shape = tensor.Make(tensor.Float32, len(x))
@@ -144,7 +146,7 @@ func (m Making) write(part int, state []byte, x []float32) ([]byte, error) {
 }
 
 // quantise makes a part of a payload with a codebook. The state is the statistics so far.
-func (m Making) quantise(part int, state []byte, x []float32) (written, next []byte, err error) {
+func (m PartialEncoder) quantise(part int, state []byte, x []float32) (written, next []byte, err error) {
 	pass := min(part/m.pass(), quantiser.Passes)
 	q := quantiser.New(m.shape.Elements(), levels)
 	book := make([]float32, levels)

@@ -12,7 +12,7 @@ import (
 )
 
 // made runs all parts of a payload, and checks what Making says of them.
-func made(t testing.TB, m Making, x *tensor.Tensor) []byte {
+func made(t testing.TB, m PartialEncoder, x *tensor.Tensor) []byte {
 	t.Helper()
 	var payload, state []byte
 	leaves := 0

@@ -7,9 +7,9 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Grain is of how many elements a piece of a tensor must be a multiple, counted from its start, for the piece to be
+// Alignment is of how many elements a piece of a tensor must be a multiple, counted from its start, for the piece to be
 // decoded without the rest of the payload: all of them if the codec takes them together, or they are few.
-func Grain(name string, s tensor.Shape) (int, error) {
+func Alignment(name string, s tensor.Shape) (int, error) {
 	c, err := byName(name)
 	if err != nil {
 		return 0, err
@@ -46,7 +46,7 @@ func Tile(name string, s tensor.Shape) (int, error) {
 	case codebook, plain, half, brain, e3m0, sign, nothing:
 		return min(tile, s.Elements()), nil
 	}
-	return Grain(name, s)
+	return Alignment(name, s)
 }
 
 // Span is some bytes of a payload, from Lo to before Hi.

@@ -26,7 +26,7 @@ func TestPiecesDecodeAsTheWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			grain, err := Grain(name, shape)
+			grain, err := Alignment(name, shape)
 			if err != nil || grain < 1 {
 				t.Fatalf("%s of %s: grain %d, %v", name, shape, grain, err)
 			}
@@ -85,7 +85,7 @@ func TestNoSuchPiece(t *testing.T) {
 	if _, err := Spans("none", s, 0, n); err == nil {
 		t.Error("a codec that is not known")
 	}
-	if _, err := Grain("none", s); err == nil {
+	if _, err := Alignment("none", s); err == nil {
 		t.Error("a codec that is not known")
 	}
 	if _, err := Tile("none", s); err == nil {

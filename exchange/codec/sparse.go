@@ -46,7 +46,7 @@ func (c TopK) passes() int {
 func (c TopK) quantised() bool { return c.Bits > 1 && c.Bits <= 8 }
 
 // sparseBytes is how many bytes of the payload are written before a part.
-func (m Making) sparseBytes(c TopK, part int) int {
+func (m PartialEncoder) sparseBytes(c TopK, part int) int {
 	elements := func(parts int) int { return min(parts*m.each, m.shape.Elements()) }
 	n := c.positionSize(elements(part))
 	if last := part - m.passes*m.pass(); m.passes > 0 && last > 0 {
@@ -57,7 +57,7 @@ func (m Making) sparseBytes(c TopK, part int) int {
 
 // sparse makes a part of a payload of TopK. The state is the statistics of the values so far, and what is written of a
 // leaf.
-func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, next []byte, err error) {
+func (m PartialEncoder) sparse(c TopK, part int, state []byte, x []float32) (written, next []byte, err error) {
 	pass := part / m.pass()
 	total, levels := c.kept(m.shape.Elements()), 1<<min(c.Bits, 8)
 	q, book := quantiser.New(total, levels), make([]float32, levels)

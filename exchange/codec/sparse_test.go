@@ -209,11 +209,11 @@ func TestRandomNames(t *testing.T) {
 func TestNothing(t *testing.T) {
 	x := tensor.New(tensor.Make(tensor.Float32, PartElements+5))
 	philox.NormalTo(x.F32(), 1, 2)
-	m, err := MakingOf(Nothing, x.Shape)
+	m, err := MakingOf(Skip, x.Shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload, err := Encode(Nothing, x)
+	payload, err := Encode(Skip, x)
 	if err != nil || len(payload) != 0 || len(made(t, m, x)) != 0 {
 		t.Fatalf("%d bytes (%v)", len(payload), err)
 	}

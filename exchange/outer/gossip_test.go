@@ -121,7 +121,7 @@ func TestGossipTrains(t *testing.T) {
 			for l, x := range local[i] {
 				for step := range uint64(10) {
 					g := gradient(x.F32(), l, ((round*10+step)*n+uint64(i))*layers+uint64(l), 0.3)
-					Descent{0.05}.Step(x.F32(), g.F32(), nil)
+					GradientDescent{0.05}.Step(x.F32(), g.F32(), nil)
 				}
 				d := outer[i][l].Clone()
 				kernel.Sub(d.F32(), d.F32(), x.F32())

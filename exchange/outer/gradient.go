@@ -48,9 +48,9 @@ func (o Direction) Step(p, d []float32, _ [][]float32) {
 
 // checkGradients reports why an optimizer cannot have the units of a specification.
 func checkGradients(x train.Exchange) error {
-	if steps := x.Outer == DecoupledAdam || x.Outer == Signs; steps != x.Gradients {
+	if steps := x.Outer == DecoupledAdam || x.Outer == SignSGD; steps != x.Gradients {
 		return fmt.Errorf("outer: optimizer %q for units that are gradients: %t; those have %q or %q, and no others do",
-			x.Outer, x.Gradients, DecoupledAdam, Signs)
+			x.Outer, x.Gradients, DecoupledAdam, SignSGD)
 	}
 	return nil
 }

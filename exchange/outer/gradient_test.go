@@ -106,7 +106,7 @@ func TestGradientsAreDataParallelTraining(t *testing.T) {
 
 // What is combined is clipped as one, matrices alone decay, and the rate is that of the schedule.
 func TestStepOfARoundOfGradients(t *testing.T) {
-	s := spec(1, Signs, 0.5, 0)
+	s := spec(1, SignSGD, 0.5, 0)
 	s.Rounds, s.Steps = 4, 1
 	s.Rate = train.Rate{Kind: train.Constant, Peak: 0.25, Warmup: 2}
 	s.Exchange.Gradients, s.Exchange.Shrink = true, 0.5
@@ -146,7 +146,7 @@ func TestStepOfARoundOfGradients(t *testing.T) {
 // Gradients are for optimizers that take the steps, and those for nothing else.
 func TestGradientsNeedTheirOptimizer(t *testing.T) {
 	for name, takes := range map[string]bool{SGD: false, Nesterov: false, Adam: false, Yogi: false, DecoupledAdam: true,
-		Signs: true} {
+		SignSGD: true} {
 		x := spec(1, name, 1, 0).Exchange
 		for _, x.Gradients = range []bool{false, true} {
 			if err := Check(x); (err == nil) != (x.Gradients == takes) {

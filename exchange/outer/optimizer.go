@@ -12,15 +12,15 @@ type Optimizer interface {
 	Step(p, d []float32, state [][]float32)
 }
 
-// Descent is plain gradient descent: p -= Rate*d. With Rate 1 and the mean weighted by tokens it is FedAvg (McMahan et
+// GradientDescent is plain gradient descent: p -= Rate*d. With Rate 1 and the mean weighted by tokens it is FedAvg (McMahan et
 // al. 2017, algorithm 1).
-type Descent struct{ Rate float32 }
+type GradientDescent struct{ Rate float32 }
 
 // State implements Optimizer.
-func (Descent) State() int { return 0 }
+func (GradientDescent) State() int { return 0 }
 
 // Step implements Optimizer.
-func (o Descent) Step(p, d []float32, _ [][]float32) {
+func (o GradientDescent) Step(p, d []float32, _ [][]float32) {
 	d = d[:len(p)]
 	for i := range p {
 		p[i] -= float32(o.Rate * d[i])

@@ -24,7 +24,7 @@ func TestOptimizersByHand(t *testing.T) {
 		state     [][]float32
 		stateWant [][]float32
 	}{
-		{"sgd", Descent{0.5}, []float32{1, 2}, []float32{9.5, 8.5}, nil, nil},
+		{"sgd", GradientDescent{0.5}, []float32{1, 2}, []float32{9.5, 8.5}, nil, nil},
 		// u: 1, then 0.5*1 + 2 = 2.5. Steps: 1 + 0.5*1, then 2 + 0.5*2.5.
 		{"nesterov", Momentum{1, 0.5}, []float32{1, 2}, []float32{8.5, 5.25}, [][]float32{{0}}, [][]float32{{2.5}}},
 		// m: 1, then 0.5. v: 1, then 0.75. Steps: 1/(1+1), then 0.5/(0.8660254+1).

@@ -29,10 +29,10 @@ const (
 
 	// Of jobs whose units are gradients.
 	DecoupledAdam = "adamw" // AdamW, at the rates of the specification's schedule: synchronous data-parallel training
-	Signs         = "sign"  // Direction, at the same rates
+	SignSGD       = "sign"  // Direction, at the same rates
 
 	// Of jobs whose units are replicas that average in pairs.
-	Pairs = "pairs" // Gossip, with the rate as its pull
+	PairwiseGossip = "pairs" // Gossip, with the rate as its pull
 )
 
 // ErrRound is returned when the updates given are not those of one round.
@@ -55,23 +55,23 @@ func Check(x train.Exchange) error {
 	if err := checkGradients(x); err != nil {
 		return err
 	}
-	_, err := Of(x)
+	_, err := NewOptimizer(x)
 	return err
 }
 
-// Of returns the optimizer of a specification. What of one for gradients is another in every round is left out.
-func Of(x train.Exchange) (Optimizer, error) {
+// NewOptimizer returns the optimizer of a specification. What of one for gradients is another in every round is left out.
+func NewOptimizer(x train.Exchange) (Optimizer, error) {
 	rate, momentum := float32(x.Rate), float32(x.Momentum)
 	switch x.Outer {
 	case Nesterov:
 		return Momentum{Rate: rate, Decay: momentum}, nil
 	case SGD:
-		return Descent{Rate: rate}, nil
+		return GradientDescent{Rate: rate}, nil
 	case Adam, Yogi:
 		return Adaptive{Rate: rate, Beta1: momentum, Beta2: float32(x.Decay), Tau: float32(x.Tau), Yogi: x.Outer == Yogi}, nil
 	case DecoupledAdam:
 		return AdamW{Beta1: momentum, Beta2: float32(x.Decay), Eps: float32(x.Tau)}, nil
-	case Signs:
+	case SignSGD:
 		return Direction{}, nil
 	}
 	return nil, fmt.Errorf("outer: optimizer %q is not known", x.Outer)
@@ -139,8 +139,8 @@ func GoOn(x train.Exchange, progress []float32) {
 }
 
 // parcel is how the updates of a round are packed.
-func parcel(s *train.Spec, names []string, round uint32) (update.Parcel, error) {
-	p := update.Parcel{Name: s.Exchange.Codec, Decay: float32(s.Exchange.Feedback)}
+func parcel(s *train.Spec, names []string, round uint32) (update.PackOptions, error) {
+	p := update.PackOptions{Name: s.Exchange.Codec, Decay: float32(s.Exchange.Feedback)}
 	if !s.Exchange.Replicas() {
 		return p, nil
 	}
@@ -164,7 +164,7 @@ func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root cano
 	if err != nil {
 		return nil, err
 	}
-	_, delta, err := update.Unpack(b, update.Expect{Round: round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
+	_, delta, err := update.Unpack(b, update.Expect{Round: round, Unit: unit, PackOptions: p, Shapes: shapes, Root: root})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 	for i, c := range combined {
 		combined[i] = transform.Inverse(s.Exchange.Transform, c)
 	}
-	optimizer, err := Of(s.Exchange)
+	optimizer, err := NewOptimizer(s.Exchange)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func State(x train.Exchange) (int, error) {
 	if x.Pairs > 0 {
 		return train.PairState * int(x.Pairs), nil
 	}
-	o, err := Of(x)
+	o, err := NewOptimizer(x)
 	if err != nil {
 		return 0, err
 	}
@@ -29,8 +29,8 @@ func checkPairs(x train.Exchange) error {
 	switch _, ok := pairings[x.Topology]; {
 	case !ok:
 		return fmt.Errorf("outer: topology %q is not known", x.Topology)
-	case x.Outer != Pairs || x.Rule != aggregate.Mean:
-		return fmt.Errorf("outer: units in pairs with optimizer %q and rule %q, wanted %q and %q", x.Outer, x.Rule, Pairs,
+	case x.Outer != PairwiseGossip || x.Rule != aggregate.Mean:
+		return fmt.Errorf("outer: units in pairs with optimizer %q and rule %q, wanted %q and %q", x.Outer, x.Rule, PairwiseGossip,
 			aggregate.Mean)
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 // Where updates are transformed the frequencies are what is left out, and what counts in the mean: each is averaged
 // over those that sent it. A frequency that nothing finite comes back of is refused.
 func TestTransformedUpdates(t *testing.T) {
-	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: transform.Waves, Rule: aggregate.Contributors, Outer: SGD,
+	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: transform.CosineTransform, Rule: aggregate.Contributors, Outer: SGD,
 		Rate: 1, Feedback: 0.5, Carry: 8}
 	s := &train.Spec{Rounds: 8, Units: 2, Exchange: x}
 	if err := Check(x); err != nil {
@@ -31,7 +31,7 @@ func TestTransformedUpdates(t *testing.T) {
 		for i, v := range at {
 			y.F32()[i] = v
 		}
-		return transform.Inverse(transform.Waves, y)
+		return transform.Inverse(transform.CosineTransform, y)
 	}
 	commit := func(unit uint32, delta *tensor.Tensor, from []*tensor.Tensor) ([]*tensor.Tensor, []*tensor.Tensor) {
 		u, on, err := Commit(s, base.Names, 0, unit, &train.Result{Delta: []*tensor.Tensor{delta}}, from)
@@ -83,7 +83,7 @@ func TestTransformedUpdates(t *testing.T) {
 
 // Whatever bytes a stranger sends for frequencies, what is taken comes back finite.
 func FuzzFrequencies(f *testing.F) {
-	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: transform.Waves, Rule: aggregate.Contributors, Outer: SGD,
+	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: transform.CosineTransform, Rule: aggregate.Contributors, Outer: SGD,
 		Rate: 1}
 	s := &train.Spec{Rounds: 1, Units: 2, Exchange: x}
 	base := &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{noise(3, 40*70)}}

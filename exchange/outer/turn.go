@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// Turn is what becomes of a parameter in a round.
-type Turn struct {
+// ParamStep is what becomes of a parameter in a round.
+type ParamStep struct {
 	Codec string    // of its update
 	Moves Optimizer // what moves it in the checkpoint; nil: it stays as it is
 }
@@ -18,8 +18,8 @@ type Turn struct {
 // round. One of replicas does so in the last round of a group, where what was left out would be lost. In the others it
 // exchanges random elements of every parameter, which move to their mean as in Sparta, or the whole of one fragment of
 // the layers, as in the Schedule of Streaming DiLoCo; with a delay of a round where they overlap.
-func Turns(s *train.Spec, names []string, round uint32) ([]Turn, error) {
-	turns := make([]Turn, len(names))
+func Turns(s *train.Spec, names []string, round uint32) ([]ParamStep, error) {
+	turns := make([]ParamStep, len(names))
 	for i, name := range names {
 		var err error
 		if turns[i], err = TurnOf(s, name, i, round); err != nil {
@@ -30,24 +30,24 @@ func Turns(s *train.Spec, names []string, round uint32) ([]Turn, error) {
 }
 
 // TurnOf is the turn of the parameter of this name and number in a round.
-func TurnOf(s *train.Spec, name string, number int, round uint32) (Turn, error) {
+func TurnOf(s *train.Spec, name string, number int, round uint32) (ParamStep, error) {
 	x := s.Exchange
 	if x.Pairs > 0 { // every replica moves by itself
-		return Turn{Codec: x.Codec}, nil
+		return ParamStep{Codec: x.Codec}, nil
 	}
-	optimizer, err := Of(x)
+	optimizer, err := NewOptimizer(x)
 	if err != nil {
-		return Turn{}, err
+		return ParamStep{}, err
 	}
 	switch {
 	case !s.Carries(round):
 	case x.Pick > 0:
 		pick := codec.RandomK{Every: int(x.Pick), Bits: 16, Seed: s.Seed, Stream: uint64(number), Round: round}
-		return Turn{Codec: codec.RandomName(pick), Moves: Descent{Rate: 1}}, nil
+		return ParamStep{Codec: codec.RandomName(pick), Moves: GradientDescent{Rate: 1}}, nil
 	case !s.Sends(round, name):
-		return Turn{Codec: codec.Nothing}, nil
+		return ParamStep{Codec: codec.Skip}, nil
 	}
-	return Turn{Codec: x.Codec, Moves: optimizer}, nil
+	return ParamStep{Codec: x.Codec, Moves: optimizer}, nil
 }
 
 // Sent is how many bytes the payloads of a unit have, in each round of a group.

@@ -249,7 +249,7 @@ func TestRoundsThatOverlap(t *testing.T) {
 // their mean.
 func TestRoundsInPairs(t *testing.T) {
 	for name, topology := range pairings {
-		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Rate: 0.7, Momentum: 0.5,
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: PairwiseGossip, Rate: 0.7, Momentum: 0.5,
 			Pairs: 3, Topology: name})
 		if err := Check(h.spec.Exchange); err != nil {
 			t.Fatal(err)
@@ -279,10 +279,10 @@ func TestRoundsInPairs(t *testing.T) {
 		}
 	}
 	for _, bad := range []train.Exchange{
-		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Pairs: 3},
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: PairwiseGossip, Pairs: 3},
 		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Pairs: 3, Topology: "ring"},
-		{Codec: codec.Float32, Rule: aggregate.Median, Outer: Pairs, Pairs: 3, Topology: "ring"},
-		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs},
+		{Codec: codec.Float32, Rule: aggregate.Median, Outer: PairwiseGossip, Pairs: 3, Topology: "ring"},
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: PairwiseGossip},
 	} {
 		if Check(bad) == nil {
 			t.Errorf("%+v is taken", bad)

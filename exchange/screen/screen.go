@@ -20,14 +20,14 @@ type Flag string
 
 // The flags.
 const (
-	NotFinite  Flag = "not_finite" // an element is a NaN or an infinity; nothing else is said of such an update
-	NormLarge  Flag = "norm_large"
-	NormSmall  Flag = "norm_small"
-	Against    Flag = "against_others" // it points away from what the others agree on
-	Copy       Flag = "copy"           // its largest coordinates are those of another update, with nearly the same values
-	NoProgress Flag = "no_progress"    // the loss on the data it was assigned does not fall, or far less than with others
-	Harm       Flag = "harm"           // the loss on held-out data rises
-	OtherData  Flag = "other_data"     // it helps held-out data more than the data it was assigned
+	NotFinite       Flag = "not_finite" // an element is a NaN or an infinity; nothing else is said of such an update
+	NormLarge       Flag = "norm_large"
+	NormSmall       Flag = "norm_small"
+	OpposesMajority Flag = "against_others" // it points away from what the others agree on
+	Copy            Flag = "copy"           // its largest coordinates are those of another update, with nearly the same values
+	NoProgress      Flag = "no_progress"    // the loss on the data it was assigned does not fall, or far less than with others
+	Harm            Flag = "harm"           // the loss on held-out data rises
+	OtherData       Flag = "other_data"     // it helps held-out data more than the data it was assigned
 )
 
 // Limits are what is still usual.
@@ -163,7 +163,7 @@ func cosines(inner [][]float64, reports []Report, finite []int, l Limits) {
 			reports[i].Cosine = with / math.Sqrt(among)
 		}
 		if reports[i].Cosine < l.Cosine {
-			reports[i].Flags = append(reports[i].Flags, Against)
+			reports[i].Flags = append(reports[i].Flags, OpposesMajority)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 // Piece is a slice of the update of a unit, as it travels: the leaves of the payloads that the slice is decoded from,
 // and the digests that show them to belong to the root that the worker committed to.
 type Piece struct {
-	Round  uint32           `cbor:"1,keyasint"`
-	Unit   uint32           `cbor:"2,keyasint"`
-	Slice  uint32           `cbor:"3,keyasint"`
-	Ranges []update.Excerpt `cbor:"4,keyasint"` // of the plan, in order
-	Cover  []canon.Digest   `cbor:"5,keyasint"` // canon.Tree.Cover of their payloads in update.Update.Tree
+	Round  uint32             `cbor:"1,keyasint"`
+	Unit   uint32             `cbor:"2,keyasint"`
+	Slice  uint32             `cbor:"3,keyasint"`
+	Ranges []update.LeafProof `cbor:"4,keyasint"` // of the plan, in order
+	Cover  []canon.Digest     `cbor:"5,keyasint"` // canon.Tree.Cover of their payloads in update.Update.Tree
 }
 
 // Cut returns the pieces of an update, encoded, in the order of the slices.
@@ -30,7 +30,7 @@ func (p *Plan) Cut(u *update.Update) ([][]byte, error) {
 	for k, ranges := range p.slices {
 		piece := Piece{Round: u.Round, Unit: u.Unit, Slice: uint32(k)}
 		for _, r := range ranges {
-			l, err := update.ExcerptOf(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi, u.Payloads[r.Parameter], trees[r.Parameter])
+			l, err := update.LeafProofOf(p.codec, p.shapes[r.Parameter], r.Lo, r.Hi, u.Payloads[r.Parameter], trees[r.Parameter])
 			if err != nil {
 				return nil, err
 			}

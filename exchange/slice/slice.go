@@ -32,7 +32,7 @@ type Range struct{ Parameter, Lo, Hi int }
 
 // Plan says which elements belong to which slice. It is a function of the codec, the shapes and the number of slices:
 // slices follow each other in the order of parameters and of their elements, cut where the codec can be cut
-// (codec.Grain).
+// (codec.Alignment).
 type Plan struct {
 	codec  string
 	shapes []tensor.Shape
@@ -99,7 +99,7 @@ func Most(name string, shapes []tensor.Shape) (int, error) {
 // grains lists what is never cut.
 func grains(name string, shapes []tensor.Shape) (list []Range, err error) {
 	for i, s := range shapes {
-		each, err := codec.Grain(name, s)
+		each, err := codec.Alignment(name, s)
 		if err != nil {
 			return nil, err
 		}

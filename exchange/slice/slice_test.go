@@ -52,7 +52,7 @@ func newRound(t testing.TB, dims [][]int, units int, x train.Exchange) round {
 		x.Outer = outer.SGD
 	}
 	r.spec.Exchange = x
-	o, err := outer.Of(x)
+	o, err := outer.NewOptimizer(x)
 	if err != nil {
 		t.Fatal(err)
 	}

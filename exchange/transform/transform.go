@@ -13,14 +13,14 @@ import (
 
 // The names of transforms.
 const (
-	Plain  = ""    // none: the elements as they are
-	Waves  = "dct" // the frequencies of blocks of a matrix, of DeMo (Peng et al. 2024)
-	blocks = 64    // the longest side of one
+	Plain           = ""    // none: the elements as they are
+	CosineTransform = "dct" // the frequencies of blocks of a matrix, of DeMo (Peng et al. 2024)
+	blocks          = 64    // the longest side of one
 )
 
 // Check reports why there is no transform of this name.
 func Check(name string) error {
-	if name != Plain && name != Waves {
+	if name != Plain && name != CosineTransform {
 		return fmt.Errorf("transform: %q is not known", name)
 	}
 	return nil

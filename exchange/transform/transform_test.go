@@ -17,20 +17,20 @@ func TestTransformInPieces(t *testing.T) {
 		{16, 11_008}, {4, 4, 33}, {5, 65_536}} {
 		x := tensor.New(tensor.Make(tensor.Float32, dims...))
 		philox.NormalTo(x.F32(), 5, uint64(len(dims)))
-		y := Apply(Waves, x)
+		y := Apply(CosineTransform, x)
 		n := x.Shape.Elements()
 		for lo := 0; lo < n; lo += codec.PartElements {
 			hi := min(lo+codec.PartElements, n)
-			from, to := Reach(Waves, x.Shape, lo, hi)
+			from, to := Reach(CosineTransform, x.Shape, lo, hi)
 			if from > lo || to < hi || to > n || to-from >= 3*codec.PartElements {
 				t.Fatalf("%v: elements %d to %d are made of %d to %d", dims, lo, hi, from, to)
 			}
-			if got := Piece(Waves, x.Shape, x.F32()[from:to])[lo-from : hi-from]; !slices.Equal(got, y.F32()[lo:hi]) {
+			if got := Piece(CosineTransform, x.Shape, x.F32()[from:to])[lo-from : hi-from]; !slices.Equal(got, y.F32()[lo:hi]) {
 				t.Errorf("%v: elements %d to %d are others than in the whole", dims, lo, hi)
 			}
 		}
 		var before, after, worst float64
-		for i, v := range Inverse(Waves, y).F32() {
+		for i, v := range Inverse(CosineTransform, y).F32() {
 			before += float64(x.F32()[i]) * float64(x.F32()[i])
 			after += float64(y.F32()[i]) * float64(y.F32()[i])
 			worst = max(worst, math.Abs(float64(v-x.F32()[i])))
@@ -50,10 +50,10 @@ func TestTransformInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, err := (codec.DCT{Side: 64, K: 4096, Bits: 32}).Frequencies(payload, square.Shape); err != nil ||
-		!slices.Equal(want, Apply(Waves, square).F32()) {
+		!slices.Equal(want, Apply(CosineTransform, square).F32()) {
 		t.Errorf("a block has other frequencies than by the codec: %v", err)
 	}
-	if Check(Waves) != nil || Check(Plain) != nil || Check("fft") == nil {
+	if Check(CosineTransform) != nil || Check(Plain) != nil || Check("fft") == nil {
 		t.Error("dct and none are the transforms")
 	}
 }

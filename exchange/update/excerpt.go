@@ -8,16 +8,16 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// Excerpt is the leaves of a payload that some elements of its tensor are decoded from, with what shows that they
+// LeafProof is the leaves of a payload that some elements of its tensor are decoded from, with what shows that they
 // belong to it.
-type Excerpt struct {
+type LeafProof struct {
 	Bytes []byte         `cbor:"1,keyasint"` // of the leaves, one after the other
 	Cover []canon.Digest `cbor:"2,keyasint"` // of them in codec.PayloadTree
 }
 
-// ExcerptOf returns the excerpt for elements lo to before hi, as codec.Spans takes them, of a tensor with this payload
+// LeafProofOf returns the excerpt for elements lo to before hi, as codec.Spans takes them, of a tensor with this payload
 // and its codec.PayloadTree.
-func ExcerptOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *canon.Tree) (x Excerpt, err error) {
+func LeafProofOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *canon.Tree) (x LeafProof, err error) {
 	_, at, err := leavesOf(name, s, lo, hi)
 	if err != nil {
 		return x, err
@@ -31,7 +31,7 @@ func ExcerptOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *ca
 
 // RestoreLeaves decodes the elements of a tensor from lo to before hi, and returns the root of the payload that the
 // excerpt belongs to.
-func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x Excerpt) (canon.Digest, *tensor.Tensor, error) {
+func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x LeafProof) (canon.Digest, *tensor.Tensor, error) {
 	fail := func(err error) (canon.Digest, *tensor.Tensor, error) { return canon.Digest{}, nil, err }
 	spans, at, err := leavesOf(name, s, lo, hi)
 	if err != nil {

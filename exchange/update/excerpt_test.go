@@ -13,21 +13,21 @@ import (
 // What is not sent comes back as zeros, and is shown to be that by nothing.
 func TestExcerptOfNothing(t *testing.T) {
 	x := tensor.New(tensor.Make(tensor.Float32, codec.PartElements+5))
-	payload, err := codec.Encode(codec.Nothing, x)
+	payload, err := codec.Encode(codec.Skip, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := ExcerptOf(codec.Nothing, x.Shape, 0, codec.PartElements, payload, codec.PayloadTree(payload))
+	shown, err := LeafProofOf(codec.Skip, x.Shape, 0, codec.PartElements, payload, codec.PayloadTree(payload))
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, part, err := RestoreLeaves(codec.Nothing, x.Shape, 0, codec.PartElements, shown)
+	root, part, err := RestoreLeaves(codec.Skip, x.Shape, 0, codec.PartElements, shown)
 	if err != nil || root != codec.PayloadTree(nil).Root() ||
 		slices.ContainsFunc(part.F32(), func(v float32) bool { return v != 0 }) {
 		t.Errorf("%s (%v)", root, err)
 	}
-	for _, bad := range []Excerpt{{Bytes: []byte{0}}, {Cover: []canon.Digest{{}}}} {
-		if _, _, err := RestoreLeaves(codec.Nothing, x.Shape, 0, codec.PartElements, bad); !errors.Is(err, codec.ErrPayload) {
+	for _, bad := range []LeafProof{{Bytes: []byte{0}}, {Cover: []canon.Digest{{}}}} {
+		if _, _, err := RestoreLeaves(codec.Skip, x.Shape, 0, codec.PartElements, bad); !errors.Is(err, codec.ErrPayload) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

@@ -31,14 +31,14 @@ func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, err
 	return u, nil
 }
 
-// Parcel is how the updates of a round are packed.
-type Parcel struct {
+// PackOptions is how the updates of a round are packed.
+type PackOptions struct {
 	Name  string   // codec of the job
 	Each  []string // codecs of the parameters, in order; none: that of the job for all
 	Decay float32  // of what was left out of the update before
 }
 
-func (p Parcel) codecOf(parameter int) string {
+func (p PackOptions) codecOf(parameter int) string {
 	if len(p.Each) == 0 {
 		return p.Name
 	}
@@ -55,7 +55,7 @@ func known(name string) (codec.Codec, error) {
 
 // Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for
 // nothing; left is what this one does.
-func (p Parcel) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
+func (p PackOptions) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
 	if from == nil {
 		from = make([]*tensor.Tensor, len(delta))
 	}
@@ -92,7 +92,7 @@ func (u *Update) Root() canon.Digest { return u.Tree().Root() }
 // Expect is what a receiver knows about an update before it reads it.
 type Expect struct {
 	Round, Unit uint32
-	Parcel
+	PackOptions
 	Shapes []tensor.Shape
 	Root   canon.Digest // committed; zero to skip the check
 }

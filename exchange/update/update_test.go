@@ -24,7 +24,7 @@ func packed(t testing.TB) (*Update, Expect) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, Expect{Round: 3, Unit: 1, Parcel: Parcel{Name: codec.Int8},
+	return u, Expect{Round: 3, Unit: 1, PackOptions: PackOptions{Name: codec.Int8},
 		Shapes: []tensor.Shape{delta[0].Shape, delta[1].Shape}, Root: u.Root()}
 }
 

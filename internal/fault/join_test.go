@@ -32,7 +32,7 @@ func (n *network) join(j *job) {
 	})
 	j.until("its download, and a unit that it reproduces", func(s run.State) bool {
 		m, _ := s.Member(p.address)
-		t, onTrial := s.Trial(p.address)
+		t, onTrial := s.Probation(p.address)
 		here, ready = s.Round, j.height
 		return m.Active || onTrial && !t.Seal.IsZero()
 	})

@@ -18,7 +18,7 @@ type work struct{}
 
 func (work) Bound(run.Terms) error { return nil }
 
-func (work) Config(string, run.Duty, string, int64) (dispute.Config, error) {
+func (work) Config(string, run.AuditTarget, string, int64) (dispute.Config, error) {
 	return dispute.Config{}, dispute.ErrConfig
 }
 

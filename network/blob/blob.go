@@ -49,7 +49,7 @@ type Store interface {
 	List(ctx context.Context) ([]CID, error)
 	// Find returns the places of an IPFS block, leaf or inner node, in the stored blobs; one place in each blob. The
 	// digest of the block says which it is, whatever the codec.
-	Find(block CID) []Place
+	Find(block CID) []Location
 	Leaves
 }
 

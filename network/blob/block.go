@@ -11,9 +11,9 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Place is where a block of IPFS is in a stored blob: leaf Index if Level is 0, and else inner node Index of that
+// Location is where a block of IPFS is in a stored blob: leaf Index if Level is 0, and else inner node Index of that
 // level.
-type Place struct {
+type Location struct {
 	Root  CID
 	Level int
 	Index int
@@ -21,7 +21,7 @@ type Place struct {
 
 // Block returns the bytes of the block at a place that a store's Find gave: ErrNotFound if the blob is gone, ErrCorrupt
 // as Reader.
-func Block(ctx context.Context, s Leaves, at Place) ([]byte, error) {
+func Block(ctx context.Context, s Leaves, at Location) ([]byte, error) {
 	r, err := s.Open(ctx, at.Root)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func Block(ctx context.Context, s Leaves, at Place) ([]byte, error) {
 }
 
 // BlockSize is the number of bytes of the block at a place.
-func BlockSize(ctx context.Context, s Leaves, at Place) (int, error) {
+func BlockSize(ctx context.Context, s Leaves, at Location) (int, error) {
 	if at.Level > 0 {
 		b, err := Block(ctx, s, at)
 		return len(b), err
@@ -62,10 +62,12 @@ func BlockSize(ctx context.Context, s Leaves, at Place) (int, error) {
 type index struct {
 	mu     sync.Mutex
 	blobs  map[CID]*Manifest
-	places map[canon.Digest][]Place
+	places map[canon.Digest][]Location
 }
 
-func newIndex() *index { return &index{blobs: map[CID]*Manifest{}, places: map[canon.Digest][]Place{}} }
+func newIndex() *index {
+	return &index{blobs: map[CID]*Manifest{}, places: map[canon.Digest][]Location{}}
+}
 
 // add makes the blocks of a blob known. Adding it again changes nothing.
 func (x *index) add(m *Manifest) {
@@ -78,7 +80,7 @@ func (x *index) add(m *Manifest) {
 	walk(m.Size, m.Leaves, func(c CID, level, i int, _ []byte) {
 		d := digestOf(c)
 		if p := x.places[d]; len(p) == 0 || p[len(p)-1].Root != m.Root { // equal leaves of a blob have one place
-			x.places[d] = append(p, Place{m.Root, level, i})
+			x.places[d] = append(p, Location{m.Root, level, i})
 		}
 	})
 }
@@ -94,7 +96,7 @@ func (x *index) remove(root CID) {
 	delete(x.blobs, root)
 	walk(m.Size, m.Leaves, func(c CID, _, _ int, _ []byte) {
 		d := digestOf(c)
-		x.places[d] = slices.DeleteFunc(x.places[d], func(p Place) bool { return p.Root == root })
+		x.places[d] = slices.DeleteFunc(x.places[d], func(p Location) bool { return p.Root == root })
 		if len(x.places[d]) == 0 {
 			delete(x.places, d)
 		}
@@ -102,7 +104,7 @@ func (x *index) remove(root CID) {
 }
 
 // Find implements Store.
-func (x *index) Find(block CID) []Place {
+func (x *index) Find(block CID) []Location {
 	if p := block.Prefix(); p.MhType != multihash.SHA2_256 || p.MhLength != sha256.Size {
 		return nil
 	}

@@ -35,7 +35,7 @@ var ErrReadOnly = errors.New("ipfs: blocks are only read here")
 // Store is what is served.
 type Store interface {
 	blob.Leaves
-	Find(block blob.CID) []blob.Place
+	Find(block blob.CID) []blob.Location
 }
 
 // Serve answers the Bitswap requests that reach a host until stop is called, which waits for those in progress. may
@@ -64,13 +64,13 @@ type Blocks struct {
 var _ blockstore.Blockstore = Blocks{}
 
 // find returns the first place of a block in a blob that is shown.
-func (b Blocks) find(c cid.Cid) (blob.Place, error) {
+func (b Blocks) find(c cid.Cid) (blob.Location, error) {
 	for _, p := range b.Store.Find(c) {
 		if b.May(p.Root) {
 			return p, nil
 		}
 	}
-	return blob.Place{}, format.ErrNotFound{Cid: c}
+	return blob.Location{}, format.ErrNotFound{Cid: c}
 }
 
 // absent gives an error of the store the form that IPFS expects.

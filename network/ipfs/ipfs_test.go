@@ -151,7 +151,7 @@ func TestDamaged(t *testing.T) {
 // stale finds what is not there any more.
 type stale struct {
 	ipfs.Store
-	places []blob.Place
+	places []blob.Location
 }
 
-func (s stale) Find(blob.CID) []blob.Place { return s.places }
+func (s stale) Find(blob.CID) []blob.Location { return s.places }

@@ -93,8 +93,8 @@ func fits(c blob.CID, size, most int64) error {
 	return nil
 }
 
-// Have is Fetch for who does not need the bytes now: what is stored already is not read.
-func (h *Host) Have(ctx context.Context, c blob.CID, from []string) error {
+// Ensure is Fetch for who does not need the bytes now: what is stored already is not read.
+func (h *Host) Ensure(ctx context.Context, c blob.CID, from []string) error {
 	return h.obtain(ctx, c, from, h.config.MaxBlob, func() error {
 		has, err := h.config.Store.Has(ctx, c)
 		if err == nil && !has {
@@ -111,12 +111,12 @@ func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, most int64
 		if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrCorrupt) {
 			return err
 		}
-		ended, first := h.takeOff(c)
+		ended, first := h.joinFlight(c)
 		if first {
 			if err = h.download(ctx, c, from, most); err != nil {
 				err = h.widen(ctx, c, from, most, err)
 			}
-			h.land(c)
+			h.endFlight(c)
 			if err != nil {
 				return err
 			}
@@ -130,8 +130,8 @@ func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, most int64
 	}
 }
 
-// takeOff registers a fetch of c unless there is one, whose end is then the end of the channel.
-func (h *Host) takeOff(c blob.CID) (ended <-chan struct{}, first bool) {
+// joinFlight registers a fetch of c unless there is one, whose end is then the end of the channel.
+func (h *Host) joinFlight(c blob.CID) (ended <-chan struct{}, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ended, ok := h.flights[c]; ok {
@@ -141,7 +141,7 @@ func (h *Host) takeOff(c blob.CID) (ended <-chan struct{}, first bool) {
 	return h.flights[c], true
 }
 
-func (h *Host) land(c blob.CID) {
+func (h *Host) endFlight(c blob.CID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	close(h.flights[c])

@@ -166,7 +166,7 @@ func TestFetchWithin(t *testing.T) {
 			if _, err := sink.FetchWithin(t.Context(), blob.Of(data), from, int64(size)-1); !errors.Is(err, blob.ErrTooLarge) {
 				t.Errorf("%d bytes: %v", size, err)
 			}
-			if err := sink.Have(t.Context(), blob.Of(data), from); err != nil {
+			if err := sink.Ensure(t.Context(), blob.Of(data), from); err != nil {
 				t.Error(err)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // machine is a member with a host and a disk.
 type machine struct {
 	*peer.Host
-	store *quota.Bounded
+	store *quota.QuotaStore
 }
 
 // newMachine starts the machine with a number, from which its identity follows, and with it what falls to it.

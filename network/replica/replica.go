@@ -58,7 +58,7 @@ func Duties(self string, blobs []blob.CID, members []string, n int) (mine []blob
 
 // Fetcher gets blobs from others; a peer.Host.
 type Fetcher interface {
-	Have(ctx context.Context, c blob.CID, from []string) error
+	Ensure(ctx context.Context, c blob.CID, from []string) error
 }
 
 // Keep fetches what a member lacks of its duties from the other members' addresses. It goes on after a blob that nobody
@@ -66,7 +66,7 @@ type Fetcher interface {
 func Keep(ctx context.Context, f Fetcher, duties []blob.CID, from []string) error {
 	var errs []error
 	for _, c := range duties {
-		if err := f.Have(ctx, c, from); err != nil {
+		if err := f.Ensure(ctx, c, from); err != nil {
 			errs = append(errs, fmt.Errorf("replica: %s: %w", c, err))
 		}
 		if ctx.Err() != nil {

@@ -82,7 +82,7 @@ type member struct {
 	self  string
 }
 
-func (m member) Have(_ context.Context, c blob.CID, from []string) error {
+func (m member) Ensure(_ context.Context, c blob.CID, from []string) error {
 	if m.world[m.self][c] {
 		return nil
 	}

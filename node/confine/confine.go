@@ -34,8 +34,8 @@ var Levels = []Level{Full, Reduced}
 // ErrUnavailable is wrapped by the reason why this machine cannot confine a child as asked.
 var ErrUnavailable = errors.New("this machine cannot confine a process")
 
-// Box is what a child is and may have.
-type Box struct {
+// Sandbox is what a child is and may have.
+type Sandbox struct {
 	Level   Level
 	Command []string   // absolute path of the program, and its arguments
 	Env     []string   // all of its environment but HOME and TMPDIR, which are the scratch folder
@@ -67,7 +67,7 @@ const outputDelay = 5 * time.Second
 
 // Start starts a child, which is killed when the context ends. An error may come later from Wait, when the box turns
 // out not to be possible.
-func Start(ctx context.Context, b Box) (*Child, error) {
+func Start(ctx context.Context, b Sandbox) (*Child, error) {
 	dir, err := os.MkdirTemp("", "starling-box-")
 	if err != nil {
 		return nil, err
@@ -124,6 +124,6 @@ func scratch(dir string) (string, error) {
 }
 
 // at returns the environment of a child with its scratch folder.
-func (b Box) at(scratch string) []string {
+func (b Sandbox) at(scratch string) []string {
 	return append([]string{"HOME=" + scratch, "TMPDIR=" + scratch}, b.Env...)
 }

@@ -33,7 +33,7 @@ type order struct {
 }
 
 // command starts this program again as the warden, in namespaces of its own where the level is Full.
-func command(ctx context.Context, b Box, dir string) (*exec.Cmd, error) {
+func command(ctx context.Context, b Sandbox, dir string) (*exec.Cmd, error) {
 	o := order{b.Level, b.Command, b.Env, b.Read, b.Devices, b.Memory, b.Scratch, dir}
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	switch b.Level {

@@ -12,7 +12,7 @@ import (
 )
 
 // trial is what a child in Python tries, and what it prints.
-func trial(t *testing.T, level Level, b Box, script string) (string, error) {
+func trial(t *testing.T, level Level, b Sandbox, script string) (string, error) {
 	t.Helper()
 	asked, err := exec.Command("python3", "-c", "import sys; print(sys.executable, sys.prefix, sys.base_prefix)").Output()
 	if err != nil {
@@ -41,7 +41,7 @@ func trial(t *testing.T, level Level, b Box, script string) (string, error) {
 
 // attempts runs pieces of Python in one child, and returns how each ended: done, or the name and the number of an
 // exception.
-func attempts(t *testing.T, level Level, b Box, pieces map[string]string) map[string]string {
+func attempts(t *testing.T, level Level, b Sandbox, pieces map[string]string) map[string]string {
 	t.Helper()
 	script := "import os,socket,mmap,ctypes,threading\n"
 	for name, code := range pieces {
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, level := range Levels {
 		t.Run(string(level), func(t *testing.T) {
-			got := attempts(t, level, Box{}, pieces)
+			got := attempts(t, level, Sandbox{}, pieces)
 			for name := range pieces {
 				// a file system may end first
 				if got[name] != want[name] && !(name == "a large file" && got[name] == "AssertionError") {
@@ -122,13 +122,13 @@ func TestSees(t *testing.T) {
 	for code := range want {
 		pieces[code] = code
 	}
-	for code, got := range attempts(t, Full, Box{Read: []string{shown}}, pieces) {
+	for code, got := range attempts(t, Full, Sandbox{Read: []string{shown}}, pieces) {
 		if got != want[code] {
 			t.Errorf("%s: %q, want %q", code, got, want[code])
 		}
 	}
 	const environment = "assert 'STARLING_TEST_SECRET' not in os.environ"
-	if got := attempts(t, Reduced, Box{}, map[string]string{"it": environment}); got["it"] != "done" {
+	if got := attempts(t, Reduced, Sandbox{}, map[string]string{"it": environment}); got["it"] != "done" {
 		t.Errorf("the environment of a reduced child: %q", got["it"])
 	}
 }
@@ -139,7 +139,7 @@ func quote(s string) string { return "'" + s + "'" }
 func TestEnds(t *testing.T) {
 	if parent := os.Getenv("STARLING_TEST_PARENT"); parent != "" {
 		held, _ := os.Stdout, os.Stdin
-		b := Box{Level: Level(parent), Command: []string{"/bin/sleep", "1000"}, Memory: 256 << 20, Scratch: 1 << 20,
+		b := Sandbox{Level: Level(parent), Command: []string{"/bin/sleep", "1000"}, Memory: 256 << 20, Scratch: 1 << 20,
 			Output: os.Stderr, Files: []*os.File{held}}
 		c, err := Start(context.Background(), b)
 		if err != nil {
@@ -151,10 +151,10 @@ func TestEnds(t *testing.T) {
 	}
 	for _, level := range Levels {
 		t.Run(string(level), func(t *testing.T) {
-			if _, err := trial(t, level, Box{}, "pass"); err != nil {
+			if _, err := trial(t, level, Sandbox{}, "pass"); err != nil {
 				t.Fatal(err)
 			}
-			box := Box{Level: level, Command: []string{"/bin/sleep", "1000"}, Memory: 256 << 20, Scratch: 1 << 20}
+			box := Sandbox{Level: level, Command: []string{"/bin/sleep", "1000"}, Memory: 256 << 20, Scratch: 1 << 20}
 			c, err := Start(t.Context(), box)
 			if err != nil {
 				t.Fatal(err)
@@ -209,12 +209,12 @@ func orphan(t *testing.T, level Level) {
 
 // What cannot be had is said, and a program that is not there is an error of its own.
 func TestCannotStart(t *testing.T) {
-	if _, err := Start(t.Context(), Box{Level: "some", Command: []string{"/bin/true"}}); err == nil {
+	if _, err := Start(t.Context(), Sandbox{Level: "some", Command: []string{"/bin/true"}}); err == nil {
 		t.Error("a level that there is not was taken")
 	}
 	for _, level := range Levels {
 		var out bytes.Buffer
-		c, err := Start(t.Context(), Box{Level: level, Command: []string{"/no/such/program"}, Memory: 256 << 20,
+		c, err := Start(t.Context(), Sandbox{Level: level, Command: []string{"/no/such/program"}, Memory: 256 << 20,
 			Scratch: 1 << 20, Output: &out})
 		if err == nil {
 			err = c.Wait()

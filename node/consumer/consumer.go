@@ -37,7 +37,7 @@ import (
 // folder.
 type Consumer struct {
 	Dir       *rundir.OutDir
-	Job       *prepare.Blueprint
+	Job       *prepare.CompiledJob
 	Options   Options
 	waits     bool // the order is not matched yet
 	Chain     *client.Client
@@ -47,11 +47,11 @@ type Consumer struct {
 	eval      *program.Exec
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
-	board     *tracking.Board                           // of TensorBoard, if the job asks for one
+	board     *tracking.TensorBoardWriter               // of TensorBoard, if the job asks for one
 	Traffic   func() (sent, received uint64)            // bytes of all workers so far
 	Links     func(context.Context) ([]api.Link, error) // who fetched from whom so far, as far as it is known
 	// milliseconds of the referee for the leaf of a dispute, 0 if not known
-	RefereeTime func(dispute.Game) float64
+	RefereeTime func(dispute.Dispute) float64
 	// those at hand without fetching; nil: what the store keeps
 	Updates func(context.Context, blob.CID) ([]byte, error)
 
@@ -275,7 +275,7 @@ func (c *Consumer) sayWhyWaiting(ctx context.Context) {
 }
 
 // waiting says what an order waits for, and what there is of it.
-func waiting(o client.Placed, offers []market.Offer, why string) string {
+func waiting(o client.OrderStatus, offers []market.Offer, why string) string {
 	offering := map[run.Role]int{}
 	for _, x := range offers {
 		offering[x.Role]++

@@ -31,7 +31,7 @@ import (
 type Books struct {
 	escrow   market.Escrow
 	Receipts []reward.Receipt
-	disputes []dispute.Game
+	disputes []dispute.Dispute
 	State    run.State
 }
 
@@ -51,13 +51,13 @@ func ReadBooks(ctx context.Context, chain *client.Client, id string) (k Books, e
 
 // FinalState is all that is known about a run that is over.
 type FinalState struct {
-	*prepare.Blueprint
+	*prepare.CompiledJob
 	Books
 	Lines       []rundir.Line
 	Metrics     []rundir.Metric
-	Root        canon.Digest               // of the last checkpoint
-	RefereeTime func(dispute.Game) float64 // milliseconds of the referee for the leaf of a dispute, 0 if not known
-	diverged    string                     // why the run was given up, if it diverged
+	Root        canon.Digest                  // of the last checkpoint
+	RefereeTime func(dispute.Dispute) float64 // milliseconds of the referee for the leaf of a dispute, 0 if not known
+	diverged    string                        // why the run was given up, if it diverged
 }
 
 // finalize writes what a run leaves behind.
@@ -136,8 +136,8 @@ func (e FinalState) Summary() *rundir.Summary {
 	s.Tokens = e.Tokens(s.Steps)
 	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.Metrics)
 	if s.FinalEvalLoss > 0 {
-		tokens := len(prepare.HeldOut(e.Blueprint)) * e.EvalBatch * int(spec.Length)
-		s.BitsPerByte = pretrained.BitsPerByte(s.FinalEvalLoss, tokens, prepare.HeldOutBytes(e.Blueprint))
+		tokens := len(prepare.HeldOut(e.CompiledJob)) * e.EvalBatch * int(spec.Length)
+		s.BitsPerByte = pretrained.BitsPerByte(s.FinalEvalLoss, tokens, prepare.HeldOutBytes(e.CompiledJob))
 	}
 	if s.Diverged = e.diverged; s.Diverged == "" {
 		s.Diverged = Rise(e.Metrics)

@@ -82,7 +82,7 @@ func MeanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error
 
 // Agreement is the mean cosine of the updates of a round with what they were combined to, of the last round that an
 // attested checkpoint is made of; nil if one of them cannot be had, or is in slices.
-func Agreement(b *prepare.Blueprint, e run.Entry, get func(blob.CID) ([]byte, error)) *float64 {
+func Agreement(b *prepare.CompiledJob, e run.Entry, get func(blob.CID) ([]byte, error)) *float64 {
 	rounds, units := b.Spec.Applied(e.Attestation.Checkpoint.Round-1), int(b.Spec.Units)
 	if len(rounds) == 0 || len(e.Attestation.Updates) != len(rounds)*units {
 		return nil
@@ -113,7 +113,7 @@ func Agreement(b *prepare.Blueprint, e run.Entry, get func(blob.CID) ([]byte, er
 }
 
 func (c *Consumer) unitLog(ctx context.Context, cid string, holders []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, member.FetchPatience)
+	ctx, cancel := context.WithTimeout(ctx, member.FetchTimeout)
 	defer cancel()
 	id, err := blob.Parse(cid)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *Consumer) measure(ctx context.Context, round uint32, ckpt *train.Checkp
 
 // Metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was
 // computed. A checkpoint that is nil is not evaluated.
-func Metrics(b *prepare.Blueprint, eval *program.Exec, round uint32, ckpt *train.Checkpoint, units UnitLogs,
+func Metrics(b *prepare.CompiledJob, eval *program.Exec, round uint32, ckpt *train.Checkpoint, units UnitLogs,
 	workers int) (ms []rundir.Metric, err error) {
 	spec := b.Spec
 	total := spec.Rounds * spec.Steps
@@ -216,7 +216,7 @@ func meanOf(x ...float64) *float64 {
 }
 
 // Evaluate returns the mean loss over the held-out windows; nil when nothing is held out.
-func Evaluate(b *prepare.Blueprint, eval *program.Exec, ckpt *train.Checkpoint) (*float64, error) {
+func Evaluate(b *prepare.CompiledJob, eval *program.Exec, ckpt *train.Checkpoint) (*float64, error) {
 	if b.Corpus.Val.Len() == 0 {
 		return nil, nil
 	}

@@ -83,7 +83,7 @@ func (e *HaltedError) ExitCode() int {
 }
 
 // Prepare makes a folder ready for a fresh run, or checks that the run in it is the one to go on with.
-func Prepare(o *rundir.OutDir, b *prepare.Blueprint, opt Options) error {
+func Prepare(o *rundir.OutDir, b *prepare.CompiledJob, opt Options) error {
 	switch {
 	case o.Run.ID == "":
 		return o.Start(opt.Job, rundir.RunFile{ID: b.JobID(), Dishonest: opt.Dishonest})

@@ -17,7 +17,7 @@ import (
 
 // Report is what there is to say of a run that is over.
 func (e FinalState) Report(s *rundir.Summary) report.Report {
-	r := report.Report{Job: reportJob(e.Blueprint), Summary: reportSummary(s, e.Books), Earnings: earnings(e.Books),
+	r := report.Report{Job: reportJob(e.CompiledJob), Summary: reportSummary(s, e.Books), Earnings: earnings(e.Books),
 		Audits: audits(e.Books), Disputes: e.reportDisputes()}
 	for _, m := range e.Metrics {
 		if m.Kind == "step" {
@@ -51,7 +51,7 @@ func orNaN(loss *float64) float64 {
 	return *loss
 }
 
-func reportJob(b *prepare.Blueprint) report.Job {
+func reportJob(b *prepare.CompiledJob) report.Job {
 	j, s := b.Job, b.Spec
 	x := s.Exchange
 	return report.Job{Name: j.Name, ID: b.JobID(), Facts: []report.Fact{

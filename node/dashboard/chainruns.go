@@ -87,7 +87,7 @@ func rank(j api.Job) int {
 }
 
 // ordered is an order that waits.
-func ordered(o client.Placed) api.Job {
+func ordered(o client.OrderStatus) api.Job {
 	return api.Job{ID: o.ID, Job: o.ID, Name: o.ID, Kind: "network", State: "queued", Rounds: int(o.Terms.Rounds),
 		BudgetUzen: o.Budget,
 		Reason: &api.Reason{Code: o.Why, Text: "it waits: " + strings.ReplaceAll(o.Why, "_", " "),
@@ -133,7 +133,7 @@ func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (j 
 	return totals(s, e, o), nil
 }
 
-func totals(s run.State, e market.Escrow, o client.Placed) api.Job {
+func totals(s run.State, e market.Escrow, o client.OrderStatus) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running",
 		Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
 		Workers: len(s.Active(run.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}

@@ -42,7 +42,7 @@ func NetworkHealth(ctx context.Context, network string, now time.Time) (*api.Hea
 	return networkHealth(n, books, now), nil
 }
 
-func networkHealth(n api.Network, books *inspect.Books, now time.Time) *api.Health {
+func networkHealth(n api.Network, books *inspect.Balances, now time.Time) *api.Health {
 	h := &api.Health{Status: "ok", Checks: web.NetworkChecks(n, now)}
 	check := func(name string, ok bool, format string, args ...any) {
 		h.Checks = append(h.Checks, api.HealthCheck{Name: name, OK: ok, Text: fmt.Sprintf(format, args...)})

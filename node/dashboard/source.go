@@ -41,14 +41,14 @@ func (p Source) Open() (c *rest.Client, done func(), err error) {
 		return nil, nil, err
 	}
 	if p.Data != "" {
-		config.Files = tuning.NewShelf(p.Data)
+		config.Files = tuning.NewExampleStore(p.Data)
 	}
 	s := web.New(config)
 	closeChain := done
 	return rest.Of(s), func() { s.Stop(); closeChain() }, nil
 }
 
-func (p Source) folder() (*runs.Library, error) {
+func (p Source) folder() (*runs.RunStore, error) {
 	if p.Dir == "" {
 		return runs.One(p.Data) // no run is asked for
 	}

@@ -226,7 +226,7 @@ type LiveRun struct {
 	links    func(context.Context) ([]api.Link, error) // nil: there is no network yet
 	asked    time.Time
 	receipts []reward.Receipt
-	books    runs.Books
+	books    runs.Payments
 	err      error
 }
 
@@ -248,7 +248,7 @@ func (l *LiveRun) Progress() runs.Progress {
 }
 
 // Books implements runs.Live.
-func (l *LiveRun) Books(ctx context.Context) (runs.Books, error) {
+func (l *LiveRun) Books(ctx context.Context) (runs.Payments, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.asked) < booksAge {
@@ -277,7 +277,7 @@ func (l *LiveRun) ask(ctx context.Context) error {
 		return err
 	}
 	l.receipts = append(l.receipts, fresh...)
-	l.books = runs.Books{Links: links}
+	l.books = runs.Payments{Links: links}
 	for _, g := range games {
 		l.books.Disputes = append(l.books.Disputes, shownDispute(rundir.NewDisputeRecord(g, 0, nil)))
 	}

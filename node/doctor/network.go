@@ -35,7 +35,7 @@ func chain(ctx context.Context, o Options) Finding {
 		return Finding{Level: OK, Text: noNetwork}
 	}
 	h, err := head(ctx, o)
-	if stopped, ok := errors.AsType[*client.Stopped](err); ok {
+	if stopped, ok := errors.AsType[*client.Halted](err); ok {
 		return Finding{Level: Fail, Text: o.Network + " is stopped: " + stopped.Error(),
 			Fix: stopped.Fix + ", or name another validator with --network"}
 	}

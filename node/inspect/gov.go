@@ -73,7 +73,7 @@ func (o OfferSpec) role() run.Role {
 
 // Offer makes an offer of an account, and returns what can be matched of it. One that speaks for a pool and takes part
 // in nothing is registered without a role.
-func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Lot, error) {
+func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Listing, error) {
 	if err := offer(ctx, c, o); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Lot, er
 		}
 	}
 	lots, err := c.Lots(ctx)
-	return slices.DeleteFunc(lots, func(l market.Lot) bool { return !of[l.ID] || l.Role != o.role() }), err
+	return slices.DeleteFunc(lots, func(l market.Listing) bool { return !of[l.ID] || l.Role != o.role() }), err
 }
 
 func offer(ctx context.Context, c *client.Client, o OfferSpec) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // MarketOffers are the offers of a network as they are matched.
-func MarketOffers(ctx context.Context, network string) ([]market.Lot, error) {
+func MarketOffers(ctx context.Context, network string) ([]market.Listing, error) {
 	c, _, err := session.DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func MarketOffers(ctx context.Context, network string) ([]market.Lot, error) {
 }
 
 // MarketOrders are the open orders of a network.
-func MarketOrders(ctx context.Context, network string) ([]client.Placed, error) {
+func MarketOrders(ctx context.Context, network string) ([]client.OrderStatus, error) {
 	c, _, err := session.DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err

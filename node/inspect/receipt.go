@@ -89,7 +89,7 @@ func bookExplanations(ctx context.Context, c *client.Client, book, subject strin
 }
 
 // explained explains receipts, which are all of their job, with its disputes.
-func explained(all []reward.Receipt, games []dispute.Game) (found []rundir.Explanation) {
+func explained(all []reward.Receipt, games []dispute.Dispute) (found []rundir.Explanation) {
 	var disputes []rundir.DisputeRecord
 	for _, g := range games {
 		disputes = append(disputes, rundir.NewDisputeRecord(g, 0, nil))

@@ -98,7 +98,7 @@ func MarketPrices(ctx context.Context, network string) ([]Prices, error) {
 	return pricesOf(lots), nil
 }
 
-func pricesOf(lots []market.Lot) []Prices {
+func pricesOf(lots []market.Listing) []Prices {
 	list := []Prices{}
 	for _, role := range []run.Role{run.Worker, run.Verifier} {
 		var prices, hours []uint64

@@ -198,14 +198,14 @@ type ValidatorStatus struct {
 	OfPeers     int       `json:"of_peers"`
 }
 
-// AskValidator asks the validator of a folder that InitNetwork made: a *client.Stopped if its process has stopped it.
+// AskValidator asks the validator of a folder that InitNetwork made: a *client.Halted if its process has stopped it.
 func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	var f keystore.ValidatorFile
 	if err := keystore.ReadJSON(filepath.Join(dir, keystore.FileValidator), &f); err != nil {
 		return nil, fmt.Errorf("%w: %w", keystore.ErrNoValidator, err)
 	}
 	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
-	stopped := new(client.Stopped) // what was begun before it stopped may answer for a while
+	stopped := new(client.Halted) // what was begun before it stopped may answer for a while
 	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
 		return nil, stopped
 	}
@@ -233,22 +233,22 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	return s, nil
 }
 
-// Books are the coins of a network after one block, counted twice, module for module.
-type Books struct {
-	ChainID string        `json:"chain_id"`
-	Height  int64         `json:"height"`
-	Books   []client.Book `json:"books"`
-	Wrong   []string      `json:"wrong,omitempty"`
+// Balances are the coins of a network after one block, counted twice, module for module.
+type Balances struct {
+	ChainID string                 `json:"chain_id"`
+	Height  int64                  `json:"height"`
+	Books   []client.ModuleBalance `json:"books"`
+	Wrong   []string               `json:"wrong,omitempty"`
 }
 
 // CheckBooks compares what every module of the chain has written down with the coins in its account.
-func CheckBooks(ctx context.Context, network string) (*Books, error) {
+func CheckBooks(ctx context.Context, network string) (*Balances, error) {
 	c, head, err := session.DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	b := &Books{ChainID: head.ChainID, Height: head.Height}
+	b := &Balances{ChainID: head.ChainID, Height: head.Height}
 	if b.Books, err = c.At(head.Height).Books(ctx); err != nil {
 		return nil, err
 	}

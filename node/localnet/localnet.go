@@ -55,7 +55,7 @@ type Network struct {
 }
 
 // Start brings the network of an output folder up, for the first time or again.
-func Start(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint, opt consumer.Options,
+func Start(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob, opt consumer.Options,
 	w *instrument.Instruments) (*Network, error) {
 	log, logFile, err := keystore.OpenLog(out.File(rundir.FileLog))
 	if err != nil {
@@ -68,7 +68,7 @@ func Start(ctx context.Context, out *rundir.OutDir, b *prepare.Blueprint, opt co
 	return n, nil
 }
 
-func (n *Network) start(ctx context.Context, b *prepare.Blueprint, opt consumer.Options) error {
+func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consumer.Options) error {
 	homes := map[string]home.Home{}
 	names := []string{"consumer"}
 	for i := range b.Spec.Units {
@@ -146,7 +146,7 @@ func (n *Network) start(ctx context.Context, b *prepare.Blueprint, opt consumer.
 }
 
 // partyRole is the role of the i-th party after the consumer.
-func partyRole(i int, b *prepare.Blueprint) run.Role {
+func partyRole(i int, b *prepare.CompiledJob) run.Role {
 	if i < int(b.Spec.Units) {
 		return run.Worker
 	}

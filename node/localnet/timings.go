@@ -55,7 +55,7 @@ func (c timed) Judge(q dispute.Claim, payload []byte) (dispute.Ruling, error) {
 }
 
 // of returns the milliseconds for a dispute, 0 if this process did not see its end.
-func (t *refereeTimings) of(g dispute.Game) float64 {
+func (t *refereeTimings) of(g dispute.Dispute) float64 {
 	if g.Verdict == nil {
 		return 0
 	}

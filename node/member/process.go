@@ -37,7 +37,7 @@ type Process struct {
 	Threads     int
 	Chain       client.Member
 	Host        *peer.Host
-	Store       *quota.Bounded
+	Store       *quota.QuotaStore
 	Disk        *Budget   // that the store has for runs
 	Memory      *Budget   // that the machine has for runs
 	tried       time.Time // when the job could not be opened for the first time
@@ -45,8 +45,8 @@ type Process struct {
 	Replicas    int       // holders of what must outlive a member; 0: replica.Factor
 	Log         *slog.Logger
 	Step        func(role.Event) []role.Action
-	Adversary   adversary.Act // how it breaks the rules; nil: it keeps them
-	Circle      string        // folder of its accomplices; "": it has none
+	Adversary   adversary.Attack // how it breaks the rules; nil: it keeps them
+	Circle      string           // folder of its accomplices; "": it has none
 	Instruments *instrument.Instruments
 	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
 	Journal     *JournalWriter
@@ -54,7 +54,7 @@ type Process struct {
 	Torch       *torch.Options // nil: it has no PyTorch
 	Notify      func(string)   // to the owner; may be nil
 
-	party      *party.Party               // once the job is here
+	party      *party.Executor            // once the job is here
 	Replicator atomic.Pointer[replicator] // from then on
 	State      atomic.Pointer[run.State]  // of the run after the latest block that was seen; nil: none yet
 	steps      *torch.Executor            // nil: the kernels take all steps
@@ -173,7 +173,7 @@ func (p *Process) cannotOpen(err error, now time.Time) bool {
 	if p.tried.IsZero() {
 		p.tried = now
 	}
-	return UnacceptableError(err) || now.Sub(p.tried) >= max(FetchPatience, p.deadline(*p.State.Load())/2)
+	return UnacceptableError(err) || now.Sub(p.tried) >= max(FetchTimeout, p.deadline(*p.State.Load())/2)
 }
 
 // deadline is the time that a worker has for its first unit, at the rate of the blocks so far.
@@ -201,7 +201,7 @@ func (p *Process) leaveRun(ctx context.Context, b *role.Block) (left bool) {
 		if err := p.Chain.Decline(ctx, p.Chain.Job); err != nil {
 			p.Log.Warn("cannot leave", "err", err)
 		}
-	case s.Gone(p.ID):
+	case s.Removed(p.ID):
 		return true
 	}
 	return false
@@ -243,16 +243,16 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	}
 	e.KeepDrafts(p.Snapshots)
 	p.Replicator.Store(newReplicator(p, j, e))
-	p.party = &party.Party{ID: p.ID, Job: p.Chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.Chain,
+	p.party = &party.Executor{ID: p.ID, Job: p.Chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.Chain,
 		Blobs: blobs}
 	if p.Adversary != nil {
-		cast := adversary.Cast{Party: p.party, Honest: e, Step: p.Step, State: func(ctx context.Context) (run.State, error) {
+		cast := adversary.Setup{Party: p.party, Honest: e, Step: p.Step, State: func(ctx context.Context) (run.State, error) {
 			return p.Chain.Run(ctx, p.Chain.Job)
 		}}
 		if p.Circle != "" {
 			cast.Circle = circle(p.Circle)
 		}
-		p.Step = p.Adversary.Play(cast)
+		p.Step = p.Adversary.Install(cast)
 	}
 	p.Log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units)
 	return nil
@@ -289,12 +289,12 @@ const (
 	lastTries    = 3
 )
 
-// FetchPatience is how long a blob that its holder has not published yet is asked for again.
-const FetchPatience = 20 * time.Second
+// FetchTimeout is how long a blob that its holder has not published yet is asked for again.
+const FetchTimeout = 20 * time.Second
 
 // Await implements party.Blobs. A holder that is busy is asked again, too, ever less often.
 func (s Served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
-	patience := FetchPatience
+	patience := FetchTimeout
 	if s.patience != nil {
 		patience = max(patience, s.patience())
 	}
@@ -310,8 +310,8 @@ func Insist(ctx context.Context, patience time.Duration, fetch func(context.Cont
 	const again = 100 * time.Millisecond
 	begin, pause := time.Now(), again
 	for {
-		limit, wait := FetchPatience, again
-		within, cancel := context.WithTimeout(ctx, max(patience, FetchPatience))
+		limit, wait := FetchTimeout, again
+		within, cancel := context.WithTimeout(ctx, max(patience, FetchTimeout))
 		b, err := fetch(within)
 		cancel()
 		busy := errors.Is(err, peer.ErrBusy)

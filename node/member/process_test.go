@@ -24,7 +24,7 @@ func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  bool
-	}{{0, false}, {FetchPatience - time.Second, false}, {FetchPatience, true}} {
+	}{{0, false}, {FetchTimeout - time.Second, false}, {FetchTimeout, true}} {
 		if unable(c.after) != c.want {
 			t.Errorf("after %s a job that cannot be fetched is given up: %t", c.after, !c.want)
 		}
@@ -56,4 +56,4 @@ func TestNameOfAJobThatIsTaken(t *testing.T) {
 }
 
 // fakeBlueprint is what the name of a job is made of.
-func fakeBlueprint() *prepare.Blueprint { return &prepare.Blueprint{Spec: &train.Spec{Version: 1}} }
+func fakeBlueprint() *prepare.CompiledJob { return &prepare.CompiledJob{Spec: &train.Spec{Version: 1}} }

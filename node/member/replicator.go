@@ -35,7 +35,7 @@ type replicator struct {
 	engine *engine.Engine
 	chain  ledger
 	host   *peer.Host
-	store  *quota.Bounded
+	store  *quota.QuotaStore
 	last   int   // checkpoints of the lineage
 	factor int   // holders of a blob
 	most   int64 // bytes of a blob that it reads
@@ -156,7 +156,7 @@ func (k *replicator) forget(s run.State) {
 	for _, l := range s.All() {
 		named[l.Base.CID] = true
 		for _, u := range l.Units {
-			named[u.Commit.UpdateCID], named[u.Commit.Carried.CID] = true, true
+			named[u.Commit.UpdateCID], named[u.Commit.HandedState.CID] = true, true
 		}
 	}
 	other := func(cid string, _ []blob.CID) bool { return !named[cid] }
@@ -178,7 +178,7 @@ func (k *replicator) open(ctx context.Context, s run.State) (needed []blob.CID) 
 			add(u.Commit.UpdateCID)
 			add(u.Commit.Log)
 			needed = append(needed, k.pieces(ctx, u.Commit.UpdateCID)...)
-			if cid := u.Commit.Carried.CID; cid != "" {
+			if cid := u.Commit.HandedState.CID; cid != "" {
 				needed = append(needed, k.blobs(ctx, run.Checkpoint{CID: cid}, k.store.Get)...)
 			}
 		}

@@ -23,11 +23,11 @@ func RoleOf(h home.Home, r run.Role, strangers bool, id, job,
 func Cast(of journal.Header, h home.Home) func(role.Event) []role.Action {
 	switch {
 	case of.Role == run.Verifier.String() && of.Watches:
-		return verifier.Watchful(of.ID, h.Derive("watch")).Step
+		return verifier.NewProactive(of.ID, h.Derive("watch")).Step
 	case of.Role == run.Verifier.String():
 		return verifier.New(of.ID, h.Derive("watch")).Step
 	case of.Plants:
-		return worker.Planting(of.ID, h.Derive("plant")).Step
+		return worker.NewWithPlantedFaults(of.ID, h.Derive("plant")).Step
 	}
 	return worker.New(of.ID).Step
 }

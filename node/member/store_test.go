@@ -64,7 +64,7 @@ func TestMemoryIsPromised(t *testing.T) {
 func TestRetained(t *testing.T) {
 	dir, now := t.TempDir(), time.Unix(1e9, 0)
 	data := blobtest.Data(1, 100)
-	open := func(now time.Time) (*quota.Bounded, *Retention) {
+	open := func(now time.Time) (*quota.QuotaStore, *Retention) {
 		s, err := OpenStore(t.Context(), filepath.Join(dir, rundir.DirBlobs), disk.Share{Bytes: 150})
 		if err != nil {
 			t.Fatal(err)
@@ -104,8 +104,8 @@ func TestRetained(t *testing.T) {
 // Rounds that were rolled back are still audited: what they need is kept like that of open ones.
 func TestRolledBackRoundsAreKept(t *testing.T) {
 	cid := func(text string) string { return blob.Of([]byte(text)).String() }
-	lap := func(round uint32, name string) run.Lap {
-		return run.Lap{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)},
+	lap := func(round uint32, name string) run.RoundState {
+		return run.RoundState{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)},
 			Units: run.Units{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
 	}
 	store, err := quota.NewBounded(t.Context(), blob.NewMemory(), 1<<20)
@@ -113,7 +113,7 @@ func TestRolledBackRoundsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &replicator{job: &bundle.Job{}, store: store, shards: map[string][]blob.CID{}}
-	s := run.State{Lap: lap(3, "current"), Open: []run.Lap{lap(2, "open")}, Void: []run.Lap{lap(3, "void")}}
+	s := run.State{RoundState: lap(3, "current"), Open: []run.RoundState{lap(2, "open")}, RolledBack: []run.RoundState{lap(3, "void")}}
 	kept := map[string]bool{}
 	for _, c := range k.open(t.Context(), s) {
 		kept[c.String()] = true

@@ -69,7 +69,7 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 }
 
 // PlaceHere says how long this machine takes if it does everything, as Train lets it, and whether it has the memory.
-func (p *Plan) PlaceHere(b *prepare.Blueprint) error {
+func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 	o, err := b.LocalOrder()
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (p *Plan) PlaceHere(b *prepare.Blueprint) error {
 }
 
 // Of is what a job will take as far as nothing has to be tried or asked for it.
-func Of(b *prepare.Blueprint) (*Plan, error) {
+func Of(b *prepare.CompiledJob) (*Plan, error) {
 	o, err := b.LocalOrder()
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func Of(b *prepare.Blueprint) (*Plan, error) {
 
 // TryStep takes two inner steps, of which the second counts: the first makes what later ones use again. Where a unit
 // has one, that is the first of another. What does not fit into the memory is not tried.
-func (p *Plan) TryStep(b *prepare.Blueprint) error {
+func (p *Plan) TryStep(b *prepare.CompiledJob) error {
 	exec, err := program.Compile(b.Step, kernel.Cores)
 	if err != nil {
 		return err

@@ -31,14 +31,14 @@ type Quote struct {
 
 // Quoted is an offer, and how likely it is drawn, or why it cannot be.
 type Quoted struct {
-	ID     string        `json:"id"`
-	Role   string        `json:"role"`
-	Price  uint64        `json:"price"` // uzen per 10^15 floating-point operations
-	Class  string        `json:"class,omitempty"`
-	Region string        `json:"region,omitempty"`
-	Odds   float64       `json:"odds,omitempty"` // about
-	Why    market.Misfit `json:"why,omitempty"`
-	Text   string        `json:"text,omitempty"`
+	ID         string          `json:"id"`
+	Role       string          `json:"role"`
+	Price      uint64          `json:"price"` // uzen per 10^15 floating-point operations
+	Class      string          `json:"class,omitempty"`
+	Region     string          `json:"region,omitempty"`
+	Likelihood float64         `json:"odds,omitempty"` // about
+	Why        market.Mismatch `json:"why,omitempty"`
+	Text       string          `json:"text,omitempty"`
 }
 
 // QuoteJob asks a network what would become of a job. Nothing is ordered.
@@ -50,7 +50,7 @@ func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
 	return QuoteOf(b, ctx, network)
 }
 
-func QuoteOf(b *prepare.Blueprint, ctx context.Context, network string) (*Quote, error) {
+func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quote, error) {
 	o, err := b.Order()
 	if err != nil {
 		return nil, err
@@ -79,18 +79,18 @@ func QuoteOf(b *prepare.Blueprint, ctx context.Context, network string) (*Quote,
 		}
 	}
 	for _, may := range e.May {
-		line := quoted(may.Lot)
-		line.Odds = float64(may.PPM) / 1e6
+		line := quoted(may.Listing)
+		line.Likelihood = float64(may.PPM) / 1e6
 		q.Members = append(q.Members, line)
 	}
 	for _, p := range e.Passed {
-		line := quoted(p.Lot)
+		line := quoted(p.Listing)
 		line.Why, line.Text = p.Why, p.Why.Text()
 		q.Others = append(q.Others, line)
 	}
 	return q, nil
 }
 
-func quoted(l market.Lot) Quoted {
+func quoted(l market.Listing) Quoted {
 	return Quoted{ID: l.ID, Role: l.Role.String(), Price: l.Price, Class: l.Class.String(), Region: l.Region}
 }

@@ -33,8 +33,8 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Blueprint is a job made ready to run: everything that its job file and its data determine.
-type Blueprint struct {
+// CompiledJob is a job made ready to run: everything that its job file and its data determine.
+type CompiledJob struct {
 	Job       *job.Job
 	Model     model.Config
 	Tokenizer *tokenizer.Tokenizer
@@ -61,7 +61,7 @@ const (
 
 // New reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
 // *job.ErrorList with the place in the file.
-func New(j *job.Job) (*Blueprint, error) {
+func New(j *job.Job) (*CompiledJob, error) {
 	sources, err := dataset.Sources(j)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func New(j *job.Job) (*Blueprint, error) {
 }
 
 // Assemble makes a job ready whose files are read. base is nil for a model from scratch.
-func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
-	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens)}
+func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
+	b := &CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens)}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *
 }
 
 // Specify makes the work specification of a job whose model and first checkpoint are there.
-func (b *Blueprint) Specify() error {
+func (b *CompiledJob) Specify() error {
 	j := b.Job
 	b.Spec = b.spec()
 	if err := b.Spec.Check(); err != nil {
@@ -157,7 +157,7 @@ func readBase(j *job.Job) (*folder.Model, error) {
 	return base, nil
 }
 
-func (b *Blueprint) corpusFits() error {
+func (b *CompiledJob) corpusFits() error {
 	j := b.Job
 	need := j.SequenceLen + 1
 	if n := b.Corpus.Train.Len(); n < need {
@@ -172,7 +172,7 @@ func (b *Blueprint) corpusFits() error {
 }
 
 // chooseModel takes the model from the base, or from the job's own description.
-func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
+func (b *CompiledJob) chooseModel(base *folder.Model) (err error) {
 	m := b.Job.Model
 	if base != nil {
 		b.Model, b.Ignored = base.Config, base.Ignored
@@ -195,7 +195,7 @@ func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
 }
 
 // buildModel makes the programs of the model.
-func (b *Blueprint) buildModel() (err error) {
+func (b *CompiledJob) buildModel() (err error) {
 	j := b.Job
 	if v := b.Tokenizer.VocabSize(); b.Model.VocabSize() < v {
 		return problem(j, "model.config.vocab_size", job.CodeBadValue, "the model's vocabulary is too small",
@@ -228,7 +228,7 @@ func (b *Blueprint) buildModel() (err error) {
 }
 
 // optimizer is that of inner steps. In a job of gradients the outer one takes its place.
-func (b *Blueprint) optimizer() model.AdamW {
+func (b *CompiledJob) optimizer() model.AdamW {
 	if b.Job.Strategy.OuterOptimizer.Gradients() {
 		return model.Descent
 	}
@@ -237,7 +237,7 @@ func (b *Blueprint) optimizer() model.AdamW {
 		MaxGradNorm: b.Job.Training.MaxGradNorm, Proximal: b.Job.Strategy.ProximalMu}
 }
 
-func (b *Blueprint) spec() *train.Spec {
+func (b *CompiledJob) spec() *train.Spec {
 	j := b.Job
 	t, st := j.Training, j.Strategy
 	steps := uint32(st.SyncSteps)
@@ -278,7 +278,7 @@ const (
 	momentumDecay = 0.999
 )
 
-func (b *Blueprint) Exchange() train.Exchange {
+func (b *CompiledJob) Exchange() train.Exchange {
 	st := b.Job.Strategy
 	o := st.OuterOptimizer
 	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR,
@@ -290,8 +290,8 @@ func (b *Blueprint) Exchange() train.Exchange {
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
 	}
-	if st.Compression.Transform == transform.Waves {
-		x.Transform = transform.Waves
+	if st.Compression.Transform == transform.CosineTransform {
+		x.Transform = transform.CosineTransform
 	}
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
@@ -314,7 +314,7 @@ func (b *Blueprint) Exchange() train.Exchange {
 }
 
 // slice decides in how many slices rounds are reduced: half as many as there are workers, so that each reduces one.
-func (b *Blueprint) slice() error {
+func (b *CompiledJob) slice() error {
 	const at = "strategy.aggregation.slices"
 	s := b.Job.Strategy
 	want := int(s.Aggregation.Slices)
@@ -341,11 +341,11 @@ func (b *Blueprint) slice() error {
 }
 
 // UnitFlops is the number of floating-point operations of a whole work unit.
-func (b *Blueprint) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
+func (b *CompiledJob) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
 
 // JobID is the identifier of the job: it binds the work specification, and with it the data and the program. Where
 // somebody else has taken that name, a dot and the account of the consumer follow, for which such a name is kept.
-func (b *Blueprint) JobID() string {
+func (b *CompiledJob) JobID() string {
 	id := "job-" + b.Spec.Digest().String()[:16]
 	if owner := b.owner.Load(); owner != nil {
 		id += "." + *owner
@@ -354,10 +354,10 @@ func (b *Blueprint) JobID() string {
 }
 
 // Keep gives the job the name that is kept for an account.
-func (b *Blueprint) Keep(account string) { b.owner.Store(&account) }
+func (b *CompiledJob) Keep(account string) { b.owner.Store(&account) }
 
 // Is reports whether a run is one of the job, and gives the job the name that it has there.
-func (b *Blueprint) Is(id string) bool {
+func (b *CompiledJob) Is(id string) bool {
 	if owner, ok := strings.CutPrefix(id, b.JobID()+"."); ok {
 		b.Keep(owner)
 	}
@@ -366,10 +366,10 @@ func (b *Blueprint) Is(id string) bool {
 
 // PlanID is the identifier of a plan: that of the job, and a digest of all else that its file asks for, such as the
 // budget and the audits.
-func (b *Blueprint) PlanID() string {
+func (b *CompiledJob) PlanID() string {
 	sum := sha256.Sum256(b.Job.Canonical())
 	return b.JobID() + "-" + hex.EncodeToString(sum[:4])
 }
 
 // Names names the operators and parameters that the disputes of the job are about.
-func (b *Blueprint) Names() dispute.Names { return referee.Names(b.Spec, b.Step) }
+func (b *CompiledJob) Names() dispute.Names { return referee.Names(b.Spec, b.Step) }

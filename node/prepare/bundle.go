@@ -14,7 +14,7 @@ import (
 
 // Publish stores everything that a job ships, and returns the CID of its bundle and the name of its first checkpoint.
 // The work specification is in the bundle, and for who looks for it by itself a blob of its own, too.
-func (b *Blueprint) Publish(ctx context.Context, store blob.Store,
+func (b *CompiledJob) Publish(ctx context.Context, store blob.Store,
 	r *rundir.RunFile) (cid string, genesis run.Checkpoint, err error) {
 	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
 	executor := map[string]string{job.Torch: bundle.Torch}[b.Job.Executor]

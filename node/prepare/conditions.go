@@ -13,7 +13,7 @@ import (
 
 // Conditioned adds to the order of a job what it asks of the machines of a network, at a height. Blocks are taken to be
 // a second apart.
-func (b *Blueprint) Conditioned(o market.Order, height int64) market.Order {
+func (b *CompiledJob) Conditioned(o market.Order, height int64) market.Order {
 	r, budget := b.Job.Resources, b.Job.Budget
 	p := r.Placement
 	c := market.Conditions{

@@ -26,10 +26,10 @@ const (
 	FileAdapterConfig    = "adapter/adapter_config.json"
 )
 
-func (b *Blueprint) wantsGGUF() bool { return slices.Contains(b.Job.Output.Formats, "gguf") }
+func (b *CompiledJob) wantsGGUF() bool { return slices.Contains(b.Job.Output.Formats, "gguf") }
 
 // ExportModel returns the files of the model of a checkpoint, by name, with the texts that go with it.
-func ExportModel(b *Blueprint, c *train.Checkpoint, t texts) (map[string][]byte, error) {
+func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) (map[string][]byte, error) {
 	tensors, err := b.Weights(c)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func ExportModel(b *Blueprint, c *train.Checkpoint, t texts) (map[string][]byte,
 
 // adapterJSON is the config of the adapter. Loaders that find the base by its adapter read there which it is: what the
 // job names.
-func (b *Blueprint) adapterJSON(base string) ([]byte, error) {
+func (b *CompiledJob) adapterJSON(base string) ([]byte, error) {
 	text, err := b.Trained.AdapterJSON()
 	if err != nil || base == "" {
 		return text, err

@@ -24,12 +24,12 @@ const BytesOfWeight = 4
 
 // beginningFits refuses a model of which the first checkpoint alone is larger than the memory that is free, before
 // anything of it is made. It is arithmetic: a wrong digit costs an error, and not a machine that stands still.
-func (b *Blueprint) beginningFits() error {
+func (b *CompiledJob) beginningFits() error {
 	available, _, ok := memory.Available()
 	return b.BeginningIn(available, ok)
 }
 
-func (b *Blueprint) BeginningIn(available uint64, known bool) error {
+func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 	state, err := outer.State(b.Exchange())
 	if err != nil || !known {
 		return nil // what is wrong with the exchange is said where it is checked
@@ -52,12 +52,12 @@ func (b *Blueprint) BeginningIn(available uint64, known bool) error {
 }
 
 // LeastMemory is what a worker takes at least: the values of a step, and the checkpoint that the unit began from.
-func (b *Blueprint) LeastMemory(exec *program.Exec) uint64 {
+func (b *CompiledJob) LeastMemory(exec *program.Exec) uint64 {
 	return uint64(exec.PeakBytes()) + uint64(b.ParameterBytes())
 }
 
 // TrainingFits refuses a job of which all workers at work take more than the memory that is free, before one begins.
-func (b *Blueprint) TrainingFits() error {
+func (b *CompiledJob) TrainingFits() error {
 	available, _, ok := memory.Available()
 	if !ok {
 		return nil

@@ -3,12 +3,12 @@ package prepare
 import "github.com/starling-network/starling/compute/data/tokenizer"
 
 // HeldOut are the batches of windows on which the loss of checkpoints is measured; none if nothing is held out.
-func HeldOut(b *Blueprint) [][]int32 {
+func HeldOut(b *CompiledJob) [][]int32 {
 	return b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), EvalSequences/b.EvalBatch)
 }
 
 // HeldOutBytes is how many bytes of text the tokens are that an evaluation predicts: of each window all but its first.
-func HeldOutBytes(b *Blueprint) (bytes int) {
+func HeldOutBytes(b *CompiledJob) (bytes int) {
 	window := int(b.Spec.Length) + 1
 	for _, batch := range HeldOut(b) {
 		for ; len(batch) >= window; batch = batch[window:] {

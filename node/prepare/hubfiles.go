@@ -52,7 +52,7 @@ func readObject(dir, name string) (object, error) {
 // Leaves are the texts that go with a model: the tokens that end, begin and fill up its texts, how it is to be asked,
 // and how it wants conversations. They are those of the base model of the job, if it has one, and else what the
 // training used.
-func (b *Blueprint) Leaves() (t texts, err error) {
+func (b *CompiledJob) Leaves() (t texts, err error) {
 	dir := ""
 	if b.Job.Model.BaseModel != "" {
 		dir = b.Job.BaseModelPath()
@@ -110,7 +110,7 @@ func (b *Blueprint) Leaves() (t texts, err error) {
 }
 
 // conversations are the files that say how a model wants conversations.
-func (b *Blueprint) conversations(dir string) (t texts, err error) {
+func (b *CompiledJob) conversations(dir string) (t texts, err error) {
 	t.files = map[string][]byte{}
 	if dir != "" {
 		if t.files, err = serve.ChatFiles(dir); err != nil {
@@ -133,7 +133,7 @@ func number(n int) json.RawMessage {
 }
 
 // Before are the texts as older versions left them, for runs that are verified later.
-func (b *Blueprint) Before() (texts, error) {
+func (b *CompiledJob) Before() (texts, error) {
 	tokens, err := json.MarshalIndent(map[string]any{
 		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": b.Model.Context(),
 		"clean_up_tokenization_spaces": false,

@@ -42,14 +42,14 @@ func (e *BudgetError) Fix() string {
 const localVerifiers = 1
 
 // checks are what the job file says about verification.
-func (b *Blueprint) checks() bundle.Checks {
+func (b *CompiledJob) checks() bundle.Checks {
 	c := b.Job.Strategy.Verification.Checks()
 	c.Tolerance, c.Slices = Tolerance(b.Job), b.Slices
 	return c
 }
 
 // Order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
-func (b *Blueprint) Order() (market.Order, error) {
+func (b *CompiledJob) Order() (market.Order, error) {
 	j := b.Job
 	w := j.Strategy.Workers
 	return market.Order{
@@ -66,7 +66,7 @@ func LocalPrice(o market.Order) uint64 { return min(market.DefaultPrice, o.Price
 
 // LocalOrder is the order of a job on an embedded network, with one verifier unless the job file says how many: an
 // error that wraps ErrBudget, if the whole job may cost more there than its budget.
-func (b *Blueprint) LocalOrder() (market.Order, error) {
+func (b *CompiledJob) LocalOrder() (market.Order, error) {
 	o, err := b.Order()
 	if err != nil {
 		return o, err

@@ -30,7 +30,7 @@ func (s *scale) Put(_ context.Context, data []byte) (blob.CID, error) {
 }
 
 // ParameterBytes is the size of the parameters that are trained.
-func (b *Blueprint) ParameterBytes() (n int64) {
+func (b *CompiledJob) ParameterBytes() (n int64) {
 	for _, s := range b.Shapes() {
 		n += int64(s.Bytes())
 	}
@@ -38,12 +38,12 @@ func (b *Blueprint) ParameterBytes() (n int64) {
 }
 
 // OuterBytes is the size of the state of the outer optimizer of a planned job.
-func (b *Blueprint) OuterBytes() int64 {
+func (b *CompiledJob) OuterBytes() int64 {
 	return int64(len(b.Genesis.Outer)) * b.ParameterBytes()
 }
 
 // Traffic is how many bytes a worker receives in a round.
-func (b *Blueprint) Traffic() (int64, error) {
+func (b *CompiledJob) Traffic() (int64, error) {
 	if b.Slices == 0 {
 		update, err := b.Update()
 		return int64(b.Spec.Units-1) * update, err
@@ -54,7 +54,7 @@ func (b *Blueprint) Traffic() (int64, error) {
 
 // Update is how many bytes the update of a unit has; of replicas, which exchange other parts in every round, on
 // average.
-func (b *Blueprint) Update() (int64, error) {
+func (b *CompiledJob) Update() (int64, error) {
 	if b.Spec.Exchange.Replicas() {
 		sent, err := outer.Sent(b.Spec, train.Params(b.Step), b.Shapes())
 		var all int64
@@ -68,7 +68,7 @@ func (b *Blueprint) Update() (int64, error) {
 }
 
 // Shapes of the parameters that are trained.
-func (b *Blueprint) Shapes() (shapes []tensor.Shape) {
+func (b *CompiledJob) Shapes() (shapes []tensor.Shape) {
 	inputs := b.Step.InputShapes()
 	for _, name := range train.Params(b.Step) {
 		shapes = append(shapes, inputs[train.Param+name])
@@ -77,7 +77,7 @@ func (b *Blueprint) Shapes() (shapes []tensor.Shape) {
 }
 
 // Tokens trained in so many inner steps, of all units that have as many in their rounds.
-func (b *Blueprint) Tokens(steps int) uint64 {
+func (b *CompiledJob) Tokens(steps int) uint64 {
 	s := b.Spec
 	rounds, rest := uint64(steps)/uint64(s.Steps), uint32(steps)%s.Steps
 	all := rounds * s.StepsBefore(s.Units)

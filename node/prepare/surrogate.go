@@ -27,8 +27,8 @@ var ErrSurrogate = errors.New("nothing small can stand in for the job")
 // parameters, in as many rounds of as many units of as many segments, exchanged in the same way. Only who does what,
 // when, and how many bytes it takes are then those of the job.
 type surrogate struct {
-	*Blueprint
-	Bulk  sim.Bulk
+	*CompiledJob
+	Bulk  sim.ByteScale
 	Price uint64 // at which its units cost what those of the job cost, in uzen per 10^15 operations
 }
 
@@ -43,13 +43,13 @@ const (
 var standInLayers = []int{1, 2, 4, 8, 16, 32, 64}
 
 // NewSurrogate makes what stands in for a job.
-func NewSurrogate(ctx context.Context, b *Blueprint) (*surrogate, error) {
+func NewSurrogate(ctx context.Context, b *CompiledJob) (*surrogate, error) {
 	corpus, err := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(strings.Repeat(standInText, 60))}},
 		tokenizer.Bytes(), 0)
 	if err != nil {
 		return nil, err
 	}
-	s := &surrogate{Blueprint: &Blueprint{Job: b.Job, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
+	s := &surrogate{CompiledJob: &CompiledJob{Job: b.Job, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
 		Slices: b.Slices}}
 	for _, layers := range standInLayers {
 		if err := s.build(b.Spec, max(layers, int(b.Spec.Exchange.Fragments))); err != nil {
@@ -113,9 +113,9 @@ func PriceFor(operations, others uint64) uint64 {
 }
 
 // weigh says how many times its bytes the job has.
-func (s *surrogate) weigh(ctx context.Context, b *Blueprint) error {
+func (s *surrogate) weigh(ctx context.Context, b *CompiledJob) error {
 	var job, weights, updates [2]int64 // of the job, and of what stands in for it
-	for i, x := range []*Blueprint{b, s.Blueprint} {
+	for i, x := range []*CompiledJob{b, s.CompiledJob} {
 		shipped, err := ShippedBytes(ctx, x.JobID(),
 			&train.Task{Spec: x.Spec, Step: x.Step, Corpus: x.Corpus, Frozen: x.Frozen}, x.Genesis)
 		if err != nil {
@@ -134,6 +134,6 @@ func (s *surrogate) weigh(ctx context.Context, b *Blueprint) error {
 		}
 	}
 	times := func(x [2]int64) float64 { return float64(x[0]) / float64(x[1]) }
-	s.Bulk = sim.Bulk{Job: times(job), Weights: times(weights), Updates: times(updates)}
+	s.Bulk = sim.ByteScale{Job: times(job), Weights: times(weights), Updates: times(updates)}
 	return nil
 }

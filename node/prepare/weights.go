@@ -12,7 +12,7 @@ import (
 )
 
 // adapt gives the model the adapter that the job asks for, if it does.
-func (b *Blueprint) adapt() (err error) {
+func (b *CompiledJob) adapt() (err error) {
 	b.Trained = b.Model
 	a := b.Job.Model.Adapter
 	if a == nil || a.LoRA == nil {
@@ -31,7 +31,7 @@ func (b *Blueprint) adapt() (err error) {
 
 // begin makes the first checkpoint. It is the base model, or weights drawn from the seed; with an adapter it is the
 // adapter, and the base model is frozen.
-func (b *Blueprint) begin(base *folder.Model) (err error) {
+func (b *CompiledJob) begin(base *folder.Model) (err error) {
 	var weights map[string]*tensor.Tensor
 	switch {
 	case base == nil:
@@ -48,10 +48,10 @@ func (b *Blueprint) begin(base *folder.Model) (err error) {
 	return err
 }
 
-func (b *Blueprint) adapted() bool { return len(b.Trained.Adapters()) > 0 }
+func (b *CompiledJob) adapted() bool { return len(b.Trained.Adapters()) > 0 }
 
 // base are the frozen tensors by name.
-func (b *Blueprint) base() map[string]*tensor.Tensor {
+func (b *CompiledJob) base() map[string]*tensor.Tensor {
 	frozen := map[string]*tensor.Tensor{}
 	for i, n := range train.Frozen(b.Step) {
 		frozen[n] = b.Frozen[i]
@@ -69,7 +69,7 @@ func trainedWeights(c *train.Checkpoint) map[string]*tensor.Tensor {
 }
 
 // Weights are the tensors of the whole model of a checkpoint by name, with its adapter merged in.
-func (b *Blueprint) Weights(c *train.Checkpoint) (map[string]*tensor.Tensor, error) {
+func (b *CompiledJob) Weights(c *train.Checkpoint) (map[string]*tensor.Tensor, error) {
 	if !b.adapted() {
 		return trainedWeights(c), nil
 	}
@@ -77,7 +77,7 @@ func (b *Blueprint) Weights(c *train.Checkpoint) (map[string]*tensor.Tensor, err
 }
 
 // EvalInputs are what the evaluation of a checkpoint reads besides tokens.
-func (b *Blueprint) EvalInputs(c *train.Checkpoint) map[string]*tensor.Tensor {
+func (b *CompiledJob) EvalInputs(c *train.Checkpoint) map[string]*tensor.Tensor {
 	all := b.base()
 	maps.Copy(all, trainedWeights(c))
 	in := map[string]*tensor.Tensor{}

@@ -59,7 +59,7 @@ func TestStrangersWorkersPlant(t *testing.T) {
 			for _, c := range step(role.Trained{Action: train, Commit: run.Commitment{Segments: right, UpdateCID: "mine"}}) {
 				if c, ok := c.(role.Commit); ok && c.Work == train.Work {
 					made = append(made, c.Commit)
-					if planted := !slices.Equal(c.Commit.Segments, right); planted && c.Commit.Hidden.IsZero() {
+					if planted := !slices.Equal(c.Commit.Segments, right); planted && c.Commit.HiddenRoots.IsZero() {
 						t.Error("a planted fault hides nothing")
 					}
 				}
@@ -73,7 +73,7 @@ func TestStrangersWorkersPlant(t *testing.T) {
 		if c.Segments[1] != canon.Sum("state", []byte{byte(i)}) {
 			planted++
 		}
-		if !slices.Equal(c.Segments, again[i].Segments) || c.Hidden != again[i].Hidden {
+		if !slices.Equal(c.Segments, again[i].Segments) || c.HiddenRoots != again[i].HiddenRoots {
 			t.Errorf("unit %d: another commitment after a restart", i)
 		}
 	}

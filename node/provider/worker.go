@@ -43,21 +43,21 @@ type Options struct {
 	Stake    uint64 // uzen, when it registers
 	Kind     string // of its device: cpu, gpu or apple
 	Hardware registry.Hardware
-	Tier     string         // of uptime that it commits to: none, bronze, silver or gold
-	Pool     string         // account that may offer its work beside others'
-	Measure  bool           // the registry may measure the machine when it has nothing else to do
-	Threads  int            // of one unit
-	Listen   []string       // multiaddrs; none: any port of the loopback
-	Relays   bool           // it relays between other participants; it must be reachable itself
-	Hidden   bool           // others cannot dial it: it is reached through relays
-	Disk     disk.Share     // of the blobs; zero: DefaultDisk
-	Keep     int            // checkpoints of the lineage that stay; 0: DefaultKeep
-	Replicas int            // holders of what must outlive a member; 0: replica.Factor
-	Metrics  string         // host:port where Prometheus finds metrics; "": nowhere
-	Version  string         // of the binary
-	Act      adversary.Act  // how it breaks the rules, to see what comes of it; nil: it keeps them
-	Circle   string         // folder in which it and its accomplices tell each other what they made up; "": it has none
-	Torch    *torch.Options // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
+	Tier     string           // of uptime that it commits to: none, bronze, silver or gold
+	Pool     string           // account that may offer its work beside others'
+	Measure  bool             // the registry may measure the machine when it has nothing else to do
+	Threads  int              // of one unit
+	Listen   []string         // multiaddrs; none: any port of the loopback
+	Relays   bool             // it relays between other participants; it must be reachable itself
+	Hidden   bool             // others cannot dial it: it is reached through relays
+	Disk     disk.Share       // of the blobs; zero: DefaultDisk
+	Keep     int              // checkpoints of the lineage that stay; 0: DefaultKeep
+	Replicas int              // holders of what must outlive a member; 0: replica.Factor
+	Metrics  string           // host:port where Prometheus finds metrics; "": nowhere
+	Version  string           // of the binary
+	Act      adversary.Attack // how it breaks the rules, to see what comes of it; nil: it keeps them
+	Circle   string           // folder in which it and its accomplices tell each other what they made up; "": it has none
+	Torch    *torch.Options   // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
 	Say      func(string)
 }
 
@@ -105,7 +105,7 @@ type service struct {
 	key   home.Home
 	chain *client.Client
 	host  *peer.Host
-	store *quota.Bounded
+	store *quota.QuotaStore
 	room  *member.Budget
 	ram   *member.Budget // for runs
 	past  *member.Retention
@@ -372,7 +372,7 @@ func (s *service) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if id := s.chain.Address(); !state.Gone(id) || state.Liable(id) {
+		if id := s.chain.Address(); !state.Removed(id) || state.Liable(id) {
 			s.begin(ctx, job, s.drain)
 		}
 	}

@@ -183,7 +183,7 @@ const alike = 1.03
 const asItIs = "the job as it is"
 
 // withOwn marks the candidate that does what the job does as it is, and adds it if there is none.
-func withOwn(b *prepare.Blueprint, all []Candidate, own *job.Job, n simulate.Options, shipped int64) []Candidate {
+func withOwn(b *prepare.CompiledJob, all []Candidate, own *job.Job, n simulate.Options, shipped int64) []Candidate {
 	c := Candidate{Name: asItIs, SyncSteps: own.Strategy.SyncSteps, Rounds: own.Rounds(), Own: true, Set: []string{}}
 	if err := weigh(b, &c, own, n, shipped); err != nil {
 		c.Refused = reason(err)
@@ -243,7 +243,7 @@ func (a *Ranking) rank(all []Candidate) []Candidate {
 }
 
 // feasibleRounds are the lengths of rounds to try, rising.
-func feasibleRounds(b *prepare.Blueprint) []int {
+func feasibleRounds(b *prepare.CompiledJob) []int {
 	own := b.Job.Strategy.SyncSteps
 	list := []int{own}
 	for _, n := range roundLengths {
@@ -297,7 +297,7 @@ func (r strategy) settings(j *job.Job, n simulate.Options, steps int) []string {
 }
 
 // candidate says what a strategy comes to, or why the job cannot have it.
-func candidate(b *prepare.Blueprint, opt Options, r strategy, steps int, shipped int64) Candidate {
+func candidate(b *prepare.CompiledJob, opt Options, r strategy, steps int, shipped int64) Candidate {
 	c := Candidate{Name: r.name, SyncSteps: steps, Rounds: b.Job.Training.MaxSteps / steps,
 		Set: r.settings(b.Job, opt.Network, steps)}
 	rule := b.Job.Strategy.Aggregation.Rule
@@ -329,8 +329,8 @@ func reason(err error) string {
 }
 
 // under is the blueprint of a job that has another strategy and is otherwise the same.
-func under(b *prepare.Blueprint, j *job.Job) (*prepare.Blueprint, error) {
-	other := &prepare.Blueprint{
+func under(b *prepare.CompiledJob, j *job.Job) (*prepare.CompiledJob, error) {
+	other := &prepare.CompiledJob{
 		Job: j, Model: b.Model, Tokenizer: b.Tokenizer, Corpus: b.Corpus, Manifest: b.Manifest, Step: b.Step, Eval: b.Eval,
 		EvalBatch: b.EvalBatch,
 		Spec:      b.Spec, Frozen: b.Frozen, Ignored: b.Ignored, Trained: b.Trained,
@@ -346,7 +346,7 @@ func under(b *prepare.Blueprint, j *job.Job) (*prepare.Blueprint, error) {
 }
 
 // weigh fills in what the formulas say of a job that has another strategy than the blueprint's.
-func weigh(b *prepare.Blueprint, c *Candidate, j *job.Job, n simulate.Options, shipped int64) error {
+func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options, shipped int64) error {
 	b, err := under(b, j)
 	if err != nil {
 		return err
@@ -361,7 +361,7 @@ func weigh(b *prepare.Blueprint, c *Candidate, j *job.Job, n simulate.Options, s
 	if err != nil {
 		return err
 	}
-	course, err := simulate.Course(b, n, order, update)
+	course, err := simulate.RunModel(b, n, order, update)
 	if err != nil {
 		return err
 	}

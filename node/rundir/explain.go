@@ -106,7 +106,7 @@ func DisputeOf(l ReceiptLine, disputes []DisputeRecord) *DisputeRecord {
 }
 
 // NewDisputeRecord is a dispute in words. names may be nil, where the program of the job is not known.
-func NewDisputeRecord(g dispute.Game, took float64, names dispute.Names) DisputeRecord {
+func NewDisputeRecord(g dispute.Dispute, took float64, names dispute.Names) DisputeRecord {
 	d := DisputeRecord{DisputeLine: NewDisputeLine(g, took)}
 	for _, r := range g.Log {
 		d.Log = append(d.Log, DisputeMove{Height: r.Height, By: r.Party.String(), What: g.Text(r, names)})

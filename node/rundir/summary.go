@@ -78,7 +78,7 @@ func (o *OutDir) WriteCard() error {
 	return o.Write(card.File, text.Bytes())
 }
 
-func NewDisputeLine(g dispute.Game, took float64) DisputeLine {
+func NewDisputeLine(g dispute.Dispute, took float64) DisputeLine {
 	l := DisputeLine{Worker: g.Config.Asserter, Challenger: g.Config.Challenger, Round: g.Config.Round + 1,
 		Unit: g.Config.Unit, Verdict: "open", LeafMS: took}
 	if g.Stage == dispute.Over { // unless the next lines know better

@@ -15,8 +15,8 @@ type charged struct{}
 func (charged) Progress() Progress {
 	return Progress{Phase: "training", Workers: 3, PaidUzen: 570_000}
 }
-func (charged) Books(context.Context) (Books, error) {
-	return Books{Receipts: []api.Receipt{{Who: "ann", Role: "worker", Kind: "work", Round: 1, Amount: 380_000,
+func (charged) Books(context.Context) (Payments, error) {
+	return Payments{Receipts: []api.Receipt{{Who: "ann", Role: "worker", Kind: "work", Round: 1, Amount: 380_000,
 		Fee: 20_000, Reason: "verified"},
 		{Who: "vic", Role: "verifier", Kind: "audit", Round: 1, Amount: 95_000, Fee: 5_000, Reason: "verified"},
 		{Who: "vic", Role: "verifier", Kind: "audit", Round: 1, Reason: "audit_moot"}}}, nil

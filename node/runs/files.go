@@ -34,7 +34,7 @@ const (
 var blobName = regexp.MustCompile(`^` + dirBlobs + `/[a-z2-7]{1,100}$`)
 
 // Files implements web.Runs.
-func (l *Library) Files(_ context.Context, id string) ([]api.File, error) {
+func (l *RunStore) Files(_ context.Context, id string) ([]api.File, error) {
 	root, err := l.rootOf(id)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func file(name, kind string, info fs.FileInfo) api.File {
 }
 
 // Open implements web.Runs. It opens no link.
-func (l *Library) Open(_ context.Context, id, name string) (io.ReadSeekCloser, api.File, error) {
+func (l *RunStore) Open(_ context.Context, id, name string) (io.ReadSeekCloser, api.File, error) {
 	kind := ""
 	switch {
 	case slices.Contains(modelFiles, name):
@@ -117,7 +117,7 @@ func RemoveModel(dir string) error {
 }
 
 // rootOf opens the folder of a run.
-func (l *Library) rootOf(id string) (*os.Root, error) {
+func (l *RunStore) rootOf(id string) (*os.Root, error) {
 	f, err := l.one(id)
 	if err != nil {
 		return nil, err

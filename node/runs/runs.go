@@ -50,11 +50,11 @@ type Live interface {
 	// Progress of the run at this moment.
 	Progress() Progress
 	// Books are what the network knows so far; an error while they cannot be had.
-	Books(ctx context.Context) (Books, error)
+	Books(ctx context.Context) (Payments, error)
 }
 
-// Books are what a network knows of a run.
-type Books struct {
+// Payments are what a network knows of a run.
+type Payments struct {
 	Receipts []api.Receipt
 	Disputes []api.Dispute
 	Links    []api.Link
@@ -70,8 +70,8 @@ type Progress struct {
 	SecondsLeft float64
 }
 
-// Library is the runs below a folder. It is safe for concurrent use.
-type Library struct {
+// RunStore is the runs below a folder. It is safe for concurrent use.
+type RunStore struct {
 	root   string // absolute
 	given  string // as the caller gave it
 	single bool   // the root is a run itself
@@ -93,7 +93,7 @@ const (
 
 // Open returns the runs of a folder: of one that is a run, itself; of any other, those below it. It may have none yet,
 // unless it does not exist.
-func Open(path string) (*Library, error) {
+func Open(path string) (*RunStore, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -102,22 +102,22 @@ func Open(path string) (*Library, error) {
 	if err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s", ErrNoRuns, path)
 	}
-	return &Library{root: root, given: filepath.Clean(path), single: isRun(root), folders: map[string]*folder{},
+	return &RunStore{root: root, given: filepath.Clean(path), single: isRun(root), folders: map[string]*folder{},
 		live: map[string]Live{}}, nil
 }
 
 // One returns the library of a single run, whose folder may not be there yet.
-func One(path string) (*Library, error) {
+func One(path string) (*RunStore, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Library{root: root, given: filepath.Clean(path), single: true, folders: map[string]*folder{},
+	return &RunStore{root: root, given: filepath.Clean(path), single: true, folders: map[string]*folder{},
 		live: map[string]Live{}}, nil
 }
 
 // Single reports whether the folder is a run itself, and not one of runs.
-func (l *Library) Single() bool { return l.single }
+func (l *RunStore) Single() bool { return l.single }
 
 func isRun(dir string) bool {
 	for _, name := range []string{fileRun, fileSimulation, FileSubmitted} {
@@ -129,7 +129,7 @@ func isRun(dir string) bool {
 }
 
 // Attach says where more about the run of a folder is to be had, until detach.
-func (l *Library) Attach(dir string, live Live) (detach func(), err error) {
+func (l *RunStore) Attach(dir string, live Live) (detach func(), err error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (l *Library) Attach(dir string, live Live) (detach func(), err error) {
 }
 
 // scan looks for folders of runs, if the last look is old.
-func (l *Library) scan() {
+func (l *RunStore) scan() {
 	if time.Since(l.scanned) < scanAge {
 		return
 	}
@@ -191,7 +191,7 @@ func (l *Library) scan() {
 func ID(rel string) string { return strings.ReplaceAll(filepath.ToSlash(rel), "/", ":") }
 
 // all are the folders in no order, with what is known of them beside their files.
-func (l *Library) all() (list []*folder) {
+func (l *RunStore) all() (list []*folder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.scan()
@@ -203,7 +203,7 @@ func (l *Library) all() (list []*folder) {
 }
 
 // one is the folder of a run. An identifier is looked up, never made into a path.
-func (l *Library) one(id string) (*folder, error) {
+func (l *RunStore) one(id string) (*folder, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.scan()
@@ -216,7 +216,7 @@ func (l *Library) one(id string) (*folder, error) {
 }
 
 // Again has the files of a run read at the next look at it, however new the last one is.
-func (l *Library) Again(id string) {
+func (l *RunStore) Again(id string) {
 	if f, err := l.one(id); err == nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -225,7 +225,7 @@ func (l *Library) Again(id string) {
 }
 
 // List implements web.Runs.
-func (l *Library) List(ctx context.Context) ([]api.Job, error) {
+func (l *RunStore) List(ctx context.Context) ([]api.Job, error) {
 	var jobs []api.Job
 	for _, f := range l.all() {
 		if h, err := f.history(ctx); err == nil {
@@ -239,7 +239,7 @@ func (l *Library) List(ctx context.Context) ([]api.Job, error) {
 }
 
 // History implements web.Runs.
-func (l *Library) History(ctx context.Context, id string) (*web.History, error) {
+func (l *RunStore) History(ctx context.Context, id string) (*web.History, error) {
 	f, err := l.one(id)
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func (l *Library) History(ctx context.Context, id string) (*web.History, error) 
 }
 
 // Log implements web.Runs.
-func (l *Library) Log(_ context.Context, id string, from int64, limit int) (api.Log, error) {
+func (l *RunStore) Log(_ context.Context, id string, from int64, limit int) (api.Log, error) {
 	f, err := l.one(id)
 	if err != nil {
 		return api.Log{}, err

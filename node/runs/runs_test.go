@@ -95,7 +95,7 @@ func lineageLine(round int, root string) string {
 	return fmt.Sprintf(`{"job":"job-1","round":%d,"state_root":"%s","checkpoint":"bafy","updates":["a"],"signers":[{"id":"ann","public_key":"AQI=","signature":"Aw=="}]}`+"\n", round, strings.Repeat(root, 64))
 }
 
-func history(t *testing.T, l *Library, id string) *web.History {
+func history(t *testing.T, l *RunStore, id string) *web.History {
 	t.Helper()
 	f, err := l.one(id)
 	if err != nil {
@@ -186,7 +186,7 @@ func TestRunIsFollowed(t *testing.T) {
 }
 
 // testFiles looks at what others may have of a run, and at what they may not.
-func testFiles(t *testing.T, l *Library, dir string) {
+func testFiles(t *testing.T, l *RunStore, dir string) {
 	t.Helper()
 	for path, text := range map[string]string{"blobs/bafkabc": "blob", "blobs/bafkabc.leaves": "x",
 		"network/worker-0/key": "secret", ".lock": ""} {
@@ -232,8 +232,8 @@ func testFiles(t *testing.T, l *Library, dir string) {
 type alive struct{}
 
 func (alive) Progress() Progress { return Progress{Phase: "training", Workers: 3} }
-func (alive) Books(context.Context) (Books, error) {
-	return Books{Receipts: []api.Receipt{{Seq: 7}}, Links: []api.Link{{By: "bob", Of: "ann", Bytes: 9}}}, nil
+func (alive) Books(context.Context) (Payments, error) {
+	return Payments{Receipts: []api.Receipt{{Seq: 7}}, Links: []api.Link{{By: "bob", Of: "ann", Bytes: 9}}}, nil
 }
 
 func TestLibraryFindsRuns(t *testing.T) {
@@ -427,6 +427,6 @@ func TestSubmittedJobIsShown(t *testing.T) {
 type waits struct{}
 
 func (waits) Progress() Progress { return Progress{Queued: true, Why: &api.Reason{Code: "busy"}} }
-func (waits) Books(context.Context) (Books, error) {
-	return Books{}, errors.New("none yet")
+func (waits) Books(context.Context) (Payments, error) {
+	return Payments{}, errors.New("none yet")
 }

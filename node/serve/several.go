@@ -15,9 +15,9 @@ type Library interface {
 	Folder(name string) (string, error)
 }
 
-// Several is an openai.Model of many, of which one is in memory at a time: that which was last asked. While it writes
+// ModelCache is an openai.Model of many, of which one is in memory at a time: that which was last asked. While it writes
 // texts, requests for another get openai.ErrBusy.
-type Several struct {
+type ModelCache struct {
 	library Library
 	options Options
 
@@ -28,10 +28,10 @@ type Several struct {
 }
 
 // NewSeveral serves the models of a library.
-func NewSeveral(l Library, o Options) *Several { return &Several{library: l, options: o} }
+func NewSeveral(l Library, o Options) *ModelCache { return &ModelCache{library: l, options: o} }
 
 // Models lists those of the library. That in memory has a state.
-func (s *Several) Models() []openai.Info {
+func (s *ModelCache) Models() []openai.Info {
 	list := s.library.Models()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Several) Models() []openai.Info {
 }
 
 // use has a model in memory until it is released.
-func (s *Several) use(name string) (*Engine, error) {
+func (s *ModelCache) use(name string) (*Engine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.engine == nil || s.name != name {
@@ -72,14 +72,14 @@ func (s *Several) use(name string) (*Engine, error) {
 	return s.engine, nil
 }
 
-func (s *Several) release() {
+func (s *ModelCache) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users--
 }
 
 // close needs the lock.
-func (s *Several) close() {
+func (s *ModelCache) close() {
 	if s.engine != nil {
 		s.engine.Close()
 		s.engine = nil
@@ -87,14 +87,14 @@ func (s *Several) close() {
 }
 
 // Close ends the engine. Those who wait for text get an error.
-func (s *Several) Close() {
+func (s *ModelCache) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.close()
 }
 
 // Prompt renders a conversation by the chat template of a model.
-func (s *Several) Prompt(name string, conversation []openai.Message) (string, []string, error) {
+func (s *ModelCache) Prompt(name string, conversation []openai.Message) (string, []string, error) {
 	e, err := s.use(name)
 	if err != nil {
 		return "", nil, err
@@ -104,7 +104,7 @@ func (s *Several) Prompt(name string, conversation []openai.Message) (string, []
 }
 
 // Generate continues a prompt by a model.
-func (s *Several) Generate(ctx context.Context, r openai.Request,
+func (s *ModelCache) Generate(ctx context.Context, r openai.Request,
 	emit func(openai.Piece) error) (openai.Result, error) {
 	e, err := s.use(r.Model)
 	if err != nil {

@@ -40,7 +40,7 @@ import (
 type jobQueue struct {
 	root, data string // absolute: of the runs, and of the data
 	version    string
-	lib        *runs.Library
+	lib        *runs.RunStore
 	log        *slog.Logger
 
 	ctx      context.Context // of the server
@@ -60,7 +60,7 @@ const (
 	cancelPatience = 10 * time.Second // with a run that is told to stop
 )
 
-func newJobQueue(ctx context.Context, lib *runs.Library, dir string, o dashboard.WebOptions) (*jobQueue, error) {
+func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboard.WebOptions) (*jobQueue, error) {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -506,12 +506,12 @@ func (t *queuedJob) Progress() runs.Progress {
 }
 
 // Books implements runs.Live.
-func (t *queuedJob) Books(ctx context.Context) (runs.Books, error) {
+func (t *queuedJob) Books(ctx context.Context) (runs.Payments, error) {
 	t.mu.Lock()
 	live := t.live
 	t.mu.Unlock()
 	if live == nil {
-		return runs.Books{}, dashboard.ErrNoChain
+		return runs.Payments{}, dashboard.ErrNoChain
 	}
 	return live.Books(ctx)
 }

@@ -43,7 +43,7 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	shelf := tuning.NewShelf(jobs.data)
+	shelf := tuning.NewExampleStore(jobs.data)
 	tuner := tuning.NewTuner(shelf, jobs.root)
 	models := serve.NewSeveral(tuner, serve.Options{Threads: kernel.Cores, Texts: 4})
 	defer models.Close()

@@ -102,7 +102,7 @@ func blockTime(ctx context.Context, c *client.Client, head client.Head) time.Dur
 }
 
 // AccountHistory are the latest movements of an account, the newest first.
-func AccountHistory(ctx context.Context, network, address string, limit int) ([]client.Movement, error) {
+func AccountHistory(ctx context.Context, network, address string, limit int) ([]client.AccountTx, error) {
 	c, _, err := DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func DialLocal(ctx context.Context, dir string) (*client.Client, client.Head, er
 	if err != nil {
 		return nil, client.Head{}, err
 	}
-	stopped := new(client.Stopped)
+	stopped := new(client.Halted)
 	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
 		return nil, client.Head{}, stopped
 	}

@@ -29,10 +29,10 @@ func (n Options) Paces(workers int) []string {
 	return paces
 }
 
-// Course is the run of a planned job on a network, as Simulate plays it. A round waits for the slowest link.
-func Course(b *prepare.Blueprint, n Options, order market.Order, update int64) (c sim.Course, err error) {
+// RunModel is the run of a planned job on a network, as Simulate plays it. A round waits for the slowest link.
+func RunModel(b *prepare.CompiledJob, n Options, order market.Order, update int64) (c sim.RunModel, err error) {
 	workers, segments := int(b.Spec.Units), float64(b.Spec.Segments())
-	c = sim.Course{
+	c = sim.RunModel{
 		Round: sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0],
 			Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
@@ -45,7 +45,7 @@ func Course(b *prepare.Blueprint, n Options, order market.Order, update int64) (
 			return c, err
 		}
 	}
-	if order.Terms.Drawn {
+	if order.Terms.PartialAudits {
 		c.Audited = (segments + 1) / (2 * segments)
 	}
 	if b.Slices > 0 {

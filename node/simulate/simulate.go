@@ -92,13 +92,13 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	trained, bulk, price := b, sim.Bulk{}, prepare.LocalPrice(order)
+	trained, bulk, price := b, sim.ByteScale{}, prepare.LocalPrice(order)
 	if opt.Modelled {
 		s, err := prepare.NewSurrogate(ctx, b)
 		if err != nil {
 			return nil, err
 		}
-		trained, bulk, price = s.Blueprint, s.Bulk, s.Price
+		trained, bulk, price = s.CompiledJob, s.Bulk, s.Price
 		order.PriceCap, order.Terms.Spec, order.Terms.UnitFlops = price, s.Spec.Digest(), s.UnitFlops()
 	}
 	exec, err := program.Compile(trained.Step, opt.Threads)
@@ -110,7 +110,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 		Seed: opt.Seed, Job: sim.Of(b.JobID(), task, trained.Genesis), Order: &order,
 		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers,
 		Validators: max(1, opt.Validators),
-		BlockTime:  opt.BlockTime, Bulk: bulk, Acts: map[string]adversary.Act{}, Faults: opt.Faults,
+		BlockTime:  opt.BlockTime, ByteScale: bulk, Acts: map[string]adversary.Attack{}, Faults: opt.Faults,
 		MaxBlocks: simulationBlocks, Log: opt.Events,
 		Machines: map[string]sim.Machine{},
 	}
@@ -143,7 +143,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	}
 	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, modelled: opt.Modelled,
 		progress: opt.Progress, out: map[string]time.Duration{}}
-	w, err := sim.New(c, watch, sim.Money{}, &sim.Pay{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
+	w, err := sim.New(c, watch, sim.CoinsConserved{}, &sim.PaidOnce{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +162,12 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 }
 
 // machine is that of a worker, counted from 0.
-func machine(b *prepare.Blueprint, opt Options, worker int) sim.Machine {
+func machine(b *prepare.CompiledJob, opt Options, worker int) sim.Machine {
 	speed := opt.Gflops[worker%len(opt.Gflops)]
 	return sim.Machine{Link: opt.Links[worker%len(opt.Links)], Unit: time.Duration(float64(b.UnitFlops()) / speed)}
 }
 
-func actNamed(name string) (adversary.Act, error) {
+func actNamed(name string) (adversary.Attack, error) {
 	if a, ok := catalog.Named(name); ok {
 		return a, nil
 	}
@@ -203,7 +203,7 @@ type moment struct {
 }
 
 // Block implements sim.Checker.
-func (o *observer) Block(w *sim.World) error {
+func (o *observer) Block(w *sim.Network) error {
 	if err := o.ctx.Err(); err != nil {
 		return err
 	}
@@ -239,17 +239,17 @@ func (o *observer) Block(w *sim.World) error {
 }
 
 // End implements sim.Checker.
-func (o *observer) End(*sim.World) error { return nil }
+func (o *observer) End(*sim.Network) error { return nil }
 
 // result reads the chain of a simulation that is over, and measures the checkpoints of its lineage.
-func (o *observer) result(ctx context.Context, b *prepare.Blueprint, w *sim.World,
+func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Network,
 	events canon.Digest) (*Simulation, error) {
 	k, err := consumer.ReadBooks(ctx, w.Chain(), b.JobID())
 	if err != nil {
 		return nil, err
 	}
-	e := consumer.FinalState{Blueprint: b, Books: k, Root: k.State.Base.Root,
-		RefereeTime: func(dispute.Game) float64 { return 0 }}
+	e := consumer.FinalState{CompiledJob: b, Books: k, Root: k.State.Base.Root,
+		RefereeTime: func(dispute.Dispute) float64 { return 0 }}
 	worked, err := o.measure(ctx, &e, w)
 	if err != nil {
 		return nil, err
@@ -288,13 +288,13 @@ func (o *observer) result(ctx context.Context, b *prepare.Blueprint, w *sim.Worl
 // measure lists the lines of the lineage and the metrics of its rounds, and returns how long their workers took for its
 // units.
 func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
-	w *sim.World) (worked time.Duration, err error) {
+	w *sim.Network) (worked time.Duration, err error) {
 	var eval *program.Exec // of what was trained
 	if !o.modelled {
 		if eval, err = program.Compile(e.Eval, 1); err != nil {
 			return 0, err
 		}
-		if e.Metrics, err = consumer.Metrics(e.Blueprint, eval, 0, e.Genesis, consumer.UnitLogs{}, o.workers); err != nil {
+		if e.Metrics, err = consumer.Metrics(e.CompiledJob, eval, 0, e.Genesis, consumer.UnitLogs{}, o.workers); err != nil {
 			return 0, err
 		}
 	}
@@ -314,7 +314,7 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 				return 0, err
 			}
 		}
-		ms, err := consumer.Metrics(e.Blueprint, eval, uint32(i+1), ckpt, units, o.workers)
+		ms, err := consumer.Metrics(e.CompiledJob, eval, uint32(i+1), ckpt, units, o.workers)
 		if err != nil {
 			return 0, err
 		}
@@ -329,7 +329,7 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 
 // heardIn is the checkpoint of an entry of the lineage, and what its workers said of their units.
 func heardIn(ctx context.Context, e *consumer.FinalState, entry run.Entry,
-	w *sim.World) (*train.Checkpoint, consumer.UnitLogs, error) {
+	w *sim.Network) (*train.Checkpoint, consumer.UnitLogs, error) {
 	ckpt, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
 	if err != nil {
 		return nil, consumer.UnitLogs{}, err
@@ -341,6 +341,6 @@ func heardIn(ctx context.Context, e *consumer.FinalState, entry run.Entry,
 		}
 		return w.Blob(ctx, id)
 	}, func(int, error) {})
-	units.Agreement = consumer.Agreement(e.Blueprint, entry, func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
+	units.Agreement = consumer.Agreement(e.CompiledJob, entry, func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
 	return ckpt, units, nil
 }

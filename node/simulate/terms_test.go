@@ -41,7 +41,7 @@ func TestSimulationsPlayTheTermsOfANetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, want := c.Order.Terms, o.Terms
-		if got.AuditPPM != want.AuditPPM || got.Drawn != want.Drawn || got.Deadlines != want.Deadlines ||
+		if got.AuditPPM != want.AuditPPM || got.PartialAudits != want.PartialAudits || got.Deadlines != want.Deadlines ||
 			c.Order.Verifiers != o.Verifiers ||
 			got.Slices == 0 && got.Screen != want.Screen {
 			t.Errorf("mix %d has %d verifiers on the terms\n%+v\nordered are %d on\n%+v", seed, c.Order.Verifiers, got,

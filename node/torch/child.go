@@ -82,7 +82,7 @@ func (c *child) launch(ctx context.Context, o Options, python interpreter) (err 
 	if c.memory, err = shared(c.dir); err != nil {
 		return err
 	}
-	box := confine.Box{
+	box := confine.Sandbox{
 		Level: o.Box, Command: []string{python.program, "-s", "-B", "-m", "starling.executor"},
 		Env:  environment(append([]string{c.dir}, python.imports...), o),
 		Read: append(python.folders, c.dir), Files: []*os.File{theirs[0], theirs[1], c.memory}, Memory: int64(o.MiB << 20),

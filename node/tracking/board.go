@@ -8,9 +8,9 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// Board writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is behind by
+// TensorBoardWriter writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is behind by
 // more than a queue is left out and counted. The methods of a nil Board do nothing.
-type Board struct {
+type TensorBoardWriter struct {
 	queue   chan entry
 	done    chan struct{}
 	dropped int // metrics
@@ -32,8 +32,8 @@ const (
 
 // OpenBoard begins to write a file in a folder for what comes from the given step on. failed is called once at most:
 // with the error that ended the writing, if there was one, and the number of metrics that were left out.
-func OpenBoard(dir string, step uint32, failed func(err error, dropped int)) *Board {
-	b := &Board{queue: make(chan entry, boardQueue), done: make(chan struct{}), failed: failed}
+func OpenBoard(dir string, step uint32, failed func(err error, dropped int)) *TensorBoardWriter {
+	b := &TensorBoardWriter{queue: make(chan entry, boardQueue), done: make(chan struct{}), failed: failed}
 	at := time.Now()
 	go func() {
 		defer close(b.done)
@@ -49,7 +49,7 @@ func OpenBoard(dir string, step uint32, failed func(err error, dropped int)) *Bo
 	return b
 }
 
-func (b *Board) write(dir string, step uint32, at time.Time) (err error) {
+func (b *TensorBoardWriter) write(dir string, step uint32, at time.Time) (err error) {
 	var f *os.File
 	if f, err = CreateEvents(dir, at); err != nil {
 		return err
@@ -74,20 +74,20 @@ func (b *Board) write(dir string, step uint32, at time.Time) (err error) {
 }
 
 // Add writes metrics some time.
-func (b *Board) Add(metrics []api.Metric) {
+func (b *TensorBoardWriter) Add(metrics []api.Metric) {
 	if b != nil {
 		b.put(entry{metrics: metrics, at: time.Now()})
 	}
 }
 
 // Restart makes what was written about the given step and later ones count no more.
-func (b *Board) Restart(step uint32) {
+func (b *TensorBoardWriter) Restart(step uint32) {
 	if b != nil {
 		b.put(entry{restart: true, step: step, at: time.Now()})
 	}
 }
 
-func (b *Board) put(e entry) {
+func (b *TensorBoardWriter) put(e entry) {
 	select {
 	case b.queue <- e:
 	default:
@@ -96,7 +96,7 @@ func (b *Board) put(e entry) {
 }
 
 // Close gives the writer a moment to come to an end. Nothing may be added any more.
-func (b *Board) Close() {
+func (b *TensorBoardWriter) Close() {
 	if b == nil {
 		return
 	}

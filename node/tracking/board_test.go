@@ -23,7 +23,7 @@ func TestBoard(t *testing.T) {
 	if got := readEvents(t, raw); len(got) != 7 || got[1].step != 7 || !got[6].restarts || got[6].step != 2 {
 		t.Errorf("%+v", got)
 	}
-	var none *Board
+	var none *TensorBoardWriter
 	none.Add(nil)
 	none.Restart(1)
 	none.Close()

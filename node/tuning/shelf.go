@@ -25,9 +25,9 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// Shelf keeps files of examples in a folder of their own below a folder of data. Its name begins with a point: no
+// ExampleStore keeps files of examples in a folder of their own below a folder of data. Its name begins with a point: no
 // pattern of a job file finds what is in it.
-type Shelf struct {
+type ExampleStore struct {
 	data string
 	mu   sync.Mutex // held by who changes it
 }
@@ -49,10 +49,10 @@ const (
 
 var idForm = regexp.MustCompile(`^file-[0-9a-f]{24}$`)
 
-// NewShelf is the shelf below a folder of data. It makes no folder before there is something to keep, and removes what
+// NewExampleStore is the shelf below a folder of data. It makes no folder before there is something to keep, and removes what
 // a server left that ended while it received a file.
-func NewShelf(data string) *Shelf {
-	s := &Shelf{data: data}
+func NewExampleStore(data string) *ExampleStore {
+	s := &ExampleStore{data: data}
 	left, _ := filepath.Glob(s.path(staging)) // the pattern is one
 	for _, dir := range left {
 		_ = os.RemoveAll(dir) // it is in nobody's way
@@ -60,12 +60,12 @@ func NewShelf(data string) *Shelf {
 	return s
 }
 
-func (s *Shelf) path(elements ...string) string {
+func (s *ExampleStore) path(elements ...string) string {
 	return filepath.Join(append([]string{s.data, dirShelf}, elements...)...)
 }
 
 // List returns all files, the latest first.
-func (s *Shelf) List() ([]api.FileObject, error) {
+func (s *ExampleStore) List() ([]api.FileObject, error) {
 	entries, err := os.ReadDir(s.path())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Shelf) List() ([]api.FileObject, error) {
 }
 
 // file reads what is known of a file, or fails with web.ErrNotFound.
-func (s *Shelf) file(id string) (f api.FileObject, err error) {
+func (s *ExampleStore) file(id string) (f api.FileObject, err error) {
 	if !idForm.MatchString(id) {
 		return f, web.ErrNotFound
 	}
@@ -102,7 +102,7 @@ func (s *Shelf) file(id string) (f api.FileObject, err error) {
 
 // Keep adds a file. Its identifier is a digest of its bytes: the same file twice is one, under its first name. The
 // error is that of r, a *web.Failure, or wraps openai.ErrExamples.
-func (s *Shelf) Keep(name string, r io.Reader) (f api.FileObject, err error) {
+func (s *ExampleStore) Keep(name string, r io.Reader) (f api.FileObject, err error) {
 	if err := os.MkdirAll(s.path(), 0o700); err != nil {
 		return f, err
 	}
@@ -152,7 +152,7 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // room fails if the shelf is full. The caller holds the lock.
-func (s *Shelf) room(more int64) error {
+func (s *ExampleStore) room(more int64) error {
 	files, err := s.List()
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *Shelf) room(more int64) error {
 }
 
 // Open opens a file, or fails with web.ErrNotFound.
-func (s *Shelf) Open(id string) (io.ReadSeekCloser, api.FileObject, error) {
+func (s *ExampleStore) Open(id string) (io.ReadSeekCloser, api.FileObject, error) {
 	f, err := s.file(id)
 	if err != nil {
 		return nil, f, err
@@ -179,7 +179,7 @@ func (s *Shelf) Open(id string) (io.ReadSeekCloser, api.FileObject, error) {
 }
 
 // Remove removes a file, and what was made of it for jobs, or fails with web.ErrNotFound.
-func (s *Shelf) Remove(id string) error {
+func (s *ExampleStore) Remove(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.file(id); err != nil {

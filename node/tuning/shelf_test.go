@@ -63,7 +63,7 @@ func TestFiles(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(data, dirShelf, "upload-1"), 0o755); err != nil { // as a server left it that ended
 		t.Fatal(err)
 	}
-	shelf := NewShelf(data)
+	shelf := NewExampleStore(data)
 	s := web.New(web.Config{Runs: noRuns{}, Files: shelf})
 	var f, again api.FileObject
 	ask(t, s, upload(t, "fine-tune", "talk.jsonl", talk), http.StatusOK, &f)
@@ -108,7 +108,7 @@ func TestFiles(t *testing.T) {
 // What is refused is answered in OpenAI's form, and leaves nothing.
 func TestFilesRefuse(t *testing.T) {
 	data := t.TempDir()
-	s := web.New(web.Config{Runs: noRuns{}, Files: NewShelf(data)})
+	s := web.New(web.Config{Runs: noRuns{}, Files: NewExampleStore(data)})
 	json := httptest.NewRequest("POST", "http://localhost/v1/files", strings.NewReader("{}"))
 	json.Header.Set("Content-Type", "application/json")
 	half := upload(t, "fine-tune", "a", talk)
@@ -162,7 +162,7 @@ func TestFilesNeedTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := web.New(web.Config{Runs: noRuns{}, Files: NewShelf(t.TempDir()), Tokens: tokens})
+	s := web.New(web.Config{Runs: noRuns{}, Files: NewExampleStore(t.TempDir()), Tokens: tokens})
 	by := func(r *http.Request, token string) *http.Request {
 		r.Header.Set("Authorization", "Bearer "+token)
 		return r

@@ -27,13 +27,13 @@ import (
 
 // Tuner writes the jobs that tune models.
 type Tuner struct {
-	*Shelf
+	*ExampleStore
 	runs string // folder of the runs of the server
 }
 
 // NewTuner writes jobs about the files of a shelf, and about the models of a folder of runs and of the shelf's folder
 // of data.
-func NewTuner(s *Shelf, runs string) *Tuner { return &Tuner{s, runs} }
+func NewTuner(s *ExampleStore, runs string) *Tuner { return &Tuner{s, runs} }
 
 // What a job is unless it is asked for otherwise. Two workers train it, as many as can check each other, for they share
 // a machine.

@@ -31,7 +31,7 @@ func workshop(t *testing.T) (tuner *Tuner, train, held string) {
 			t.Fatal(err)
 		}
 	}
-	s := NewShelf(data)
+	s := NewExampleStore(data)
 	one, err1 := s.Keep("train", strings.NewReader(strings.Repeat(talk, 10)))
 	two, err2 := s.Keep("held", strings.NewReader(talk))
 	if err := errors.Join(err1, err2); err != nil {

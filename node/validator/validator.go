@@ -162,7 +162,7 @@ const patience = 10
 // free as the validator needs, so that it does not stop and start in turns.
 func (o Options) awaitRoom(ctx context.Context, address string) error {
 	free, _ := disk.Free(o.Home)
-	why := &client.Stopped{
+	why := &client.Halted{
 		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it goes on by itself",
 		Why: fmt.Sprintf("%d MiB are free in %s, and %d MiB must be for the validator to run", free>>20, o.Home,
 			o.Reserve>>20),

@@ -92,7 +92,7 @@ func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
 	}
 	check := prepare.New
 	if opt.Shipped {
-		check = func(j *job.Job) (*prepare.Blueprint, error) { return shipped(o, ctx, j, store) }
+		check = func(j *job.Job) (*prepare.CompiledJob, error) { return shipped(o, ctx, j, store) }
 	}
 	b, err := check(j)
 	if err != nil {
@@ -115,7 +115,7 @@ func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
 }
 
 // shipped makes a job ready from the data that its run shipped.
-func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk) (*prepare.Blueprint, error) {
+func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk) (*prepare.CompiledJob, error) {
 	get := func(cid string) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
@@ -156,7 +156,7 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 }
 
 // differences says in what a job is not the one of the folder.
-func differences(o *rundir.OutDir, ctx context.Context, b *prepare.Blueprint, store *blob.Disk) string {
+func differences(o *rundir.OutDir, ctx context.Context, b *prepare.CompiledJob, store *blob.Disk) string {
 	what := "the job file or the program"
 	if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
 		if text, err := store.Get(ctx, id); err == nil {
@@ -225,7 +225,7 @@ func hasCheckpoints(o *rundir.OutDir, ctx context.Context, store *blob.Disk) err
 
 type verification struct {
 	out   *rundir.OutDir
-	b     *prepare.Blueprint
+	b     *prepare.CompiledJob
 	lines []rundir.Line
 	store *blob.Disk
 	opt   Options
@@ -243,7 +243,7 @@ type sent struct {
 	delta []*tensor.Tensor
 }
 
-func newVerification(o *rundir.OutDir, b *prepare.Blueprint, lines []rundir.Line, store *blob.Disk,
+func newVerification(o *rundir.OutDir, b *prepare.CompiledJob, lines []rundir.Line, store *blob.Disk,
 	opt Options) *verification {
 	return &verification{out: o, b: b, lines: lines, store: store, opt: opt}
 }

@@ -131,8 +131,8 @@ func Question(beacon canon.Digest, s Subject) canon.Digest {
 func tensorOf(question canon.Digest, n int) int { return Pick(question, "tensor", "", 0, 0, 0, n) }
 func tileOf(question canon.Digest, n int) int   { return Pick(question, "tile", "", 0, 0, 0, n) }
 
-// Rooting is how the roots of tensors and states are made of those of their trees.
-type Rooting interface {
+// RootFuncs is how the roots of tensors and states are made of those of their trees.
+type RootFuncs interface {
 	// Tensor is the root of a tensor, given the canonical bytes of its shape and the root over its tiles. A shape that is
 	// none, or that has another number of tiles, is an error.
 	Tensor(shape []byte, tiles int, tree canon.Digest) (canon.Digest, error)
@@ -142,7 +142,7 @@ type Rooting interface {
 
 // Check reports why an opening does not answer the question about a seal of the state with a committed root. The number
 // of tensors and of tiles that decide where the question points are bound by that root.
-func (o Opening) Check(s Subject, committed, seal, question canon.Digest, r Rooting) error {
+func (o Opening) Check(s Subject, committed, seal, question canon.Digest, r RootFuncs) error {
 	if o.Tensors < 1 || o.Tiles < 1 || o.Tensors > canon.MaxElements || o.Tiles > canon.MaxElements {
 		return fmt.Errorf("%w: %d tensors, %d tiles", ErrOpening, o.Tensors, o.Tiles)
 	}

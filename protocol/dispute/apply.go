@@ -8,7 +8,7 @@ import (
 
 // Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked last: of how many
 // parts an output is made, and to judge, when all that can be known of the move without it is right.
-func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) {
+func (g Dispute) Apply(height int64, from string, m Move, r Referee) (Dispute, error) {
 	party := g.Config.Challenger
 	if g.Turn == Asserter {
 		party = g.Config.Asserter
@@ -28,7 +28,7 @@ func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) 
 	return next, nil
 }
 
-func (g Game) play(height int64, m Move, r Referee) (Game, error) {
+func (g Dispute) play(height int64, m Move, r Referee) (Dispute, error) {
 	switch {
 	case g.Stage == ShowStates && m.States != nil:
 		return g.showStates(height, m.States.Digests)
@@ -55,14 +55,14 @@ func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 }
 
 // aboutUpdate reports whether the states of the unit are agreed, and the game is about what comes of them.
-func (g Game) aboutUpdate() bool { return int(g.Segment) >= len(g.Config.Segments) }
+func (g Dispute) aboutUpdate() bool { return int(g.Segment) >= len(g.Config.Segments) }
 
-func (g Game) aboutCarried() bool { return int(g.Segment) > len(g.Config.Segments) }
+func (g Dispute) aboutCarried() bool { return int(g.Segment) > len(g.Config.Segments) }
 
 // unmade reports whether the game is about an update of which the asserter says that it is not finite.
-func (g Game) unmade() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
+func (g Dispute) unmade() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
 
-func (g Game) point(height int64, p Point) (Game, error) {
+func (g Dispute) point(height int64, p PointNonFinite) (Dispute, error) {
 	if p.Index >= g.Tree.Leaves || p.Part >= MaxParts {
 		return g, fmt.Errorf("%w: no part %d of parameter %d", ErrMove, p.Part, p.Index)
 	}
@@ -71,7 +71,7 @@ func (g Game) point(height int64, p Point) (Game, error) {
 }
 
 // last is the question of a game of which nothing is to be narrowed.
-func (g Game) last() Claim {
+func (g Dispute) last() Claim {
 	c := g.claim(Start, 0)
 	if g.unmade() {
 		c = g.claim(Update, g.Tree.Node)
@@ -81,7 +81,7 @@ func (g Game) last() Claim {
 }
 
 // kind is that of what the leaves of the tree are about.
-func (g Game) kind() Kind {
+func (g Dispute) kind() Kind {
 	switch {
 	case g.aboutCarried():
 		return Carry
@@ -92,7 +92,7 @@ func (g Game) kind() Kind {
 }
 
 // thing is what a leaf of the tree is called.
-func (g Game) thing() string {
+func (g Dispute) thing() string {
 	if g.aboutUpdate() {
 		return "parameter"
 	}
@@ -100,17 +100,17 @@ func (g Game) thing() string {
 }
 
 // parted reports whether a leaf of the tree is picked, and the parts it is made in are narrowed.
-func (g Game) parted() bool { return g.Parts.To > 0 }
+func (g Dispute) parted() bool { return g.Parts.To > 0 }
 
 // interval is the one under way.
-func (g Game) interval() Interval {
+func (g Dispute) interval() Interval {
 	if g.parted() {
 		return g.Parts
 	}
 	return g.Steps
 }
 
-func (g Game) showStates(height int64, states []canon.Digest) (Game, error) {
+func (g Dispute) showStates(height int64, states []canon.Digest) (Dispute, error) {
 	v, err := g.interval().show(states)
 	if err != nil {
 		return g, err
@@ -126,7 +126,7 @@ func (g Game) showStates(height int64, states []canon.Digest) (Game, error) {
 	return g.moved(height, Asserter, PickState, r), nil
 }
 
-func (g Game) pickState(height int64, i uint32) (Game, error) {
+func (g Dispute) pickState(height int64, i uint32) (Dispute, error) {
 	v, err := g.interval().pick(i)
 	switch {
 	case err != nil:
@@ -141,7 +141,7 @@ func (g Game) pickState(height int64, i uint32) (Game, error) {
 	return g.moved(height, Challenger, ShowStates, Record{Event: PickedParts, From: v.From, To: v.To - 1}), nil
 }
 
-func (g Game) showTree(height int64, t Tree) (Game, error) {
+func (g Dispute) showTree(height int64, t Tree) (Dispute, error) {
 	d := g.Tree
 	d.Top = t.Top
 	nodes := t.Children
@@ -166,7 +166,7 @@ func (g Game) showTree(height int64, t Tree) (Game, error) {
 	return g.moved(height, Asserter, PickNode, Record{Event: ShownTree, Count: uint64(len(nodes))}), nil
 }
 
-func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
+func (g Dispute) pickNode(height int64, i uint32, r Referee) (Dispute, error) {
 	d, err := g.Tree.pick(i)
 	if err != nil {
 		return g, err
@@ -186,7 +186,7 @@ func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
 	return g.moved(height, Challenger, ShowStates, Record{Event: PickedLeaf, Index: d.Node, Count: n}), nil
 }
 
-func (g Game) showNodes(height int64, nodes []canon.Digest) (Game, error) {
+func (g Dispute) showNodes(height int64, nodes []canon.Digest) (Dispute, error) {
 	d, err := g.Tree.show(nodes)
 	if err != nil {
 		return g, err
@@ -197,12 +197,12 @@ func (g Game) showNodes(height int64, nodes []canon.Digest) (Game, error) {
 }
 
 // binds reports whether the challenger may say that the trace is right and the state after it is not.
-func (g Game) binds() bool {
+func (g Dispute) binds() bool {
 	return g.Stage == PickNode && len(g.Tree.Shown) == 1 && !g.aboutUpdate()
 }
 
 // nodeLeaf ends a game about what is made in one part.
-func (g Game) nodeLeaf(height int64, l Leaf, r Referee) (Game, error) {
+func (g Dispute) nodeLeaf(height int64, l Leaf, r Referee) (Dispute, error) {
 	d, err := g.Tree.pick(l.Index)
 	switch {
 	case err != nil:
@@ -217,7 +217,7 @@ func (g Game) nodeLeaf(height int64, l Leaf, r Referee) (Game, error) {
 }
 
 // partLeaf ends a game about one of several parts.
-func (g Game) partLeaf(height int64, l Leaf, r Referee) (Game, error) {
+func (g Dispute) partLeaf(height int64, l Leaf, r Referee) (Dispute, error) {
 	v, err := g.Parts.pick(l.Index)
 	switch {
 	case err != nil:
@@ -230,7 +230,7 @@ func (g Game) partLeaf(height int64, l Leaf, r Referee) (Game, error) {
 }
 
 // question is the claim about the picked part of the picked leaf.
-func (g Game) question() Claim {
+func (g Dispute) question() Claim {
 	c := g.claim(g.kind(), g.Tree.Node)
 	c.Output = g.Tree.parent()
 	if g.parted() {
@@ -239,7 +239,7 @@ func (g Game) question() Claim {
 	return c
 }
 
-func (g Game) claim(k Kind, index uint32) Claim {
+func (g Dispute) claim(k Kind, index uint32) Claim {
 	c := Claim{
 		Kind: k, Round: g.Config.Round, Unit: g.Config.Unit, Base: g.Config.Base,
 		Step: uint32(g.Steps.From), Prior: g.Steps.Prior, After: g.Steps.After, Index: index, From: g.Config.From,
@@ -253,7 +253,7 @@ func (g Game) claim(k Kind, index uint32) Claim {
 	return c
 }
 
-func (g Game) judge(height int64, c Claim, payload []byte, r Referee) (Game, error) {
+func (g Dispute) judge(height int64, c Claim, payload []byte, r Referee) (Dispute, error) {
 	if len(payload) > MaxLeaf {
 		return g, fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrMove, len(payload), MaxLeaf)
 	}

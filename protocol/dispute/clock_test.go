@@ -8,7 +8,7 @@ import (
 
 // Each party has a whole time for all its moves together, and its own time for each.
 func TestWhoTakesAllItsTimeForEveryMoveRunsOutOfIt(t *testing.T) {
-	g := Game{Config: Config{MoveBlocks: 10, ChallengerBlocks: 7}}
+	g := Dispute{Config: Config{MoveBlocks: 10, ChallengerBlocks: 7}}
 	height := int64(100)
 	g = g.moved(height, Challenger, ShowStates, Record{})
 	var spent int64

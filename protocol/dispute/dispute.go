@@ -148,8 +148,8 @@ func (s Stage) turn() Party {
 	return Challenger
 }
 
-// Game is a dispute between two moves. It has some kilobytes, at most 16, whatever the size of the unit.
-type Game struct {
+// Dispute is a dispute between two moves. It has some kilobytes, at most 16, whatever the size of the unit.
+type Dispute struct {
 	Config   Config `cbor:"1,keyasint"`
 	Stage    Stage  `cbor:"2,keyasint"`
 	Turn     Party  `cbor:"3,keyasint"`
@@ -197,12 +197,12 @@ const (
 
 // Open begins a game at a height: the challenger says that the committed root of this index is the first that differs
 // from its own. len(Config.Segments) stands for the update, and the number after it for the state that is handed on.
-func Open(c Config, segment uint32, height int64) (Game, error) {
+func Open(c Config, segment uint32, height int64) (Dispute, error) {
 	if err := c.check(); err != nil {
-		return Game{}, err
+		return Dispute{}, err
 	}
 	last := uint32(len(c.Segments))
-	g := Game{Config: c, Segment: segment}
+	g := Dispute{Config: c, Segment: segment}
 	g.Tree.Leaves = c.Operators
 	switch {
 	case segment == last || segment == last+1 && !c.Carried.IsZero():
@@ -213,7 +213,7 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 			g.Tree.Leaves = c.handsOn()
 		}
 	case segment > last:
-		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
+		return Dispute{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
 	case segment == 0:
 		g.Steps.After, g.Stage = c.Segments[0], ShowLeaf
 	default:
@@ -225,7 +225,7 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 }
 
 // below is the stage after an interval of steps is chosen.
-func (g Game) below() Stage {
+func (g Dispute) below() Stage {
 	if g.Steps.single() {
 		return ShowTree
 	}
@@ -237,7 +237,7 @@ func (g Game) below() Stage {
 const turns = 4
 
 // moved returns the game after a move.
-func (g Game) moved(height int64, by Party, next Stage, r Record) Game {
+func (g Dispute) moved(height int64, by Party, next Stage, r Record) Dispute {
 	if n := len(g.Log); n > 0 {
 		g.Spent[by-1] += max(0, height-g.Log[n-1].Height-g.Still)
 	}
@@ -250,7 +250,7 @@ func (g Game) moved(height int64, by Party, next Stage, r Record) Game {
 }
 
 // each is the number of blocks that a party has for a move.
-func (g Game) each(p Party) int64 {
+func (g Dispute) each(p Party) int64 {
 	if p == Challenger && g.Config.ChallengerBlocks > 0 {
 		return g.Config.ChallengerBlocks
 	}
@@ -258,7 +258,7 @@ func (g Game) each(p Party) int64 {
 }
 
 // left is the number of blocks that a party has for its next move.
-func (g Game) left(p Party) int64 {
+func (g Dispute) left(p Party) int64 {
 	blocks := g.each(p)
 	return min(blocks, max(1, turns*blocks-g.Spent[p-1]))
 }
@@ -266,7 +266,7 @@ func (g Game) left(p Party) int64 {
 // Stand returns the game after a block in which the clock of whose turn it is stood still, because the block left out
 // its move. All such blocks of a party are at most as many as it has for its moves; after that its clock runs, whoever
 // leaves out what.
-func (g Game) Stand() Game {
+func (g Dispute) Stand() Dispute {
 	if g.Stage == Over || g.Turn == 0 || g.Stood[g.Turn-1] >= turns*g.each(g.Turn) {
 		return g
 	}
@@ -277,10 +277,10 @@ func (g Game) Stand() Game {
 }
 
 // Ply is how many moves both parties have made.
-func (g Game) Ply() uint32 { return g.Moves[0] + g.Moves[1] }
+func (g Dispute) Ply() uint32 { return g.Moves[0] + g.Moves[1] }
 
 // Mover is the account whose turn it is, empty if the game is over.
-func (g Game) Mover() string {
+func (g Dispute) Mover() string {
 	switch g.Turn {
 	case Asserter:
 		return g.Config.Asserter
@@ -291,7 +291,7 @@ func (g Game) Mover() string {
 }
 
 // Loser is the account that the verdict is against, empty while there is none.
-func (g Game) Loser() string {
+func (g Dispute) Loser() string {
 	switch {
 	case g.Verdict == nil:
 		return ""
@@ -302,7 +302,7 @@ func (g Game) Loser() string {
 }
 
 // Tick ends a game whose deadline has passed: whose turn it was loses. It returns other games as they are.
-func (g Game) Tick(height int64) Game {
+func (g Dispute) Tick(height int64) Dispute {
 	if g.Stage == Over || height <= g.Deadline {
 		return g
 	}
@@ -313,7 +313,7 @@ func (g Game) Tick(height int64) Game {
 
 // Void ends a game without a verdict: its question was settled otherwise, perhaps because the asserter showed that it
 // had planted the fault, and nobody loses. It returns a game that is over as it is.
-func (g Game) Void(height int64, planted bool) Game {
+func (g Dispute) Void(height int64, planted bool) Dispute {
 	if g.Stage == Over {
 		return g
 	}
@@ -326,7 +326,7 @@ func (g Game) Void(height int64, planted bool) Game {
 	return g
 }
 
-func (g Game) end(v Verdict) Game {
+func (g Dispute) end(v Verdict) Dispute {
 	v.Moves, v.HashBytes = g.Moves[0]+g.Moves[1], g.HashBytes
 	g.Stage, g.Turn, g.Verdict = Over, 0, &v
 	return g

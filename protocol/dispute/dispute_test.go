@@ -195,17 +195,17 @@ func segment(a, b fake) uint32 {
 	return uint32(len(x.Segments))
 }
 
-func next(g Game, asserter, challenger Oracle) (string, Move, error) {
+func next(g Dispute, asserter, challenger Oracle) (string, Move, error) {
 	if g.Turn == Asserter {
-		m, err := Answer(g, asserter)
+		m, err := NextAsserterMove(g, asserter)
 		return g.Config.Asserter, m, err
 	}
-	m, err := Press(g, challenger)
+	m, err := NextChallengerMove(g, challenger)
 	return g.Config.Challenger, m, err
 }
 
 // settle plays a game to its end over the wire form of moves and of the game.
-func settle(t *testing.T, g Game, asserter, challenger Oracle, r Referee) Game {
+func settle(t *testing.T, g Dispute, asserter, challenger Oracle, r Referee) Dispute {
 	t.Helper()
 	for height := int64(101); g.Stage != Over; height++ {
 		from, m, err := next(g, asserter, challenger)
@@ -224,7 +224,7 @@ func settle(t *testing.T, g Game, asserter, challenger Oracle, r Referee) Game {
 		if string(canon.MustMarshal(g)) != string(before) {
 			t.Fatalf("stage %d: a move changed the game it was made in", g.Stage)
 		}
-		g = Game{}
+		g = Dispute{}
 		if err := canon.Unmarshal(canon.MustMarshal(after), &g); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func settle(t *testing.T, g Game, asserter, challenger Oracle, r Referee) Game {
 	return g
 }
 
-func open(t *testing.T, c Config, segment uint32) Game {
+func open(t *testing.T, c Config, segment uint32) Dispute {
 	t.Helper()
 	g, err := Open(c, segment, 100)
 	if err != nil {
@@ -478,14 +478,14 @@ func TestOpenRefuses(t *testing.T) {
 func TestPressWithoutDifference(t *testing.T) {
 	honest := truth([]uint32{20}, 30, 2)
 	g := open(t, honest.config(), 1)
-	m, err := Answer(g, honest)
+	m, err := NextAsserterMove(g, honest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if g, err = g.Apply(101, worker, m, honest); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Press(g, honest); !errors.Is(err, ErrAgree) {
+	if _, err := NextChallengerMove(g, honest); !errors.Is(err, ErrAgree) {
 		t.Fatalf("press: %v", err)
 	}
 }
@@ -495,7 +495,7 @@ func FuzzDecode(f *testing.F) {
 	honest.parts = 20
 	liar := honest
 	liar.lie, liar.op, liar.part = 25, 123, 18
-	var games []Game
+	var games []Dispute
 	for g := mustOpen(liar.config()); g.Stage != Over; {
 		games = append(games, g)
 		from, m, _ := next(g, liar, honest)
@@ -527,7 +527,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func mustOpen(c Config) Game {
+func mustOpen(c Config) Dispute {
 	g, err := Open(c, 2, 100)
 	if err != nil {
 		panic(err)

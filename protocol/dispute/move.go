@@ -8,13 +8,13 @@ import (
 
 // Move is one of its fields.
 type Move struct {
-	States *States `cbor:"1,keyasint,omitempty"` // by the asserter
-	Tree   *Tree   `cbor:"2,keyasint,omitempty"` // by the asserter
-	Nodes  *Nodes  `cbor:"3,keyasint,omitempty"` // by the asserter
-	Pick   *Pick   `cbor:"4,keyasint,omitempty"` // by the challenger
-	Bind   *Bind   `cbor:"5,keyasint,omitempty"` // by the challenger, the last
-	Leaf   *Leaf   `cbor:"6,keyasint,omitempty"` // by the challenger, the last
-	Point  *Point  `cbor:"7,keyasint,omitempty"` // by the asserter
+	States *States         `cbor:"1,keyasint,omitempty"` // by the asserter
+	Tree   *Tree           `cbor:"2,keyasint,omitempty"` // by the asserter
+	Nodes  *Nodes          `cbor:"3,keyasint,omitempty"` // by the asserter
+	Pick   *Pick           `cbor:"4,keyasint,omitempty"` // by the challenger
+	Bind   *BindClaim      `cbor:"5,keyasint,omitempty"` // by the challenger, the last
+	Leaf   *Leaf           `cbor:"6,keyasint,omitempty"` // by the challenger, the last
+	Point  *PointNonFinite `cbor:"7,keyasint,omitempty"` // by the asserter
 }
 
 // States shows the states at the Boundaries of the interval under way: state roots after inner steps, or what is there
@@ -40,15 +40,15 @@ type Pick struct {
 	Index uint32 `cbor:"1,keyasint"`
 }
 
-// Point says where the update that was not committed to is not finite: part Part of the payload of parameter Index
+// PointNonFinite says where the update that was not committed to is not finite: part Part of the payload of parameter Index
 // cannot be made.
-type Point struct {
+type PointNonFinite struct {
 	Index uint32 `cbor:"1,keyasint"`
 	Part  uint64 `cbor:"2,keyasint"`
 }
 
-// Bind says that the shown trace is right, and that it does not lead to the disputed state.
-type Bind struct {
+// BindClaim says that the shown trace is right, and that it does not lead to the disputed state.
+type BindClaim struct {
 	Payload []byte `cbor:"1,keyasint"` // for the referee
 }
 

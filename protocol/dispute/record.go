@@ -39,7 +39,7 @@ type Record struct {
 }
 
 // record returns the game with one more record.
-func (g Game) record(height int64, by Party, r Record) Game {
+func (g Dispute) record(height int64, by Party, r Record) Dispute {
 	r.Height, r.Party = height, by
 	g.Log = append(slices.Clip(g.Log), r)
 	return g
@@ -50,7 +50,7 @@ func (g Game) record(height int64, by Party, r Record) Game {
 type Names func(k Kind, index uint32) string
 
 // Text says in one line what a record of the game is about. names may be nil.
-func (g Game) Text(r Record, names Names) string {
+func (g Dispute) Text(r Record, names Names) string {
 	switch r.Event {
 	case Opened:
 		return g.openedText(r.Index)
@@ -84,7 +84,7 @@ func (g Game) Text(r Record, names Names) string {
 	return fmt.Sprintf("event %d, which this version does not know", r.Event)
 }
 
-func (g Game) openedText(segment uint32) string {
+func (g Dispute) openedText(segment uint32) string {
 	switch last := uint32(len(g.Config.Segments)); {
 	case segment == 0:
 		return "the state at the start differs"
@@ -96,7 +96,7 @@ func (g Game) openedText(segment uint32) string {
 	return "the state that is handed on differs"
 }
 
-func (g Game) treeText() string {
+func (g Dispute) treeText() string {
 	switch {
 	case g.aboutCarried():
 		return fmt.Sprintf("the state of %d tensors that is handed on", g.Tree.Leaves)
@@ -107,7 +107,7 @@ func (g Game) treeText() string {
 }
 
 // verdictText says what the referee found.
-func (g Game) verdictText(names Names) string {
+func (g Dispute) verdictText(names Names) string {
 	v := g.Verdict
 	if v == nil {
 		return "the referee is asked"
@@ -129,7 +129,7 @@ func (g Game) verdictText(names Names) string {
 }
 
 // subject names what was recomputed.
-func (g Game) subject(names Names) string {
+func (g Dispute) subject(names Names) string {
 	v, kind, name := g.Verdict, Kind(g.Verdict.Leaf), ""
 	if names != nil {
 		name = names(kind, v.Operator)

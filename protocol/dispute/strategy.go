@@ -30,8 +30,8 @@ type Oracle interface {
 // ErrAgree is returned by Press when the challenger finds no difference in what it is shown.
 var ErrAgree = errors.New("dispute: nothing shown differs from what the challenger computed")
 
-// Answer is the asserter's next move.
-func Answer(g Game, mine Oracle) (Move, error) {
+// NextAsserterMove is the asserter's next move.
+func NextAsserterMove(g Dispute, mine Oracle) (Move, error) {
 	switch g.Stage {
 	case ShowStates:
 		states, err := g.states(mine, g.interval().Boundaries())
@@ -73,13 +73,13 @@ func point(update *canon.Tree, mine Oracle, c Claim) (Move, error) {
 			return Move{}, err
 		}
 		part := slices.IndexFunc(states, canon.Digest.IsZero)
-		return Move{Point: &Point{Index: c.Index, Part: uint64(max(part, 0))}}, nil
+		return Move{Point: &PointNonFinite{Index: c.Index, Part: uint64(max(part, 0))}}, nil
 	}
 	return Move{}, fmt.Errorf("%w: the update can be made", ErrMove)
 }
 
-// Press is the challenger's next move.
-func Press(g Game, mine Oracle) (Move, error) {
+// NextChallengerMove is the challenger's next move.
+func NextChallengerMove(g Dispute, mine Oracle) (Move, error) {
 	switch g.Stage {
 	case ShowLeaf:
 		payload, err := mine.Leaf(g.last(), nil)
@@ -92,7 +92,7 @@ func Press(g Game, mine Oracle) (Move, error) {
 	return Move{}, fmt.Errorf("%w: the challenger has none", ErrMove)
 }
 
-func (g Game) pressState(mine Oracle) (Move, error) {
+func (g Dispute) pressState(mine Oracle) (Move, error) {
 	v := g.interval()
 	own, err := g.states(mine, append(v.Boundaries(), v.To))
 	if err != nil {
@@ -113,21 +113,21 @@ func (g Game) pressState(mine Oracle) (Move, error) {
 }
 
 // states are a party's own, at positions of the interval under way.
-func (g Game) states(mine Oracle, at []uint64) ([]canon.Digest, error) {
+func (g Dispute) states(mine Oracle, at []uint64) ([]canon.Digest, error) {
 	if g.parted() {
 		return mine.Partial(g.question(), at)
 	}
 	return mine.Steps(at)
 }
 
-func (g Game) pressNode(mine Oracle) (Move, error) {
+func (g Dispute) pressNode(mine Oracle) (Move, error) {
 	t, err := g.tree(mine)
 	if err != nil {
 		return Move{}, err
 	}
 	if g.binds() && t.Top() == g.Tree.Top {
 		payload, err := mine.Leaf(g.claim(Binding, 0), nil)
-		return Move{Bind: &Bind{Payload: payload}}, err
+		return Move{Bind: &BindClaim{Payload: payload}}, err
 	}
 	last := g.Tree.last()
 	own, err := row(t, int(last.Level), int(last.First), len(last.Nodes))
@@ -148,7 +148,7 @@ func (g Game) pressNode(mine Oracle) (Move, error) {
 }
 
 // pressLeaf brings the question that is left to the referee.
-func (g Game) pressLeaf(mine Oracle, i uint32) (Move, error) {
+func (g Dispute) pressLeaf(mine Oracle, i uint32) (Move, error) {
 	prove := func(int) (canon.Proof, error) { return nil, fmt.Errorf("%w: an update has no trace", ErrMove) }
 	if !g.aboutUpdate() {
 		t, err := mine.Trace(uint32(g.Steps.From)) // before Leaf, which may be exclusive
@@ -174,7 +174,7 @@ func differ(theirs, mine []canon.Digest) (uint32, error) {
 }
 
 // tree is the party's own version of the tree that the game descends.
-func (g Game) tree(mine Oracle) (t *canon.Tree, err error) {
+func (g Dispute) tree(mine Oracle) (t *canon.Tree, err error) {
 	if g.aboutUpdate() {
 		t, err = mine.Result(g.kind())
 	} else {

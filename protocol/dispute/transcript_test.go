@@ -25,29 +25,29 @@ func TestTranscripts(t *testing.T) {
 	for _, s := range []struct {
 		name  string
 		story string
-		play  func(t *testing.T) Game
+		play  func(t *testing.T) Dispute
 	}{
 		{"operator", "A worker changed part 18 of the output of operator 123 in step 26, and the verifier finds it.",
-			func(t *testing.T) Game { return settle(t, open(t, operator.config(), 2), operator, honest, honest) }},
+			func(t *testing.T) Dispute { return settle(t, open(t, operator.config(), 2), operator, honest, honest) }},
 		{"false-challenge", "A verifier that computes wrongly challenges the same part of an honest worker.",
-			func(t *testing.T) Game { return settle(t, open(t, honest.config(), 2), honest, operator, honest) }},
+			func(t *testing.T) Dispute { return settle(t, open(t, honest.config(), 2), honest, operator, honest) }},
 		{"skipped-step", "A worker skipped step 26: its operators are right, the state after them is not.",
-			func(t *testing.T) Game {
+			func(t *testing.T) Dispute {
 				liar := lie(func(f *fake) { f.lie, f.bind = 25, true })
 				return settle(t, open(t, liar.config(), 2), liar, honest, honest)
 			}},
 		{"start", "A worker started from another checkpoint.",
-			func(t *testing.T) Game {
+			func(t *testing.T) Dispute {
 				liar := lie(func(f *fake) { f.start = true })
 				return settle(t, open(t, liar.config(), 0), liar, honest, honest)
 			}},
 		{"update", "A worker trained correctly and sent another update.",
-			func(t *testing.T) Game {
+			func(t *testing.T) Dispute {
 				liar := lie(func(f *fake) { f.update, f.part = 7, 50 })
 				return settle(t, open(t, liar.config(), 3), liar, honest, honest)
 			}},
 		{"bad-leaf", "A verifier brings a payload that proves nothing.",
-			func(t *testing.T) Game {
+			func(t *testing.T) Dispute {
 				liar := lie(func(f *fake) { f.start = true })
 				g := open(t, liar.config(), 0)
 				g, err := g.Apply(101, verifier, Move{Leaf: &Leaf{Payload: []byte("nothing")}}, refuses{})
@@ -57,11 +57,11 @@ func TestTranscripts(t *testing.T) {
 				return g
 			}},
 		{"silence", "The worker does not answer the challenge.",
-			func(t *testing.T) Game { return open(t, operator.config(), 2).Tick(111) }},
+			func(t *testing.T) Dispute { return open(t, operator.config(), 2).Tick(111) }},
 		{"planted", "The worker shows that it planted the fault.",
-			func(t *testing.T) Game { return open(t, operator.config(), 2).Void(104, true) }},
+			func(t *testing.T) Dispute { return open(t, operator.config(), 2).Void(104, true) }},
 		{"moot", "The unit is trained again, so that nothing is left to decide.",
-			func(t *testing.T) Game { return open(t, operator.config(), 2).Void(104, false) }},
+			func(t *testing.T) Dispute { return open(t, operator.config(), 2).Void(104, false) }},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			golden(t, filepath.Join("testdata", s.name+".txt"), "# "+s.story+"\n"+transcript(s.play(t)))
@@ -74,7 +74,7 @@ type refuses struct{ fake }
 
 func (refuses) Judge(Claim, []byte) (Ruling, error) { return Ruling{}, ErrWork }
 
-func transcript(g Game) string {
+func transcript(g Dispute) string {
 	var b strings.Builder
 	for _, r := range g.Log {
 		fmt.Fprintf(&b, "%d %-8s %s\n", r.Height, r.Party, g.Text(r, nil))

@@ -31,14 +31,14 @@ type table struct {
 }
 
 type lot struct {
-	Lot
+	Listing
 	weight uint64 // in a draw: the stake, at least one
 	left   uint32 // slots
 	under  int    // of the jurisdictions of the book
 }
 
 // NewBook makes the book of a block with its beacon.
-func NewBook(lots []Lot, beacon canon.Digest) *Book {
+func NewBook(lots []Listing, beacon canon.Digest) *Book {
 	b := &Book{beacon: beacon, lots: make(map[key]*lot, len(lots)),
 		tables: map[run.Role]*table{run.Worker: {}, run.Verifier: {}}}
 	under := map[string]int{}
@@ -47,7 +47,7 @@ func NewBook(lots []Lot, beacon canon.Digest) *Book {
 		if l.Owner == "" {
 			l.Owner = l.ID
 		}
-		entry := &lot{Lot: l, left: l.Slots, weight: min(max(1, l.Stake), heaviest)}
+		entry := &lot{Listing: l, left: l.Slots, weight: min(max(1, l.Stake), heaviest)}
 		if _, known := under[l.Jurisdiction]; !known {
 			under[l.Jurisdiction] = len(b.jurisdictions)
 			b.jurisdictions = append(b.jurisdictions, l.Jurisdiction)

@@ -12,8 +12,8 @@ import (
 )
 
 // A lot of whoever fits everything, to be spoilt.
-func good(id string, role run.Role, price uint64) Lot {
-	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
+func good(id string, role run.Role, price uint64) Listing {
+	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
 		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100,
 		Region: "eu", Jurisdiction: "DE", Domain: id,
 		Attested: true, Rate: 1e12, Latency: 10, Cover: math.MaxUint64,
@@ -36,37 +36,37 @@ func picky() Order {
 // Every condition is held by itself, and the estimate says which one is not.
 func TestConditions(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(*Lot)
-		want  Misfit
+		spoil func(*Listing)
+		want  Mismatch
 	}{
-		"busy":                 {func(l *Lot) { l.Slots = 0 }, NoSlot},
-		"class":                {func(l *Lot) { l.Class = registry.Consumer }, WrongClass},
-		"not measured":         {func(l *Lot) { l.Class = registry.Unrated }, WrongClass},
-		"memory":               {func(l *Lot) { l.Memory = 15 }, MemoryTooSmall},
-		"cores":                {func(l *Lot) { l.Cores = 3 }, OtherMachine},
-		"accelerators":         {func(l *Lot) { l.Cores, l.Devices, l.Model = 3, 8, "a100" }, OtherMachine},
-		"accelerators, memory": {func(l *Lot) { l.Cores, l.Memory, l.Devices, l.Model = 3, 7, 1, "h100" }, MemoryTooSmall},
-		"disk":                 {func(l *Lot) { l.Disk = 29 }, DiskTooSmall},
-		"history":              {func(l *Lot) { l.Passed = 3 }, TooLittleHistory},
-		"upload":               {func(l *Lot) { l.Upload = 99 }, UploadTooSlow},
-		"region":               {func(l *Lot) { l.Region = "asia" }, WrongRegion},
-		"region denied":        {func(l *Lot) { l.Region = "us" }, WrongRegion},
-		"jurisdiction":         {func(l *Lot) { l.Jurisdiction = "" }, WrongJurisdiction},
-		"jurisdiction denied":  {func(l *Lot) { l.Jurisdiction = "FR" }, WrongJurisdiction},
-		"attested":             {func(l *Lot) { l.Attested = false }, NotAttested},
-		"tier":                 {func(l *Lot) { l.Tier = registry.Bronze }, TierTooLow},
-		"stake":                {func(l *Lot) { l.Cover = 3*4*100 - 1 }, StakeTooSmall},
-		"hour":                 {func(l *Lot) { l.Rate = 2e12 }, HourTooDear},
-		"price":                {func(l *Lot) { l.Price, l.Rate = 1001, 1e11 }, TooDear},
+		"busy":                 {func(l *Listing) { l.Slots = 0 }, NoSlot},
+		"class":                {func(l *Listing) { l.Class = registry.Consumer }, WrongClass},
+		"not measured":         {func(l *Listing) { l.Class = registry.Unrated }, WrongClass},
+		"memory":               {func(l *Listing) { l.Memory = 15 }, MemoryTooSmall},
+		"cores":                {func(l *Listing) { l.Cores = 3 }, OtherMachine},
+		"accelerators":         {func(l *Listing) { l.Cores, l.Devices, l.Model = 3, 8, "a100" }, OtherMachine},
+		"accelerators, memory": {func(l *Listing) { l.Cores, l.Memory, l.Devices, l.Model = 3, 7, 1, "h100" }, MemoryTooSmall},
+		"disk":                 {func(l *Listing) { l.Disk = 29 }, DiskTooSmall},
+		"history":              {func(l *Listing) { l.Passed = 3 }, TooLittleHistory},
+		"upload":               {func(l *Listing) { l.Upload = 99 }, UploadTooSlow},
+		"region":               {func(l *Listing) { l.Region = "asia" }, WrongRegion},
+		"region denied":        {func(l *Listing) { l.Region = "us" }, WrongRegion},
+		"jurisdiction":         {func(l *Listing) { l.Jurisdiction = "" }, WrongJurisdiction},
+		"jurisdiction denied":  {func(l *Listing) { l.Jurisdiction = "FR" }, WrongJurisdiction},
+		"attested":             {func(l *Listing) { l.Attested = false }, NotAttested},
+		"tier":                 {func(l *Listing) { l.Tier = registry.Bronze }, TierTooLow},
+		"stake":                {func(l *Listing) { l.Cover = 3*4*100 - 1 }, StakeTooSmall},
+		"hour":                 {func(l *Listing) { l.Rate = 2e12 }, HourTooDear},
+		"price":                {func(l *Listing) { l.Price, l.Rate = 1001, 1e11 }, TooDear},
 	} {
-		lots := []Lot{good("w0", run.Worker, 100), good("w1", run.Worker, 100), good("v0", run.Verifier, 100)}
+		lots := []Listing{good("w0", run.Worker, 100), good("w1", run.Worker, 100), good("v0", run.Verifier, 100)}
 		c.spoil(&lots[0])
 		e := NewBook(lots, canon.Sum("beacon")).Estimate(picky())
 		if e.Why != Matched || len(e.Passed) != 1 || e.Passed[0].ID != "w0" || e.Passed[0].Why != c.want ||
 			e.Passed[0].Why.Text() == "" {
 			t.Errorf("%s: %q, %+v, want %q", name, e.Why, e.Passed, c.want)
 		}
-		alone := NewBook([]Lot{lots[0], lots[2]}, canon.Sum("beacon"))
+		alone := NewBook([]Listing{lots[0], lots[2]}, canon.Sum("beacon"))
 		if _, why := alone.Match(picky()); why == Matched {
 			t.Errorf("%s: alone %q", name, why)
 		}
@@ -76,24 +76,24 @@ func TestConditions(t *testing.T) {
 func TestReasons(t *testing.T) {
 	o := picky()
 	o.Workers, o.Conditions.Domains, o.Conditions.Hourly = Workers{Min: 2, Target: 2, Max: 2}, 2, 0
-	two := func(spoil func(a, b, v *Lot)) *Book {
+	two := func(spoil func(a, b, v *Listing)) *Book {
 		a, b, v := good("a", run.Worker, 100), good("b", run.Worker, 100), good("v", run.Verifier, 100)
 		spoil(&a, &b, &v)
-		return NewBook([]Lot{a, b, v}, canon.Sum("beacon"))
+		return NewBook([]Listing{a, b, v}, canon.Sum("beacon"))
 	}
 	for name, c := range map[string]struct {
-		spoil func(a, b, v *Lot)
+		spoil func(a, b, v *Listing)
 		want  Reason
 	}{
-		"none":                 {func(a, b, v *Lot) {}, Matched},
-		"few workers":          {func(a, b, v *Lot) { a.Slots = 0 }, TooFewWorkers},
-		"few verifiers":        {func(a, b, v *Lot) { v.Slots = 0 }, TooFewVerifiers},
-		"conditions":           {func(a, b, v *Lot) { a.Memory = 0 }, ConditionsUnmet},
-		"conditions, verifier": {func(a, b, v *Lot) { v.Region = "" }, ConditionsUnmet},
-		"domains":              {func(a, b, v *Lot) { a.Domain = "b" }, TooFewDomains},
-		"price":                {func(a, b, v *Lot) { a.Price = 2000 }, PriceAboveCap},
-		"price, verifier":      {func(a, b, v *Lot) { v.Price = 2000 }, PriceAboveCap},
-		"one account for both": {func(a, b, v *Lot) { v.ID = "a" }, TooFewVerifiers},
+		"none":                 {func(a, b, v *Listing) {}, Matched},
+		"few workers":          {func(a, b, v *Listing) { a.Slots = 0 }, TooFewWorkers},
+		"few verifiers":        {func(a, b, v *Listing) { v.Slots = 0 }, TooFewVerifiers},
+		"conditions":           {func(a, b, v *Listing) { a.Memory = 0 }, ConditionsUnmet},
+		"conditions, verifier": {func(a, b, v *Listing) { v.Region = "" }, ConditionsUnmet},
+		"domains":              {func(a, b, v *Listing) { a.Domain = "b" }, TooFewDomains},
+		"price":                {func(a, b, v *Listing) { a.Price = 2000 }, PriceAboveCap},
+		"price, verifier":      {func(a, b, v *Listing) { v.Price = 2000 }, PriceAboveCap},
+		"one account for both": {func(a, b, v *Listing) { v.ID = "a" }, TooFewVerifiers},
 	} {
 		if _, why := two(c.spoil).Match(o); why != c.want {
 			t.Errorf("%s: %q, want %q", name, why, c.want)
@@ -107,7 +107,7 @@ func TestTake(t *testing.T) {
 	o.Workers, o.Verifiers = Workers{1, 1, 1}, 0
 	l := good("a", run.Worker, 100)
 	l.Slots, l.Cover = 9, 2*o.Value(run.Worker, 100)+1
-	b := NewBook([]Lot{l}, canon.Sum("beacon"))
+	b := NewBook([]Listing{l}, canon.Sum("beacon"))
 	for i, want := range []Reason{Matched, Matched, ConditionsUnmet} {
 		lease, why := b.Match(o)
 		if why != want {
@@ -119,7 +119,7 @@ func TestTake(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	o := order()
-	lots := []Lot{good("a", run.Worker, 100), good("b", run.Worker, 300), good("v", run.Verifier, 600)}
+	lots := []Listing{good("a", run.Worker, 100), good("b", run.Worker, 300), good("v", run.Verifier, 600)}
 	e := NewBook(lots, canon.Sum("beacon")).Estimate(o)
 	// 3 rounds of 4 units of 10^15 operations, at 2 x 10^12 a second; one unit in 20 is audited.
 	if e.Why != Matched || e.Round != 4*900 || e.Whole != 12*900 || e.Likely != 12*300+12*600/20 || e.Seconds != 6000 {
@@ -155,7 +155,7 @@ func TestOrderConditionsValidate(t *testing.T) {
 }
 
 // market1000 is 1,000 orders and 10,000 offers that differ in everything.
-func market1000() (orders []Order, lots []Lot) {
+func market1000() (orders []Order, lots []Listing) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
 	for i := range 10_000 {
@@ -188,7 +188,7 @@ func market1000() (orders []Order, lots []Lot) {
 	return orders, lots
 }
 
-func matchAll(orders []Order, lots []Lot) (matched int) {
+func matchAll(orders []Order, lots []Listing) (matched int) {
 	b := NewBook(lots, canon.Sum("beacon"))
 	for _, o := range orders {
 		if lease, why := b.Match(o); why == Matched {

@@ -52,7 +52,7 @@ func Exposure(s run.State) uint64 {
 		checked = 0
 	}
 	total := RoundCost(s)
-	for _, l := range append(slices.Clip(s.Open), s.Void...) {
+	for _, l := range append(slices.Clip(s.Open), s.RolledBack...) {
 		for _, u := range l.Units {
 			if u.Status == run.Assigned { // rolled back before it was committed
 				continue

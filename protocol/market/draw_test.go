@@ -10,8 +10,8 @@ import (
 )
 
 // staked is an offer with a stake of so many ZEN behind it.
-func staked(id string, role run.Role, price, zen uint64) Lot {
-	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1},
+func staked(id string, role run.Role, price, zen uint64) Listing {
+	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1},
 		Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
 }
 
@@ -22,7 +22,7 @@ func beacons(n int) canon.Digest { return canon.Sum("beacon", []byte(fmt.Sprint(
 func TestThePairAtTheLowestPriceGetsSeatsByItsStakeOnly(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Budget = Workers{4, 4, 4}, 2, 1<<40
-	var lots []Lot
+	var lots []Listing
 	for i := range 16 {
 		lots = append(lots, staked(fmt.Sprint("w", i), run.Worker, o.PriceCap, 6),
 			staked(fmt.Sprint("v", i), run.Verifier, o.PriceCap, 6))
@@ -66,7 +66,7 @@ func TestDrawFollowsStake(t *testing.T) {
 	for name, others := range map[string]int{"most fit": 0, "few fit": 3000} {
 		o := order()
 		o.Workers, o.Verifiers, o.Terms.AuditPPM, o.Conditions.Machines = Workers{1, 1, 1}, 0, 0, []Machine{{Memory: 16}}
-		var lots []Lot
+		var lots []Listing
 		for i := range 4 {
 			l := staked(fmt.Sprint("w", i), run.Worker, uint64(100*i), uint64(i+1))
 			l.Memory = 16
@@ -93,7 +93,7 @@ func TestDrawFollowsStake(t *testing.T) {
 // Two seats of one owner are one: nobody verifies beside another seat of its owner, and workers of one owner sit
 // together only where others do not suffice.
 func TestSeatsOfOneOwner(t *testing.T) {
-	lots := []Lot{staked("a", run.Worker, 1, 900), staked("b", run.Worker, 1, 900), staked("c", run.Worker, 1, 1),
+	lots := []Listing{staked("a", run.Worker, 1, 900), staked("b", run.Worker, 1, 900), staked("c", run.Worker, 1, 1),
 		staked("d", run.Worker, 1, 1),
 		staked("va", run.Verifier, 1, 900), staked("vb", run.Verifier, 1, 900), staked("vc", run.Verifier, 1, 1),
 		staked("vd", run.Verifier, 1, 1)}
@@ -132,7 +132,7 @@ func TestSeatsOfOneOwner(t *testing.T) {
 func TestMarginalPrice(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Conditions.Hourly = Workers{4, 4, 4}, 1, Hourly(1000, 1e12)
-	lots := []Lot{staked("a", run.Worker, 1, 1), staked("b", run.Worker, 700, 1), staked("c", run.Worker, 1, 1),
+	lots := []Listing{staked("a", run.Worker, 1, 1), staked("b", run.Worker, 700, 1), staked("c", run.Worker, 1, 1),
 		staked("d", run.Worker, 1, 1), staked("v", run.Verifier, 900, 1)}
 	for i := range lots {
 		lots[i].Rate = 1e12

@@ -23,14 +23,14 @@ type Estimate struct {
 
 // Chance is an offer that may be drawn.
 type Chance struct {
-	Lot
+	Listing
 	PPM uint32 // about how often of a million: the seats of its role times its part of the stake of all that may be drawn
 }
 
 // Passed is an offer that cannot be drawn, and why.
 type Passed struct {
-	Lot
-	Why Misfit
+	Listing
+	Why Mismatch
 }
 
 // Estimate says what would become of an order now: of every offer how likely it is drawn, or why it cannot be.
@@ -43,7 +43,7 @@ func (b *Book) Estimate(o Order) Estimate {
 		may, total := []*lot(nil), uint64(0)
 		for _, l := range b.tables[role].lots {
 			if why := w.passed(l); why != Fits {
-				e.Passed = append(e.Passed, Passed{l.Lot, why})
+				e.Passed = append(e.Passed, Passed{l.Listing, why})
 				continue
 			}
 			may = append(may, l)
@@ -53,7 +53,7 @@ func (b *Book) Estimate(o Order) Estimate {
 			at := run.Member{ID: role.String(), Role: role, Active: true}
 			for _, l := range may {
 				at.Price = max(at.Price, l.Price)
-				e.May = append(e.May, Chance{l.Lot,
+				e.May = append(e.May, Chance{l.Listing,
 					chance(l.weight, total, map[run.Role]uint32{run.Worker: o.Workers.Target, run.Verifier: o.Verifiers}[role])})
 			}
 			dearest.Members = append(dearest.Members, at)
@@ -89,7 +89,7 @@ func chance(weight, total uint64, seats uint32) uint32 {
 }
 
 // passed is why a lot cannot be drawn.
-func (w *wish) passed(l *lot) Misfit {
+func (w *wish) passed(l *lot) Mismatch {
 	if m := w.misfit(l); m != Fits {
 		return m
 	}

@@ -13,7 +13,7 @@ import (
 // is more. Nobody joins at a price at which what remains of the budget would not cover the next round.
 func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) []run.Member {
 	var chosen []run.Member
-	taken := ownersOf(s.Members, func(m run.Member) bool { return m.Active || m.Why == run.WhyOnTrial })
+	taken := ownersOf(s.Members, func(m run.Member) bool { return m.Active || m.Why == run.WhyOnProbation })
 	for _, role := range []run.Role{run.Worker, run.Verifier} {
 		places := map[run.Role]uint32{run.Worker: o.Workers.Max, run.Verifier: o.Verifiers}[role]
 		if role == run.Worker && s.Phase == run.Settle { // there is nothing left to train
@@ -21,7 +21,7 @@ func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) [
 		}
 		places -= min(places, s.Present(role))
 		for _, m := range back {
-			l := &lot{Lot: Lot{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price},
+			l := &lot{Listing: Listing{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price},
 				Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
 			if places == 0 || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue

@@ -31,7 +31,7 @@ func TestJoin(t *testing.T) {
 			remaining: 1 << 40, want: "v1:2:700 w1:1:900 w5:1:900 "},
 		"the place of one on trial": {spoil: func(_ *Order, s *run.State) {
 			s.Members[0].Active,
-				s.Members[0].Why = false, run.WhyOnTrial
+				s.Members[0].Why = false, run.WhyOnProbation
 		}, remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
 		"above the cap":    {spoil: func(o *Order, _ *run.State) { o.PriceCap = 99 }, remaining: 1 << 40},
 		"nothing to train": {spoil: func(_ *Order, s *run.State) { s.Phase = run.Settle }, remaining: 1 << 40},

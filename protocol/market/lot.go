@@ -38,7 +38,7 @@ type Machine struct {
 }
 
 // machine checks whether a profile is one of the machines that will do.
-func (c *Conditions) machine(p *Profile) Misfit {
+func (c *Conditions) machine(p *Profile) Mismatch {
 	why := Fits
 	for _, m := range c.Machines {
 		switch {
@@ -92,36 +92,36 @@ func ProfileOf(p registry.Participant, params registry.Params, owner string, lea
 	}
 }
 
-// Lot is an offer that may be matched, with who makes it. Slots are those that are left; with none it is not.
-type Lot struct {
+// Listing is an offer that may be matched, with who makes it. Slots are those that are left; with none it is not.
+type Listing struct {
 	Offer
 	Profile
 }
 
-// Misfit says why an offer is not taken for an order.
-type Misfit string
+// Mismatch says why an offer is not taken for an order.
+type Mismatch string
 
 // The misfits, in the order in which they are looked for.
 const (
-	Fits              Misfit = ""
-	NoSlot            Misfit = "no_slot"            // it works in as many runs as it offers
-	WrongClass        Misfit = "wrong_class"        // of machine, or it was never measured
-	MemoryTooSmall    Misfit = "memory_too_small"   //
-	OtherMachine      Misfit = "other_machine"      // too few cores, or none of the accelerators
-	DiskTooSmall      Misfit = "disk_too_small"     //
-	TooLittleHistory  Misfit = "too_little_history" // of audits that it has passed
-	UploadTooSlow     Misfit = "upload_too_slow"    //
-	WrongRegion       Misfit = "wrong_region"       //
-	WrongJurisdiction Misfit = "wrong_jurisdiction" //
-	NotAttested       Misfit = "not_attested"       //
-	TierTooLow        Misfit = "tier_too_low"       //
-	StakeTooSmall     Misfit = "stake_too_small"    // for the work that it would be leased
-	HourTooDear       Misfit = "hour_above_cap"     // or its rate was never measured
-	TooDear           Misfit = "price_above_cap"    // of the order
-	NoVerifierWanted  Misfit = "no_verifier_wanted" // by the order
+	Fits              Mismatch = ""
+	NoSlot            Mismatch = "no_slot"            // it works in as many runs as it offers
+	WrongClass        Mismatch = "wrong_class"        // of machine, or it was never measured
+	MemoryTooSmall    Mismatch = "memory_too_small"   //
+	OtherMachine      Mismatch = "other_machine"      // too few cores, or none of the accelerators
+	DiskTooSmall      Mismatch = "disk_too_small"     //
+	TooLittleHistory  Mismatch = "too_little_history" // of audits that it has passed
+	UploadTooSlow     Mismatch = "upload_too_slow"    //
+	WrongRegion       Mismatch = "wrong_region"       //
+	WrongJurisdiction Mismatch = "wrong_jurisdiction" //
+	NotAttested       Mismatch = "not_attested"       //
+	TierTooLow        Mismatch = "tier_too_low"       //
+	StakeTooSmall     Mismatch = "stake_too_small"    // for the work that it would be leased
+	HourTooDear       Mismatch = "hour_above_cap"     // or its rate was never measured
+	TooDear           Mismatch = "price_above_cap"    // of the order
+	NoVerifierWanted  Mismatch = "no_verifier_wanted" // by the order
 )
 
-var misfits = map[Misfit]string{
+var misfits = map[Mismatch]string{
 	NoSlot: "it is busy: all its slots are in use", WrongClass: "its machine is of another class, or was never measured",
 	MemoryTooSmall: "its memory is too small", OtherMachine: "its cores or its accelerators are not what is asked for",
 	DiskTooSmall: "its disk is too small", TooLittleHistory: "it has passed too few audits since its last failure",
@@ -135,11 +135,11 @@ var misfits = map[Misfit]string{
 }
 
 // Text says a misfit in words, after "because".
-func (m Misfit) Text() string { return misfits[m] }
+func (m Mismatch) Text() string { return misfits[m] }
 
 // misfit checks one lot, but for its price. The frequent and cheap questions come first: most lots are
 // asked by orders that they do not fit.
-func (w *wish) misfit(l *lot) Misfit {
+func (w *wish) misfit(l *lot) Mismatch {
 	c := &w.order.Conditions
 	worker := l.Role == run.Worker
 	switch {

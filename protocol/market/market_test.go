@@ -40,9 +40,9 @@ func offers() []Offer {
 
 // book is offers of participants of whom nothing is known.
 func book(offers []Offer, beacon canon.Digest) *Book {
-	var lots []Lot
+	var lots []Listing
 	for _, f := range offers {
-		lots = append(lots, Lot{Offer: f, Profile: Profile{Cover: math.MaxUint64}})
+		lots = append(lots, Listing{Offer: f, Profile: Profile{Cover: math.MaxUint64}})
 	}
 	return NewBook(lots, beacon)
 }
@@ -132,7 +132,7 @@ func TestExposure(t *testing.T) {
 	if got := Exposure(s); got != next || got != RoundCost(s) {
 		t.Errorf("with nothing open %d, want %d", got, next)
 	}
-	s.Open = []run.Lap{{Units: run.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}},
+	s.Open = []run.RoundState{{Units: run.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}},
 		{Units: run.Units{{Worker: "w"}}}}
 	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
 		t.Errorf("with two rounds open %d, want %d", got, want)
@@ -258,7 +258,7 @@ func TestCostOfSizes(t *testing.T) {
 	next := RoundCost(s)
 	work, _ := Cost(o.Terms.FlopsOf(3), 300)
 	again, _ := Cost(o.Terms.FlopsOf(3), 600)
-	s.Open = []run.Lap{{Units: run.Units{{Index: 3, Worker: "w"}}}}
+	s.Open = []run.RoundState{{Units: run.Units{{Index: 3, Worker: "w"}}}}
 	if got := Exposure(s); got != next+work+again {
 		t.Errorf("with the smallest unit open %d, want %d", got, next+work+again)
 	}

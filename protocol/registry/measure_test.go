@@ -211,10 +211,10 @@ func TestUptime(t *testing.T) {
 		if h == 240 {
 			continue
 		}
-		if u, err = u.Beat(params, h+3); err != nil {
+		if u, err = u.Heartbeat(params, h+3); err != nil {
 			t.Fatal(err)
 		}
-		if _, again := u.Beat(params, h+9); !errors.Is(again, ErrBeat) {
+		if _, again := u.Heartbeat(params, h+9); !errors.Is(again, ErrBeat) {
 			t.Errorf("twice in the window of %d: %v", h, again)
 		}
 	}

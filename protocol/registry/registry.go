@@ -180,11 +180,11 @@ func (p Participant) TopUp(amount uint64) (Participant, error) {
 func (p Participant) Slash(fractionPPM uint32) (Participant, uint64) {
 	high, low := bits.Mul64(p.Stake, uint64(min(fractionPPM, million)))
 	amount, _ := bits.Div64(high, low, million)
-	return p.Take(amount), amount
+	return p.Withdraw(amount), amount
 }
 
-// Take takes an amount from the stake, or all of it if it is less.
-func (p Participant) Take(amount uint64) Participant {
+// Withdraw takes an amount from the stake, or all of it if it is less.
+func (p Participant) Withdraw(amount uint64) Participant {
 	amount = min(amount, p.Stake)
 	p.Stake -= amount
 	p.Slashed += amount

@@ -114,7 +114,7 @@ func TestStake(t *testing.T) {
 	if _, taken := full.Slash(1_000_000); taken != math.MaxUint64 {
 		t.Errorf("slash of the largest stake took %d", taken)
 	}
-	if left := (Participant{Stake: 5}).Take(9); left.Stake != 0 || left.Slashed != 5 {
+	if left := (Participant{Stake: 5}).Withdraw(9); left.Stake != 0 || left.Slashed != 5 {
 		t.Errorf("took more than there was: %+v", left)
 	}
 }

@@ -81,9 +81,9 @@ type Uptime struct {
 	Missed uint32 `cbor:"4,keyasint"` // duties
 }
 
-// Beat says at a height that somebody is there. A second time in the same window is refused: it would cost a
+// Heartbeat says at a height that somebody is there. A second time in the same window is refused: it would cost a
 // transaction for nothing.
-func (u Uptime) Beat(params Params, height int64) (Uptime, error) {
+func (u Uptime) Heartbeat(params Params, height int64) (Uptime, error) {
 	window := height / params.BeatBlocks
 	if u.Last > window {
 		return u, fmt.Errorf("%w: the next from height %d", ErrBeat, (window+1)*params.BeatBlocks)

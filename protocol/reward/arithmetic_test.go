@@ -101,7 +101,7 @@ func TestEveryConstantIsExplained(t *testing.T) {
 	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true,
 		run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true,
 		run.WhyWrongAttest:  true,
-		run.WhyMissedSlices: true, run.WhyWrongSlice: true, run.WhyUnproven: true, run.WhyOnTrial: true,
+		run.WhyMissedSlices: true, run.WhyWrongSlice: true, run.WhyUnproven: true, run.WhyOnProbation: true,
 		run.WhyReturning: true, run.WhyGuest: true}
 	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
 		if because[lostUnit(why)] == "" && because[lostAudit(why)] == "" && !never[why] {

@@ -80,9 +80,9 @@ func enact(t *testing.T, order market.Order, parties []party) *world {
 		results: map[place]run.Commitment{}}
 	slices.SortFunc(w.parties, func(a, b party) int { return cmp.Compare(a.offer.ID, b.offer.ID) })
 	w.bank[order.Consumer] = order.Budget
-	var offers []market.Lot
+	var offers []market.Listing
 	for _, p := range parties {
-		offers = append(offers, market.Lot{Offer: p.offer, Profile: market.Profile{Cover: 1 << 63}})
+		offers = append(offers, market.Listing{Offer: p.offer, Profile: market.Profile{Cover: 1 << 63}})
 		w.bank[Stake(p.offer.ID)] = stake
 	}
 	w.total = order.Budget + stake*uint64(len(parties))
@@ -138,7 +138,7 @@ func (w *world) block() {
 	}
 	w.judge()
 	env := w.env()
-	env.Broke = w.escrow.Remaining() < market.Exposure(w.s)
+	env.BudgetExhausted = w.escrow.Remaining() < market.Exposure(w.s)
 	s, events := w.s.Tick(env)
 	w.apply(s, events, nil)
 }
@@ -153,7 +153,7 @@ func (w *world) train(p party) {
 	if len(duties) == 0 || !w.ready(p, duties[0]) {
 		return
 	}
-	u, c := duties[0], w.right(w.s.Lap, duties[0].Index)
+	u, c := duties[0], w.right(w.s.RoundState, duties[0].Index)
 	if p.middle && w.s.Round >= p.from {
 		c.Segments = slices.Clone(c.Segments)
 		c.Segments[1] = digest("wrong", w.s.Round, u.Index)
@@ -162,7 +162,7 @@ func (w *world) train(p party) {
 		c.Update = digest("fabricated", w.s.Round, u.Index)
 		c.UpdateCID = "bafy" + c.Update.Short()
 		if w.s.Terms.Carries(w.s.Round) {
-			c.Carried = carried(c)
+			c.HandedState = carried(c)
 		}
 	}
 	if p.fakes != nil && w.s.Round >= p.from && w.s.Tolerant(u) && p.fakes(u.Index) {
@@ -179,7 +179,7 @@ func (w *world) train(p party) {
 func (w *world) measure(p party) {
 	for i := range w.s.Units {
 		u := *w.s.Units[i]
-		right := w.right(w.s.Lap, u.Index)
+		right := w.right(w.s.RoundState, u.Index)
 		f := audit.Finding{DistancePPM: 1000 + u.Index, CosinePPM: 999_000, End: right.Segments[len(right.Segments)-1]}
 		if u.Commit.Update != right.Update && p.shields != u.Worker {
 			f.DistancePPM, f.CosinePPM = 1_100_000, 0
@@ -202,7 +202,7 @@ func (w *world) check(p party) {
 	if w.measure(p); !slices.Contains(w.s.Active(run.Verifier), p.offer.ID) {
 		return
 	}
-	duties := slices.DeleteFunc(w.s.Audits(p.offer.ID), func(d run.Duty) bool { return w.s.Tolerant(d.Unit) })
+	duties := slices.DeleteFunc(w.s.Audits(p.offer.ID), func(d run.AuditTarget) bool { return w.s.Tolerant(d.Unit) })
 	if len(duties) == 0 || !w.ready(p, duties[0].Unit) {
 		return
 	}
@@ -222,7 +222,7 @@ func (w *world) check(p party) {
 func (w *world) watch(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			d := run.Duty{Lap: l, Unit: *u}
+			d := run.AuditTarget{RoundState: l, Unit: *u}
 			open := u.Status == run.Accepted || u.Status == run.Auditing && u.Verifier != p.offer.ID || u.Status == run.Disputed
 			if open && !w.s.Forfeited(d) && !w.isRight(d) && !slices.Contains(u.Challengers, p.offer.ID) {
 				w.challenge(p, d)
@@ -232,13 +232,13 @@ func (w *world) watch(p party) {
 	}
 }
 
-func (w *world) challenge(p party, d run.Duty) {
+func (w *world) challenge(p party, d run.AuditTarget) {
 	w.apply(w.s.Challenge(w.env(), p.offer.ID, d.ID()))
 	w.disputes = append(w.disputes, pending{d.Round, d.Index, d.Attempt, w.height + 4})
 }
 
-func (w *world) isRight(d run.Duty) bool {
-	right := w.right(d.Lap, d.Index)
+func (w *world) isRight(d run.AuditTarget) bool {
+	right := w.right(d.RoundState, d.Index)
 	return d.Commit.Update == right.Update && slices.Equal(d.Commit.Segments, right.Segments)
 }
 
@@ -246,7 +246,7 @@ func (w *world) isRight(d run.Duty) bool {
 func (w *world) open(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			d := run.Duty{Lap: l, Unit: *u}
+			d := run.AuditTarget{RoundState: l, Unit: *u}
 			if u.Status != run.Sealed || u.Verifier != p.offer.ID || u.Question.IsZero() || u.Seal != w.seal(d).Root() {
 				continue
 			}
@@ -259,7 +259,7 @@ func (w *world) open(p party) {
 	}
 }
 
-func (w *world) seal(d run.Duty) *audit.Seal {
+func (w *world) seal(d run.AuditTarget) *audit.Seal {
 	return audit.NewSeal(w.s.Subject(d.Round, d.Unit), []*canon.Tree{canon.NewTree(canon.Leaves([][]byte{tile}))})
 }
 
@@ -289,7 +289,7 @@ func (w *world) unmask(p party) {
 			}
 			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
 			right := w.right(l, u.Index)
-			if answered && u.Commit.Hidden == right.Hidden && u.Commit.Update == right.Update &&
+			if answered && u.Commit.HiddenRoots == right.HiddenRoots && u.Commit.Update == right.Update &&
 				!slices.Equal(u.Commit.Segments, right.Segments) {
 				w.apply(w.s.Unmask(w.env(), p.offer.ID, u.ID(l.Round), nonce(l.Round, u.Index), right.Segments))
 			}
@@ -367,7 +367,7 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
 	}
-	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(),
+	book := SettlementInput{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(),
 		Least: registry.DefaultParams().MinStake, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
@@ -423,7 +423,7 @@ func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
 	}
 }
 
-func (w *world) right(l run.Lap, unit uint32) run.Commitment {
+func (w *world) right(l run.RoundState, unit uint32) run.Commitment {
 	at := place{l.Base.Root, l.Round, unit}
 	c, known := w.results[at]
 	if !known {
@@ -432,14 +432,14 @@ func (w *world) right(l run.Lap, unit uint32) run.Commitment {
 	}
 	c.Segments = slices.Clone(c.Segments)
 	if w.s.Terms.Carries(l.Round) {
-		c.Carried = carried(c)
+		c.HandedState = carried(c)
 	}
 	return c
 }
 
 // carried is what a unit hands on whose update is that of a commitment.
-func carried(c run.Commitment) run.Carried {
-	return run.Carried{Root: digest("carried", c.Update), CID: "bafycarried"}
+func carried(c run.Commitment) run.HandedState {
+	return run.HandedState{Root: digest("carried", c.Update), CID: "bafycarried"}
 }
 
 // right is the one result of a unit: it depends on base, round and index alone.
@@ -449,7 +449,7 @@ func right(base canon.Digest, round, unit, segments uint32) run.Commitment {
 	for i := range segments + 1 {
 		c.Segments = append(c.Segments, digest("segment", base, round, unit, i))
 	}
-	c.Hidden = audit.Hide(nonce(round, unit), c.Segments)
+	c.HiddenRoots = audit.Hide(nonce(round, unit), c.Segments)
 	return c
 }
 

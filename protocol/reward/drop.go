@@ -11,7 +11,7 @@ import (
 // the stakes of those who are convicted pay first, and the budget what they do not hold. What was committed and could
 // not be looked at any more is paid from these stakes alone: a friend who is convicted on purpose would be a way to be
 // paid for nothing by the consumer.
-func (l *ledger) drop(lap run.Lap) {
+func (l *ledger) drop(lap run.RoundState) {
 	before := map[string]uint64{}
 	for _, id := range lap.Culprits {
 		before[id] = l.stake(id)
@@ -34,7 +34,7 @@ func (l *ledger) drop(lap run.Lap) {
 }
 
 // restore pays a unit from the stake of the first of the convicted that holds its whole price, if one does.
-func (l *ledger) restore(lap run.Lap, u *run.Unit, m run.Member) bool {
+func (l *ledger) restore(lap run.RoundState, u *run.Unit, m run.Member) bool {
 	return l.payBy(lap.Culprits, Work, lap.Round, u.Index, m, l.state.Terms.FlopsOf(u.Index), RolledBack) != ""
 }
 
@@ -84,7 +84,7 @@ func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string 
 	if m, _ := l.state.Member(worker); m.Why == run.WhyVerdict {
 		return []string{worker}
 	}
-	for _, lap := range l.state.Void {
+	for _, lap := range l.state.RolledBack {
 		if lap.Round == round && uint64(unit) < uint64(len(lap.Units)) && lap.Units[unit].Verifier == verifier &&
 			lap.Units[unit].Worker == worker {
 			return lap.Culprits

@@ -237,17 +237,17 @@ func FuzzSettleEpoch(f *testing.F) {
 func TestGrant(t *testing.T) {
 	for name, c := range map[string]struct {
 		ppm  uint32
-		work []Holding
+		work []ShareBalance
 		want string
 	}{
-		"thirds": {300_000, []Holding{{"b", 7}, {"a", 7}, {"c", 7}},
+		"thirds": {300_000, []ShareBalance{{"b", 7}, {"a", 7}, {"c", 7}},
 			"[{carol 700000} {a 100000} {b 100000} {c 100000}]"},
-		"remainders":     {1_000_000, []Holding{{"b", 1}, {"a", 1}, {"c", 1}}, "[{a 333334} {b 333333} {c 333333}]"},
+		"remainders":     {1_000_000, []ShareBalance{{"b", 1}, {"a", 1}, {"c", 1}}, "[{a 333334} {b 333333} {c 333333}]"},
 		"nobody":         {1_000_000, nil, "[{carol 1000000}]"},
-		"the consumer":   {500_000, []Holding{{"carol", 1}, {"a", 3}}, "[{carol 625000} {a 375000}]"},
-		"nothing":        {0, []Holding{{"a", 1}}, "[{carol 1000000}]"},
-		"large":          {1_000_000, []Holding{{"a", 1 << 63}, {"b", 1 << 63}}, "[{a 500000} {b 500000}]"},
-		"one in a crowd": {10, []Holding{{"a", 1}, {"b", 1 << 60}}, "[{carol 999990} {b 10}]"},
+		"the consumer":   {500_000, []ShareBalance{{"carol", 1}, {"a", 3}}, "[{carol 625000} {a 375000}]"},
+		"nothing":        {0, []ShareBalance{{"a", 1}}, "[{carol 1000000}]"},
+		"large":          {1_000_000, []ShareBalance{{"a", 1 << 63}, {"b", 1 << 63}}, "[{a 500000} {b 500000}]"},
+		"one in a crowd": {10, []ShareBalance{{"a", 1}, {"b", 1 << 60}}, "[{carol 999990} {b 10}]"},
 	} {
 		granted := Grant("carol", c.ppm, c.work)
 		if fmt.Sprint(granted) != c.want {

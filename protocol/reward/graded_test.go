@@ -46,7 +46,7 @@ func TestConvictionsAreRemembered(t *testing.T) {
 		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, DefaultMemoryBlocks + 1, 50_000_000},
 		{1, DefaultMemoryBlocks + 2, 10_000_000},
 	} {
-		settled := Settle(s, verdict, Book{
+		settled := Settle(s, verdict, SettlementInput{
 			Escrow: market.Escrow{Budget: 1000}, Penalty: DefaultPenalty(), Height: c.height,
 			Stake:     func(string) uint64 { return 100_000_000 },
 			Convicted: func(string) int64 { return c.last }, Least: registry.DefaultParams().MinStake,

@@ -9,8 +9,8 @@ import (
 // Shares is how many shares there are of a model. They are tokens, and may change hands.
 const Shares = 1_000_000
 
-// Holding is some shares of a model.
-type Holding struct {
+// ShareBalance is some shares of a model.
+type ShareBalance struct {
 	Who    string
 	Shares uint64
 }
@@ -18,9 +18,9 @@ type Holding struct {
 // Grant divides the shares of a model: a part, in parts per million, among those whose work in its run was verified, in
 // proportion to their operations, by the largest remainder and then the lesser account; the rest to the consumer. If
 // nobody worked the consumer has them all. The order of the work does not matter; each account is in it once.
-func Grant(consumer string, ppm uint32, work []Holding) []Holding {
+func Grant(consumer string, ppm uint32, work []ShareBalance) []ShareBalance {
 	work = slices.Clone(work)
-	slices.SortFunc(work, func(a, b Holding) int { return cmp.Compare(a.Who, b.Who) })
+	slices.SortFunc(work, func(a, b ShareBalance) int { return cmp.Compare(a.Who, b.Who) })
 	var whole uint64
 	for _, w := range work {
 		whole = saturate(whole, w.Shares)
@@ -50,7 +50,7 @@ func Grant(consumer string, ppm uint32, work []Holding) []Holding {
 		work[i].Shares++
 		left--
 	}
-	granted := []Holding{{consumer, Shares - pot + left}}
+	granted := []ShareBalance{{consumer, Shares - pot + left}}
 	for _, w := range work {
 		switch {
 		case w.Who == consumer:
@@ -59,7 +59,7 @@ func Grant(consumer string, ppm uint32, work []Holding) []Holding {
 			granted = append(granted, w)
 		}
 	}
-	return slices.DeleteFunc(granted, func(h Holding) bool { return h.Shares == 0 })
+	return slices.DeleteFunc(granted, func(h ShareBalance) bool { return h.Shares == 0 })
 }
 
 // Model is a model whose shares are held, and the revenue that was paid in for it. What a share has earned is one

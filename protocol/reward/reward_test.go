@@ -339,7 +339,7 @@ func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}}}
 	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"},
 		{Kind: run.AuditPassed, Who: "x"}}
-	got := Settle(s, passed, Book{Escrow: market.Escrow{Budget: 140}, FeePPM: market.FeePPM, Seq: 7})
+	got := Settle(s, passed, SettlementInput{Escrow: market.Escrow{Budget: 140}, FeePPM: market.FeePPM, Seq: 7})
 	want := []string{
 		"v receives 0.000095 ZEN for the audit of unit 0 of round 1 because the work is verified.",
 		"v receives 0.000038 ZEN for the audit of unit 0 of round 1 because the budget of the job is exhausted. To do: " +
@@ -384,7 +384,7 @@ func TestSilenceEarnsNothing(t *testing.T) {
 	}
 	for why, bounty := range map[string]uint64{run.WhyWrongWork: 250, run.WhySilent: 0} {
 		ended := run.Event{Kind: run.DisputeEnded, Who: "v", Other: "w", Why: why}
-		after := Settle(s, []run.Event{ended}, Book{
+		after := Settle(s, []run.Event{ended}, SettlementInput{
 			Escrow: market.Escrow{Budget: 10_000_000}, Penalty: DefaultPenalty(), Stake: func(string) uint64 { return 1000 },
 		})
 		got := map[Kind]uint64{}

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Book is what settling needs to know beside the run.
-type Book struct {
+// SettlementInput is what settling needs to know beside the run.
+type SettlementInput struct {
 	Consumer string
 	Escrow   market.Escrow
 	Penalty  Penalty                // of a lost dispute
@@ -34,7 +34,7 @@ type Settlement struct {
 // Settle books the events of one transition, given the state after it. A unit is paid when its round is final, or when
 // the round is rolled back over another's lie and nothing was open about the unit; an audit when it passes, or when the
 // verdict confirms it. When the run is done or halted the rest of the budget returns to the consumer.
-func Settle(s run.State, events []run.Event, b Book) Settlement {
+func Settle(s run.State, events []run.Event, b SettlementInput) Settlement {
 	l := &ledger{Settlement: Settlement{Escrow: b.Escrow, Seq: b.Seq}, state: s, book: b}
 	for _, e := range events {
 		l.settle(e)
@@ -56,7 +56,7 @@ func Books(e run.Event) bool {
 type ledger struct {
 	Settlement
 	state run.State
-	book  Book
+	book  SettlementInput
 	taken map[string]uint64 // from stakes, in this transition
 }
 
@@ -100,16 +100,16 @@ func (l *ledger) settle(e run.Event) {
 			l.slash(e, e.Who, e.Other)
 		}
 	case run.RoundFinal:
-		for _, u := range e.Lap.Units {
+		for _, u := range e.RoundState.Units {
 			l.payUnit(e.Round, u, Verified)
 		}
 	case run.RoundDropped:
-		l.drop(*e.Lap)
+		l.drop(*e.RoundState)
 	case run.RunHalted:
-		for _, lap := range l.state.Laps() {
+		for _, lap := range l.state.Rounds() {
 			l.abandon(lap, lap.Attested > 0 || e.Why == run.WhyDiverged, Verified)
 		}
-		for _, lap := range l.state.Void {
+		for _, lap := range l.state.RolledBack {
 			l.unasked(lap)
 			l.drop(lap)
 		}
@@ -215,7 +215,7 @@ func (l *ledger) take(e run.Event, loser, winner string, amount, of, whole uint6
 // abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open
 // are paid: the consumer has their work. So they are in one that was rolled back, or that showed that the job diverges.
 // Audits of members who left ended with an event of their own.
-func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
+func (l *ledger) abandon(lap run.RoundState, pays bool, reason string) {
 	for _, u := range lap.Units {
 		switch {
 		case u.Status == run.Accepted && pays:
@@ -228,7 +228,7 @@ func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
 }
 
 // unasked closes the audits and challenges of a round that a halted run leaves without an answer.
-func (l *ledger) unasked(lap run.Lap) {
+func (l *ledger) unasked(lap run.RoundState) {
 	for _, u := range lap.Units {
 		for _, x := range u.Looks {
 			if v, _ := l.state.Member(x.Verifier); v.Active || !x.Seal.IsZero() {

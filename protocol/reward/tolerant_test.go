@@ -29,7 +29,7 @@ func TestDepositOfTolerantWork(t *testing.T) {
 	}
 	want := audit.Deposit(3003, 500_000)
 	for _, stake := range []uint64{1_000_000, 100} {
-		book := Book{Consumer: "c", Penalty: DefaultPenalty(), Stake: func(string) uint64 { return stake }}
+		book := SettlementInput{Consumer: "c", Penalty: DefaultPenalty(), Stake: func(string) uint64 { return stake }}
 		got := Settle(s, []run.Event{{Kind: run.DepositForfeited, Who: "w", Why: run.WhyOutside}}, book)
 		amount := min(stake, want)
 		if !slices.Equal(got.Transfers, []Transfer{{Stake("w"), CommunityPool, amount}}) {

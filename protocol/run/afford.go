@@ -8,22 +8,22 @@ import "slices"
 // convicted first (package reward), and is made under the same bound.
 
 // affords reports whether the budget covers one more audit of a unit at a price beside those of this transition.
-func (d *draft) affords(unit uint32, price uint64) bool { return d.covers(unit, price, false) }
+func (d *transition) affords(unit uint32, price uint64) bool { return d.covers(unit, price, false) }
 
 // spares reports whether the budget covers one more audit of a unit also beside all rounds to come. What anybody may
 // cause as often as it likes is held against that.
-func (d *draft) spares(unit uint32) bool { return d.covers(unit, d.asked(), true) }
+func (d *transition) spares(unit uint32) bool { return d.covers(unit, d.asked(), true) }
 
 // covers asks the budget. The whole run is counted once in a transition.
-func (d *draft) covers(unit uint32, price uint64, spared bool) bool {
+func (d *transition) covers(unit uint32, price uint64, spared bool) bool {
 	if d.env.Covers == nil {
 		return true
 	}
 	if d.more == nil {
 		s := d.State
 		for _, e := range d.events { // what this transition ends is not paid yet
-			if e.Lap != nil {
-				s.Void = append(slices.Clip(s.Void), *e.Lap)
+			if e.RoundState != nil {
+				s.RolledBack = append(slices.Clip(s.RolledBack), *e.RoundState)
 			}
 		}
 		d.more = d.env.Covers(s)
@@ -38,7 +38,7 @@ func (d *draft) covers(unit uint32, price uint64, spared bool) bool {
 }
 
 // asked is the highest price of those who have a seat as a verifier: an audit is counted at it.
-func (d *draft) asked() (price uint64) {
+func (d *transition) asked() (price uint64) {
 	for _, m := range d.Members {
 		if m.Active && m.Role == Verifier {
 			price = max(price, m.Price)

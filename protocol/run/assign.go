@@ -13,16 +13,16 @@ import (
 // order that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what
 // earlier rounds leave, and without any ends the run. So does a round that the consumer no longer wants; while it
 // pauses the run, no round begins.
-func (d *draft) deal() {
+func (d *transition) deal() {
 	switch {
-	case d.env.Ended:
+	case d.env.CancelRequested:
 		if len(d.Open) == 0 {
 			d.halt(WhyCancelled)
 		}
 		return
 	case d.env.Paused || d.env.Beacon.IsZero() || len(d.Open) >= int(d.Terms.Window):
 		return
-	case d.env.Broke:
+	case d.env.BudgetExhausted:
 		if len(d.Open) == 0 {
 			d.halt(WhyBudgetExhausted)
 		}
@@ -38,7 +38,7 @@ func (d *draft) deal() {
 		owners = d.fitted
 	}
 	for i, worker := range owners(workers) {
-		u := &Unit{Index: uint32(i), Status: Assigned, Worker: worker, Attempt: d.First, AssignedAt: d.env.Height}
+		u := &Unit{Index: uint32(i), Status: Assigned, Worker: worker, Attempt: d.FirstAttempt, AssignedAt: d.env.Height}
 		u.Deadline = d.owed(u.Worker, u.Index, d.env.Height)
 		d.Units = append(d.Units, u)
 		d.emit(Event{Kind: UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
@@ -47,8 +47,8 @@ func (d *draft) deal() {
 }
 
 // equal deals units of one size: to each worker as many as its share, first those that it did in the round before.
-func (d *draft) equal(workers []string) []string {
-	shares := d.measured(workers, func(blocks []uint32) []uint32 { return Shares(d.Terms.Units, blocks) })
+func (d *transition) equal(workers []string) []string {
+	shares := d.measured(workers, func(blocks []uint32) []uint32 { return SplitBySpeed(d.Terms.Units, blocks) })
 	owners := make([]string, d.Terms.Units)
 	for i, k := range d.had(workers) {
 		if k >= 0 && shares[k] > 0 {
@@ -71,7 +71,7 @@ func (d *draft) equal(workers []string) []string {
 }
 
 // shuffled orders members by a digest of the beacon.
-func (d *draft) shuffled(ids []string) []string {
+func (d *transition) shuffled(ids []string) []string {
 	key := func(id string) canon.Digest {
 		return canon.Sum("starling/deal/1", d.env.Beacon[:], []byte(d.Terms.Job), []byte(id))
 	}
@@ -94,7 +94,7 @@ func (d *draft) shuffled(ids []string) []string {
 // measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured
 // counts as the mean of those who are, and before all others if that leaves nothing for it: its first unit measures it.
 // A worker that gets nothing is held to be half as slow the next time, so that it is measured again one day.
-func (d *draft) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
+func (d *transition) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)
 	var novices []int
@@ -120,9 +120,9 @@ func (d *draft) measured(workers []string, split func(blocks []uint32) (shares [
 	return shares
 }
 
-// Shares splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who comes
+// SplitBySpeed splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who comes
 // first. blocks is how many blocks a unit takes each of them, at least 1.
-func Shares(units uint32, blocks []uint32) []uint32 {
+func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
 	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
 	weights, total := make([]uint64, len(blocks)), uint64(0)
 	for i, n := range blocks {
@@ -149,7 +149,7 @@ func Shares(units uint32, blocks []uint32) []uint32 {
 }
 
 // usualSpeed is the mean of the measured speeds, or any speed if none is measured.
-func (d *draft) usualSpeed(workers []string) uint32 {
+func (d *transition) usualSpeed(workers []string) uint32 {
 	var sum, known uint64
 	for _, id := range workers {
 		if m, _ := d.Member(id); m.Speed > 0 {

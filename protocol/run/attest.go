@@ -33,7 +33,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	d.Votes = append(slices.Clip(d.Votes), v)
 	d.change(v.Member, func(m *Member) { m.Silent = 0 })
 	d.tally()
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
@@ -41,7 +41,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 // more than half of the weight is enough: that checkpoint can be refuted like any other, and one false vote of three
 // must not end a run. That of a round in slices cannot. Where not even half agrees, the run waits for who joins, and
 // ends when nobody comes in time.
-func (d *draft) tally() {
+func (d *transition) tally() {
 	agree, voted := make(map[Checkpoint]map[string]bool), 0
 	for _, v := range d.Votes {
 		if d.active(v.Member) {
@@ -72,7 +72,7 @@ func (d *draft) tally() {
 }
 
 // attested adds a checkpoint to the lineage and begins the next round. The round stays open until it is final.
-func (d *draft) attested(next Checkpoint) {
+func (d *transition) attested(next Checkpoint) {
 	entry := &Entry{Attestation: d.Attestation(next), Height: d.env.Height}
 	for _, u := range d.Units {
 		entry.Workers = append(entry.Workers, u.Worker)
@@ -92,8 +92,8 @@ func (d *draft) attested(next Checkpoint) {
 	slices.SortFunc(entry.Votes, func(a, b Vote) int { return cmp.Compare(a.Member, b.Member) })
 	d.emit(Event{Kind: RoundAttested, Round: d.Round, Entry: entry})
 	d.Attested = d.env.Height
-	d.Open = append(slices.Clip(d.Open), d.Lap)
-	d.Lap, d.Votes, d.Slices = Lap{Round: d.Round + 1, Base: next, From: d.handedOn()}, nil, nil
+	d.Open = append(slices.Clip(d.Open), d.RoundState)
+	d.RoundState, d.Votes, d.Slices = RoundState{Round: d.Round + 1, Base: next, From: d.handedOn()}, nil, nil
 	d.enter(Assign)
 	if d.Round == d.Terms.Rounds {
 		d.enter(Settle)
@@ -104,7 +104,7 @@ func (d *draft) attested(next Checkpoint) {
 
 // lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody
 // speaks there is nobody to go on with, and all are waited for.
-func (d *draft) lateVotes() {
+func (d *transition) lateVotes() {
 	if !d.env.expired(d.Since, d.Terms.Deadlines.Attest) {
 		if d.env.passed(d.Since + lastPatience*d.Terms.Deadlines.Attest) {
 			d.tally()

@@ -13,8 +13,8 @@ import (
 // that group, and whoever misses it can compute it. That is why the rounds of a group become final together (tick.go),
 // and why what a lie was handed on to needs no owner: it is done again with everything after the lie.
 
-// Carried names what a unit hands on. The zero value is nothing.
-type Carried struct {
+// HandedState names what a unit hands on. The zero value is nothing.
+type HandedState struct {
 	Root canon.Digest `cbor:"1,keyasint"` // over the roots of its tensors, one for each parameter
 	CID  string       `cbor:"2,keyasint"` // of its bytes. Nothing is decided by it: who cannot have them computes them
 }
@@ -27,51 +27,51 @@ func (t Terms) Carries(round uint32) bool {
 // carries checks what a commitment to a unit of a round says about the state that it hands on.
 func (t Terms) carries(c Commitment, round uint32) error {
 	if !t.Carries(round) || c.Diverged() {
-		if c.Carried != (Carried{}) {
+		if c.HandedState != (HandedState{}) {
 			return fmt.Errorf("%w: a unit of round %d hands on no state", ErrBadCommitment, round)
 		}
 		return nil
 	}
-	if c.Carried.Root.IsZero() || !validCID(c.Carried.CID) {
+	if c.HandedState.Root.IsZero() || !validCID(c.HandedState.CID) {
 		return fmt.Errorf("%w: no root of the state that is handed on, or a CID of %d bytes, wanted 1 to %d",
-			ErrBadCommitment, len(c.Carried.CID), MaxCID)
+			ErrBadCommitment, len(c.HandedState.CID), MaxCID)
 	}
 	return nil
 }
 
 // handedOn is what the units of the round after the current one start from.
-func (d *draft) handedOn() []Carried {
+func (d *transition) handedOn() []HandedState {
 	if !d.Terms.Carries(d.Round) {
 		return nil
 	}
-	from := make([]Carried, len(d.Units))
+	from := make([]HandedState, len(d.Units))
 	for i, u := range d.Units {
-		from[i] = u.Commit.Carried
+		from[i] = u.Commit.HandedState
 	}
 	return from
 }
 
 // Starts returns what a unit of the round starts from beside its checkpoint.
-func (l Lap) Starts(unit uint32) Carried {
+func (l RoundState) Starts(unit uint32) HandedState {
 	if uint64(unit) >= uint64(len(l.From)) {
-		return Carried{}
+		return HandedState{}
 	}
 	return l.From[unit]
 }
 
 // Before returns the round that handed on what a round starts from, while it is open.
-func (s State) Before(l Lap) (Lap, bool) {
+func (s State) Before(l RoundState) (RoundState, bool) {
 	if len(l.From) == 0 {
-		return Lap{}, false
+		return RoundState{}, false
 	}
 	before, ok := s.At(l.Round - 1)
 	return before, ok && before.Round+1 == l.Round
 }
 
 // had returns which of the workers did each unit in the round before, and has the state it handed on; -1 is none.
-func (d *draft) had(workers []string) []int {
+func (d *transition) had(workers []string) []int {
 	had := slices.Repeat([]int{-1}, int(d.Terms.Units))
-	if before, ok := d.Before(d.Lap); ok {
+	if before, ok := d.Before(d.RoundState); ok {
 		for i, u := range before.Units {
 			had[i] = slices.Index(workers, u.Worker)
 		}
@@ -83,8 +83,8 @@ func (d *draft) had(workers []string) []int {
 // Whoever has it then may not get that state, and would find, when it computes it, another than the committed one: only
 // a verifier can do something about that, another than may have passed it as a friend. One that stopped at a drawn
 // segment has not seen it.
-func (d *draft) questionOrigin(i int) {
-	before, ok := d.Before(d.Lap)
+func (d *transition) questionOrigin(i int) {
+	before, ok := d.Before(d.RoundState)
 	if !ok {
 		return
 	}
@@ -106,7 +106,7 @@ func (d *draft) questionOrigin(i int) {
 // starts from, unless a worker of the same owner did it, who has that state.
 func originDisputed(s State, u Unit) bool {
 	w, _ := s.Member(u.Worker)
-	for l, ok := s.Before(s.Lap); ok; l, ok = s.Before(l) {
+	for l, ok := s.Before(s.RoundState); ok; l, ok = s.Before(l) {
 		o := l.Units[u.Index]
 		if m, _ := s.Member(o.Worker); o.Status == Disputed && m.owner() != w.owner() {
 			return true

@@ -21,8 +21,8 @@ func TestGroupsBecomeFinalTogether(t *testing.T) {
 	g.passAll()
 	g.phase(Train)
 	for i, c := range g.lap(1).From {
-		if first := g.unit(0, uint32(i)); c != first.Commit.Carried || c.Root.IsZero() {
-			t.Errorf("unit %d starts from %v, handed on was %v", i, c, first.Commit.Carried)
+		if first := g.unit(0, uint32(i)); c != first.Commit.HandedState || c.Root.IsZero() {
+			t.Errorf("unit %d starts from %v, handed on was %v", i, c, first.Commit.HandedState)
 		}
 		if was, is := g.unit(0, uint32(i)).Worker, g.unit(1, uint32(i)).Worker; was != is {
 			t.Errorf("unit %d goes from %s to %s, who has not its state", i, was, is)
@@ -36,8 +36,8 @@ func TestGroupsBecomeFinalTogether(t *testing.T) {
 	g.attestAll()
 	g.passAll()
 	g.tick(5)
-	if n := g.count(RoundFinal); n != 2 || len(g.s.Lap.From) != 0 || g.s.Round != 2 {
-		t.Fatalf("%d rounds are final in round %d, which starts from %v", n, g.s.Round, g.s.Lap.From)
+	if n := g.count(RoundFinal); n != 2 || len(g.s.RoundState.From) != 0 || g.s.Round != 2 {
+		t.Fatalf("%d rounds are final in round %d, which starts from %v", n, g.s.Round, g.s.RoundState.From)
 	}
 	g.finish()
 	if g.count(RoundFinal) != 5 {
@@ -53,7 +53,7 @@ func TestGroupThatEndsEarly(t *testing.T) {
 	g.sealAll()
 	for i := range 20 {
 		env := g.env()
-		env.Ended = true
+		env.CancelRequested = true
 		g.must(func(s State) (State, []Event, error) {
 			s, events := s.Tick(env)
 			return s, events, nil
@@ -70,21 +70,21 @@ func TestGroupThatEndsEarly(t *testing.T) {
 
 // A commitment names what is handed on where something is, and nothing elsewhere.
 func TestCommitmentsToCarriedState(t *testing.T) {
-	some := Carried{Root: canon.Sum("state"), CID: "bafystate"}
+	some := HandedState{Root: canon.Sum("state"), CID: "bafystate"}
 	carries, alone := carrying(), long()
 	for _, c := range []struct {
 		terms Terms
 		round uint32
-		given Carried
+		given HandedState
 		fits  bool
 	}{
-		{carries, 0, some, true}, {carries, 0, Carried{}, false}, {carries, 0, Carried{Root: some.Root}, false},
-		{carries, 0, Carried{CID: some.CID}, false},
-		{carries, 1, some, false}, {carries, 1, Carried{}, true}, {carries, 4, Carried{}, true}, {carries, 4, some, false},
-		{alone, 0, some, false}, {alone, 0, Carried{}, true},
+		{carries, 0, some, true}, {carries, 0, HandedState{}, false}, {carries, 0, HandedState{Root: some.Root}, false},
+		{carries, 0, HandedState{CID: some.CID}, false},
+		{carries, 1, some, false}, {carries, 1, HandedState{}, true}, {carries, 4, HandedState{}, true}, {carries, 4, some, false},
+		{alone, 0, some, false}, {alone, 0, HandedState{}, true},
 	} {
-		commit := commitment(Lap{}, 0)
-		commit.Carried = c.given
+		commit := commitment(RoundState{}, 0)
+		commit.HandedState = c.given
 		if err := c.terms.fits(commit, c.round, 0); (err == nil) != c.fits {
 			t.Errorf("%d rounds in a row, round %d, %v: %v", c.terms.Carry, c.round, c.given, err)
 		}
@@ -110,7 +110,7 @@ func TestTakingOverQuestionsTheOrigin(t *testing.T) {
 // The only verifier is asked again if it has seen a part, and not if it has seen all.
 func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
 	part := carrying()
-	part.Drawn = true
+	part.PartialAudits = true
 	asked := map[bool]bool{}
 	for unit := range part.Units {
 		g := begin(t, part, crew(4, 1))
@@ -173,10 +173,10 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 	from := g.lap(1).From
 	g.challenge("v1", 0, 0)
 	g.verdict(0, 0, true)
-	if len(g.s.Void) != 1 || g.s.Round != 0 || len(g.s.From) != 0 {
-		t.Errorf("round %d starts from %v, %d rounds are kept", g.s.Round, g.s.From, len(g.s.Void))
+	if len(g.s.RolledBack) != 1 || g.s.Round != 0 || len(g.s.From) != 0 {
+		t.Errorf("round %d starts from %v, %d rounds are kept", g.s.Round, g.s.From, len(g.s.RolledBack))
 	}
-	for _, u := range g.s.Void[0].Units {
+	for _, u := range g.s.RolledBack[0].Units {
 		if u.Status != Assigned && u.Status != Committed && u.Status != Accepted {
 			t.Errorf("somebody still has to answer for %+v", u)
 		}
@@ -187,8 +187,8 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 	if !slices.Equal(g.s.From, from) {
 		t.Error("honest work done again hands on something else")
 	}
-	if len(g.s.Void) != 0 || g.count(RoundRestored) != 1 || g.s.Round != 1 {
-		t.Errorf("round %d, %d rounds kept, %d restored", g.s.Round, len(g.s.Void), g.count(RoundRestored))
+	if len(g.s.RolledBack) != 0 || g.count(RoundRestored) != 1 || g.s.Round != 1 {
+		t.Errorf("round %d, %d rounds kept, %d restored", g.s.Round, len(g.s.RolledBack), g.count(RoundRestored))
 	}
 }
 

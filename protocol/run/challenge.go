@@ -28,7 +28,7 @@ func (s State) Challenge(env Env, from string, id UnitID) (State, []Event, error
 	switch {
 	case slices.Contains(u.Challengers, from):
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, id.Unit)
-	case s.Terms.freezes() && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(id) }):
+	case s.Terms.freezes() && slices.ContainsFunc(s.RolledBack, func(l RoundState) bool { return l.has(id) }):
 		return s, nil, fmt.Errorf("%w: round %d was rolled back", ErrStale, id.Round)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, id.Round)
@@ -57,7 +57,7 @@ func (s State) Challenge(env Env, from string, id UnitID) (State, []Event, error
 	d.emit(Event{Kind: kind, Round: id.Round, Unit: id.Unit, Who: from, Other: u.Worker})
 	v := d.unit(l, int(id.Unit))
 	v.Status, v.Challengers = Disputed, append(slices.Clip(u.Challengers), from)
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
@@ -103,13 +103,13 @@ func (s State) Verdict(env Env, id UnitID, workerLies, silent bool, loser string
 	} else {
 		d.acquit(d.of(u), int(id.Unit))
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and
 // what it did in earlier rounds that are not final is audited.
-func (d *draft) convict(l *Lap, i int, silent bool) {
+func (d *transition) convict(l *RoundState, i int, silent bool) {
 	u := *l.Units[i]
 	why, verdict := WhyWrongWork, WhyVerdict
 	if silent {
@@ -120,16 +120,16 @@ func (d *draft) convict(l *Lap, i int, silent bool) {
 	d.leave(u.Worker, WhyVerdict)
 	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
 	void := d.isVoid(l) // nothing is built on it
-	d.excuse(func(e Exam) bool { return e.Worker == u.Worker || !void && e.Round > l.Round })
+	d.cancelProbation(func(e ProbationTask) bool { return e.Worker == u.Worker || !void && e.Round > l.Round })
 	if void {
-		for _, l := range d.laps() {
+		for _, l := range d.rounds() {
 			d.suspect(l, u.Worker)
 		}
 	} else {
 		if l.Round != d.Round {
 			d.rollback(l.Round, u, u.Worker)
 		}
-		d.redo(i, u.Worker, verdict)
+		d.reassignConvicted(i, u.Worker, verdict)
 		for k := range d.Open {
 			d.suspect(&d.Open[k], u.Worker)
 		}
@@ -137,16 +137,16 @@ func (d *draft) convict(l *Lap, i int, silent bool) {
 	d.forfeit()
 }
 
-// redo takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from
+// reassignConvicted takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from
 // it.
-func (d *draft) redo(wrong int, worker, verdict string) {
+func (d *transition) reassignConvicted(wrong int, worker, verdict string) {
 	for j, v := range d.Units {
 		why := WhyConvicted
 		if j == wrong {
 			why = verdict
 		}
 		if v.Worker == worker && v.Status != Assigned {
-			d.moot(&d.Lap, j, WhyConvicted)
+			d.cancelDisputes(&d.RoundState, j, WhyConvicted)
 			d.reassign(j, why)
 		}
 	}
@@ -154,7 +154,7 @@ func (d *draft) redo(wrong int, worker, verdict string) {
 
 // suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it:
 // who passed it may have been its friend. Of that all segments are looked at.
-func (d *draft) suspect(l *Lap, worker string) {
+func (d *transition) suspect(l *RoundState, worker string) {
 	for i, u := range l.Units {
 		switch {
 		case u.Worker != worker || u.Status == Assigned || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
@@ -169,13 +169,13 @@ func (d *draft) suspect(l *Lap, worker string) {
 	}
 }
 
-// moot ends every audit and challenge of a unit that is taken from its worker.
-func (d *draft) moot(l *Lap, i int, why string) {
+// cancelDisputes ends every audit and challenge of a unit that is taken from its worker.
+func (d *transition) cancelDisputes(l *RoundState, i int, why string) {
 	u := d.unit(l, i)
 	switch {
 	case u.Status != Auditing && u.Status != Sealed:
 	case d.Tolerant(*u):
-		d.overlook(l, i, why, func(Look) bool { return true })
+		d.overlook(l, i, why, func(SealedReport) bool { return true })
 		u.Panel = 0
 	default:
 		d.unanswered(l, i, u.Verifier, why)
@@ -188,21 +188,21 @@ func (d *draft) moot(l *Lap, i int, why string) {
 
 // rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void,
 // over those who are convicted.
-func (d *draft) rollback(round uint32, u Unit, culprits ...string) {
-	at := slices.IndexFunc(d.Open, func(l Lap) bool { return l.Round == round })
+func (d *transition) rollback(round uint32, u Unit, culprits ...string) {
+	at := slices.IndexFunc(d.Open, func(l RoundState) bool { return l.Round == round })
 	d.emit(Event{Kind: RolledBack, Round: round, Unit: u.Index, Who: u.Worker})
-	dropped := d.laps()[at+1:]
+	dropped := d.rounds()[at+1:]
 	for _, l := range dropped {
 		for _, v := range l.Units {
-			d.First = max(d.First, v.last()+1)
+			d.FirstAttempt = max(d.FirstAttempt, v.last()+1)
 		}
-		d.avoid(*l, culprits)
+		d.markRolledBack(*l, culprits)
 	}
-	d.Lap, d.Open = d.Open[at], d.Open[:at]
+	d.RoundState, d.Open = d.Open[at], d.Open[:at]
 	d.reopen()
 }
 
-func (d *draft) acquit(l *Lap, i int) {
+func (d *transition) acquit(l *RoundState, i int) {
 	u := d.unit(l, i)
 	loser := u.Challengers[0]
 	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: loser, Other: u.Worker, Why: WhyFalseChallenge})

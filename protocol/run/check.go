@@ -10,7 +10,7 @@ import (
 
 // draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of
 // that block was unknown to every worker when it committed.
-func (d *draft) draw() {
+func (d *transition) draw() {
 	if d.env.Beacon.IsZero() || d.unwatched() && d.env.Draw == nil {
 		return
 	}
@@ -49,8 +49,8 @@ func (d *draft) draw() {
 
 // unwatched reports whether audits wait for a verifier: nobody is left who could do them. The run goes on as far as its
 // window reaches, and ends when nobody has joined for as many deadlines as the last member of a role is waited for.
-func (d *draft) unwatched() bool {
-	waits := func(l *Lap) bool {
+func (d *transition) unwatched() bool {
+	waits := func(l *RoundState) bool {
 		return !d.frozen(l) && slices.ContainsFunc(l.Units,
 			func(u *Unit) bool { return u.Status == Committed && l.Closed > 0 })
 	}
@@ -67,7 +67,7 @@ func (d *draft) unwatched() bool {
 }
 
 // redraw draws verifiers for the audits that waited for one.
-func (d *draft) redraw(l *Lap) {
+func (d *transition) redraw(l *RoundState) {
 	for i, u := range l.Units {
 		if u.Status == Committed && u.Audited {
 			d.audit(l, i)
@@ -76,15 +76,15 @@ func (d *draft) redraw(l *Lap) {
 }
 
 // segment draws to the end of which segment an audit executes a unit. Of the last one it looks at the update too.
-func (d *draft) segment(round uint32, u Unit) uint32 {
-	if n := d.Terms.SegmentsOf(u.Index); d.Terms.Drawn && !d.Tolerant(u) {
+func (d *transition) segment(round uint32, u Unit) uint32 {
+	if n := d.Terms.SegmentsOf(u.Index); d.Terms.PartialAudits && !d.Tolerant(u) {
 		return uint32(d.pick("segment", round, u, int(n))+1) % n
 	}
 	return 0
 }
 
 // audit draws a verifier for a unit. Without any the audit waits.
-func (d *draft) audit(l *Lap, i int) {
+func (d *transition) audit(l *RoundState, i int) {
 	u := d.unit(l, i)
 	switch {
 	case d.halted():
@@ -114,7 +114,7 @@ func (d *draft) audit(l *Lap, i int) {
 		d.appoint(l, i, m)
 	case d.Terms.AuditPPM == 0:
 		d.accept(l, i)
-	case u.First != "": // nobody else is there for the second look
+	case u.FirstAttempt != "": // nobody else is there for the second look
 		u.Passed = true
 		d.accept(l, i)
 	default:
@@ -123,7 +123,7 @@ func (d *draft) audit(l *Lap, i int) {
 }
 
 // unanswered ends an audit or a challenge without an answer. A seal that counts for nothing is none.
-func (d *draft) unanswered(l *Lap, i int, who, why string) {
+func (d *transition) unanswered(l *RoundState, i int, who, why string) {
 	u := l.Units[i]
 	if u.Status == Sealed {
 		d.unit(l, i).Status = Auditing
@@ -150,17 +150,17 @@ func (s State) Pass(env Env, from string, id UnitID, seal canon.Digest) (State, 
 	v := d.unit(d.of(u), int(id.Unit))
 	v.Status, v.Seal, v.Question, v.AssignedAt = Sealed, seal, canon.Digest{}, env.Height
 	d.emit(Event{Kind: AuditSealed, Round: id.Round, Unit: id.Unit, Who: from, Other: u.Worker})
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // answered takes note that a verifier has answered an audit. It turns to its next one.
-func (d *draft) answered(u Unit) { d.responded(u.Verifier, u, u.AssignedAt) }
+func (d *transition) answered(u Unit) { d.responded(u.Verifier, u, u.AssignedAt) }
 
 // responded takes note that a verifier has answered an audit of a unit that it had since a height.
-func (d *draft) responded(verifier string, u Unit, since int64) {
+func (d *transition) responded(verifier string, u Unit, since int64) {
 	blocks := d.waited(since)
-	d.Checks = remember(d.Checks, blocks)
+	d.AuditBlocks = remember(d.AuditBlocks, blocks)
 	d.change(verifier, func(m *Member) {
 		m.Missed = 0
 		m.measure(d.Terms.executed(u, blocks<<8), false)
@@ -182,9 +182,9 @@ func (d *draft) responded(verifier string, u Unit, since int64) {
 }
 
 // lateAudits draws other verifiers for audits past their deadline. A verifier of several has missed one deadline.
-func (d *draft) lateAudits() {
+func (d *transition) lateAudits() {
 	type place struct {
-		lap  *Lap
+		lap  *RoundState
 		unit int
 	}
 	var late []place
@@ -202,7 +202,7 @@ func (d *draft) lateAudits() {
 		}
 	}
 	for _, id := range verifiers {
-		d.miss(id, WhyMissedAudits)
+		d.recordMiss(id, WhyMissedAudits)
 	}
 	for _, p := range late {
 		d.audit(p.lap, p.unit)

@@ -22,8 +22,8 @@ func slow(t *testing.T) *stage {
 		g.unsealAll()
 		g.attestAll()
 	}
-	if len(g.s.Checks) < trusted || typical(g.s.Checks) > 10 {
-		t.Fatalf("answers after %v blocks: nothing to see", g.s.Checks)
+	if len(g.s.AuditBlocks) < trusted || typical(g.s.AuditBlocks) > 10 {
+		t.Fatalf("answers after %v blocks: nothing to see", g.s.AuditBlocks)
 	}
 	return g
 }
@@ -64,7 +64,7 @@ func TestSilenceStallsARunForNoLongerThanTheTermsGive(t *testing.T) {
 	if worker, _ := s.MoveBlocks(Unit{Worker: "w0", Took: 400}, "v0"); worker != 4*400 {
 		t.Errorf("a worker that took 400 blocks has %d for a move", worker)
 	}
-	s.Checks = []int64{10, 10, 10, 10, 10, 10, 10, 10}
+	s.AuditBlocks = []int64{10, 10, 10, 10, 10, 10, 10, 10}
 	if worker, _ := s.MoveBlocks(Unit{Worker: "w0"}, "v0"); worker < s.AuditDeadline() || worker < 600/termsMove {
 		t.Errorf("where audits take 10 blocks: %d blocks for a move, %d for an audit", worker, s.AuditDeadline())
 	}
@@ -85,7 +85,7 @@ func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
 		{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
 	}}
 	for range remembered {
-		s.Waits, s.Checks = remember(s.Waits, 1), remember(s.Checks, 1)
+		s.TrainBlocks, s.AuditBlocks = remember(s.TrainBlocks, 1), remember(s.AuditBlocks, 1)
 	}
 	if s.TrainDeadline() < 30 || s.AuditDeadline() < 30 {
 		t.Errorf("deadlines of %d and %d blocks, where most of the stake needs 30", s.TrainDeadline(), s.AuditDeadline())

@@ -18,9 +18,9 @@ func (s State) Confess(env Env, from string, id UnitID) (State, []Event, error) 
 		return s, nil, fmt.Errorf("%w: unit %d is not committed, or its audit may be known", ErrWrongPhase, id.Unit)
 	}
 	d := s.edit(env)
-	d.miss(from, WhyConfessed)
+	d.recordMiss(from, WhyConfessed)
 	d.reassign(int(id.Unit), WhyConfessed)
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 

@@ -8,7 +8,7 @@ func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	g := begin(t, long(), crew(3, 2))
 	g.tick(1)
 	worker := g.s.Units[0].Worker
-	wrong := commitment(g.s.Lap, 0)
+	wrong := commitment(g.s.RoundState, 0)
 	wrong.Segments[2][0]++
 	g.must(func(s State) (State, []Event, error) {
 		return s.Commit(g.env(), worker, UnitID{}, wrong)
@@ -31,7 +31,7 @@ func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	g.must(func(s State) (State, []Event, error) {
 		return s.Confess(g.env(), worker, UnitID{})
 	})
-	if u := g.s.Units[0]; u.Status != Assigned || u.Worker == worker || u.Attempt != 1 || len(u.Former) > 0 {
+	if u := g.s.Units[0]; u.Status != Assigned || u.Worker == worker || u.Attempt != 1 || len(u.PreviousAssignees) > 0 {
 		t.Errorf("after the confession: %+v", u)
 	}
 	if m, _ := g.s.Member(worker); !m.Active || m.Missed != 1 {

@@ -23,18 +23,18 @@ const (
 func (s State) TrainDeadline() int64 { return s.patience(1) }
 
 func (s State) patience(times int64) int64 {
-	n, first := int64(len(s.Waits)), s.Terms.Deadlines.Train
+	n, first := int64(len(s.TrainBlocks)), s.Terms.Deadlines.Train
 	if n == 0 {
 		return first
 	}
-	blocks := max(typical(s.Waits), s.needed(Worker))
+	blocks := max(typical(s.TrainBlocks), s.needed(Worker))
 	return max(blocks, min(first, blocks*max(times*n, trusted)/n))
 }
 
 // AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long
 // as to execute it, so that whoever answers at once takes nobody else the time that it needs.
 func (s State) AuditDeadline() int64 {
-	return max(MinBlocks, adapt(s.Checks, s.Terms.Deadlines.Audit), s.needed(Worker), s.needed(Verifier))
+	return max(MinBlocks, adapt(s.AuditBlocks, s.Terms.Deadlines.Audit), s.needed(Worker), s.needed(Verifier))
 }
 
 // needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every
@@ -53,13 +53,13 @@ func (s State) needed(r Role) int64 {
 }
 
 // due is the height by which a member owes what it begins now.
-func (d *draft) due(id string, blocks int64) int64 {
+func (d *transition) due(id string, blocks int64) int64 {
 	m, _ := d.Member(id)
 	return d.env.Height + blocks<<min(m.Missed, 4)
 }
 
 // owed is the height by which a worker owes the commitment of a unit that it begins at a height.
-func (d *draft) owed(id string, unit uint32, begun int64) int64 {
+func (d *transition) owed(id string, unit uint32, begun int64) int64 {
 	m, _ := d.Member(id)
 	blocks := d.TrainDeadline()
 	if m.Speed == 0 {
@@ -69,7 +69,7 @@ func (d *draft) owed(id string, unit uint32, begun int64) int64 {
 }
 
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
-func (d *draft) hurry() {
+func (d *transition) hurry() {
 	if !slices.ContainsFunc(d.Members, func(m Member) bool { return m.Role == Worker && m.Speed == 0 }) {
 		return
 	}
@@ -80,7 +80,7 @@ func (d *draft) hurry() {
 			continue
 		}
 		if m, _ := d.Member(u.Worker); m.Speed == 0 {
-			d.unit(&d.Lap, i).Deadline = min(u.Deadline, max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+floor))
+			d.unit(&d.RoundState, i).Deadline = min(u.Deadline, max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+floor))
 		}
 	}
 }
@@ -88,8 +88,8 @@ func (d *draft) hurry() {
 // hasten gives the audits and openings that began when nothing was known of the pace no more time than those that begin
 // now: a verifier that never looks holds up the end of a run by what an answer takes, and not by the deadline of the
 // terms. One that is not measured has more, as where it begins now.
-func (d *draft) hasten() {
-	if len(d.Checks) < trusted {
+func (d *transition) hasten() {
+	if len(d.AuditBlocks) < trusted {
 		return
 	}
 	blocks := d.AuditDeadline()
@@ -146,7 +146,7 @@ func median(values []int64) int64 {
 }
 
 // waited is the time from the start of a duty to now, in blocks: at least one, so that it is a measure.
-func (d *draft) waited(since int64) int64 { return min(MaxBlocks, max(1, d.env.Height-since)) }
+func (d *transition) waited(since int64) int64 { return min(MaxBlocks, max(1, d.env.Height-since)) }
 
 // remember appends an observation and forgets the oldest.
 func remember(seen []int64, blocks int64) []int64 {

@@ -28,14 +28,14 @@ func (s State) Decline(env Env, from string) (State, []Event, error) {
 	if d.Phase == Attest { // what is left may be a quorum
 		d.tally()
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // MayDecline reports whether Decline would be accepted.
 func (s State) MayDecline(id string) bool {
 	m, ok := s.Member(id)
-	part := m.present() || m.guest() || m.missing() || m.Why == WhyReturning
+	part := m.participating() || m.guest() || m.missing() || m.Why == WhyReturning
 	return ok && !s.over() && part && m.Commits == 0 && m.Speed == 0 && !(m.Active && s.Opened() && s.last(m))
 }
 
@@ -47,7 +47,7 @@ func (s State) Opened() bool {
 // unopened halts a run that nobody has worked in, if those who said that they cannot open its job have more than half
 // of the weight of all who have a seat or said so. It is asked when a unit is late, or no worker is left: one honest
 // worker that opens the job and commits in time keeps the run, whatever the others say.
-func (d *draft) unopened() {
+func (d *transition) unopened() {
 	said := func(m Member) bool { return m.Why == WhyUnopened }
 	counts := func(m Member) bool { return m.Active || said(m) }
 	if !d.halted() && !d.Opened() && above(d.weighOf(counts, said), 2, d.weighOf(counts, counts), 1) {

@@ -7,7 +7,7 @@ import (
 )
 
 // divergent is the commitment to a unit of which no update can be made.
-func divergent(l Lap, unit uint32) Commitment {
+func divergent(l RoundState, unit uint32) Commitment {
 	c := commitment(l, unit)
 	c.Update, c.UpdateCID, c.Bytes = canon.Digest{}, "", 0
 	return c
@@ -17,7 +17,7 @@ func (g *stage) commitDivergent(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, divergent(s.Lap, unit))
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, divergent(s.RoundState, unit))
 	})
 }
 
@@ -79,7 +79,7 @@ func TestDivergenceIsNoHalfCommitment(t *testing.T) {
 	} {
 		g := begin(t, long(), crew(3, 2))
 		g.tick(1)
-		u, c := g.s.Units[0], divergent(g.s.Lap, 0)
+		u, c := g.s.Units[0], divergent(g.s.RoundState, 0)
 		spoil(&c)
 		if err := g.do(func(s State) (State, []Event, error) {
 			return s.Commit(g.env(), u.Worker, UnitID{}, c)

@@ -15,9 +15,9 @@ const patience = 3
 // while others may join.
 const lastPatience = 12
 
-// draft is a copy of a state that a transition edits. The transition says what happened to a unit or a member; done
+// transition is a copy of a state that a transition edits. The transition says what happened to a unit or a member; done
 // then draws the consequences for everything else.
-type draft struct {
+type transition struct {
 	State
 	env    Env
 	events []Event
@@ -27,27 +27,27 @@ type draft struct {
 
 // edit copies what transitions write in place, but for the units, of which unit copies those that are written. The
 // slices inside a unit, and the votes and waits, are only replaced.
-func (s State) edit(env Env) *draft {
+func (s State) edit(env Env) *transition {
 	s.Members = slices.Clone(s.Members)
 	s.Units = slices.Clone(s.Units)
-	s.Trials = slices.Clone(s.Trials)
+	s.Probations = slices.Clone(s.Probations)
 	s.Open = slices.Clone(s.Open)
-	s.Void = slices.Clone(s.Void)
+	s.RolledBack = slices.Clone(s.RolledBack)
 	s.Slices = slices.Clone(s.Slices)
 	for i := range s.Slices {
 		s.Slices[i].Reducers = slices.Clone(s.Slices[i].Reducers)
 	}
-	for _, laps := range [][]Lap{s.Open, s.Void} {
+	for _, laps := range [][]RoundState{s.Open, s.RolledBack} {
 		for i := range laps {
 			laps[i].Units = slices.Clone(laps[i].Units)
 		}
 	}
-	return &draft{State: s, env: env}
+	return &transition{State: s, env: env}
 }
 
 // unit is a unit of a round of the draft, to be edited: a copy of the one that other states have. What was found in the
 // round before stays as it was.
-func (d *draft) unit(l *Lap, i int) *Unit {
+func (d *transition) unit(l *RoundState, i int) *Unit {
 	u := l.Units[i]
 	if d.copied[u] {
 		return u
@@ -60,55 +60,55 @@ func (d *draft) unit(l *Lap, i int) *Unit {
 	return &own
 }
 
-// laps are the rounds that are not final, to be edited: the open ones, oldest first, and the current one.
-func (d *draft) laps() []*Lap {
-	laps := make([]*Lap, 0, len(d.Open)+1)
+// rounds are the rounds that are not final, to be edited: the open ones, oldest first, and the current one.
+func (d *transition) rounds() []*RoundState {
+	laps := make([]*RoundState, 0, len(d.Open)+1)
 	for i := range d.Open {
 		laps = append(laps, &d.Open[i])
 	}
-	return append(laps, &d.Lap)
+	return append(laps, &d.RoundState)
 }
 
-func (d *draft) lap(round uint32) *Lap {
-	laps := d.laps()
+func (d *transition) lap(round uint32) *RoundState {
+	laps := d.rounds()
 	return laps[round-laps[0].Round]
 }
 
 // all are the laps about whose units somebody may have to answer.
-func (d *draft) all() []*Lap {
-	laps := d.laps()
-	for i := range d.Void {
-		laps = append(laps, &d.Void[i])
+func (d *transition) all() []*RoundState {
+	laps := d.rounds()
+	for i := range d.RolledBack {
+		laps = append(laps, &d.RolledBack[i])
 	}
 	return laps
 }
 
 // of is the lap of an attempt at a unit that locate has found.
-func (d *draft) of(u Duty) *Lap {
-	for i := range d.Void {
-		if l := &d.Void[i]; l.has(u.ID()) {
+func (d *transition) of(u AuditTarget) *RoundState {
+	for i := range d.RolledBack {
+		if l := &d.RolledBack[i]; l.has(u.ID()) {
 			return l
 		}
 	}
 	return d.lap(u.Round)
 }
 
-// done releases the duties of members who left, and lets the phase follow the units.
-func (d *draft) done() (State, []Event) {
+// finish releases the duties of members who left, and lets the phase follow the units.
+func (d *transition) finish() (State, []Event) {
 	d.unavailable()
-	d.release()
-	d.follow()
+	d.reassignDuties()
+	d.syncPhase()
 	return d.State, d.events
 }
 
-func (d *draft) emit(e Event) {
+func (d *transition) emit(e Event) {
 	e.Job = d.Terms.Job
 	d.events = append(d.events, e)
 }
 
-// release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on,
+// reassignDuties hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on,
 // and seals are to be opened: a party that leaves is not spared its verdict.
-func (d *draft) release() {
+func (d *transition) reassignDuties() {
 	out := d.inactive()
 	if len(out) == 0 {
 		return
@@ -125,7 +125,7 @@ func (d *draft) release() {
 				continue
 			}
 			v, _ := d.Member(u.Verifier)
-			if u.Status == Auditing || worthless(v) {
+			if u.Status == Auditing || sealUnopenable(v) {
 				d.unanswered(l, i, u.Verifier, d.gone(u.Verifier, WhyVerifierLeft))
 				d.audit(l, i)
 			}
@@ -134,7 +134,7 @@ func (d *draft) release() {
 }
 
 // inactive are the members who have no duties: they left, or are on trial. Guests have those that were drawn for them.
-func (d *draft) inactive() map[string]bool {
+func (d *transition) inactive() map[string]bool {
 	var out map[string]bool
 	for i := range d.Members {
 		if m := &d.Members[i]; !m.Active && !m.guest() {
@@ -148,16 +148,16 @@ func (d *draft) inactive() map[string]bool {
 }
 
 // gone is why a duty of an inactive member moves on: because it left the run in good standing, or as given.
-func (d *draft) gone(id, otherwise string) string {
+func (d *transition) gone(id, otherwise string) string {
 	if m, _ := d.Member(id); m.Why == WhyLeft {
 		return WhyLeft
 	}
 	return otherwise
 }
 
-// follow sets the phase that the units are in: there are commitments to come, or there are none, and then their audits
+// syncPhase sets the phase that the units are in: there are commitments to come, or there are none, and then their audits
 // can be drawn.
-func (d *draft) follow() {
+func (d *transition) syncPhase() {
 	open := d.trains()
 	switch {
 	case d.Phase == Train && !open:
@@ -175,19 +175,19 @@ func (d *draft) follow() {
 }
 
 // trains reports whether a unit of the current round has no commitment.
-func (d *draft) trains() bool {
+func (d *transition) trains() bool {
 	return slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status == Assigned })
 }
 
 // reopen goes back to training: draws, slices and votes start over when every unit is committed again.
-func (d *draft) reopen() {
+func (d *transition) reopen() {
 	d.Closed, d.Drawn, d.Attested, d.Votes, d.Slices = 0, false, 0, nil, nil
 	d.enter(Train)
 }
 
-func (d *draft) enter(p Phase) { d.Phase, d.Since = p, d.env.Height }
+func (d *transition) enter(p Phase) { d.Phase, d.Since = p, d.env.Height }
 
-func (d *draft) halt(why string) {
+func (d *transition) halt(why string) {
 	d.enter(Halted)
 	d.Why = why
 	for _, l := range d.all() {
@@ -196,32 +196,32 @@ func (d *draft) halt(why string) {
 	d.emit(Event{Kind: RunHalted, Round: d.Round, Why: why})
 }
 
-func (d *draft) halted() bool { return d.Phase == Halted }
+func (d *transition) halted() bool { return d.Phase == Halted }
 
-func (d *draft) active(id string) bool {
+func (d *transition) active(id string) bool {
 	i, ok := d.member(id)
 	return ok && d.Members[i].Active
 }
 
 // change changes one member, if it is one.
-func (d *draft) change(id string, f func(*Member)) {
+func (d *transition) change(id string, f func(*Member)) {
 	if i, ok := d.member(id); ok {
 		f(&d.Members[i])
 	}
 }
 
 // leave makes a member inactive, or ends its trial. Its duties are released when the draft is done.
-func (d *draft) leave(id, why string) {
-	if m, _ := d.Member(id); !m.present() && !m.guest() {
+func (d *transition) leave(id, why string) {
+	if m, _ := d.Member(id); !m.participating() && !m.guest() {
 		return
 	}
-	d.Trials = slices.DeleteFunc(d.Trials, func(t Trial) bool { return t.Member == id })
+	d.Probations = slices.DeleteFunc(d.Probations, func(t Probation) bool { return t.Member == id })
 	d.change(id, func(m *Member) { m.Active, m.Why, m.Since = false, why, d.env.Height })
 	d.emit(Event{Kind: MemberLeft, Round: d.Round, Who: id, Why: why})
 }
 
-// miss counts a missed deadline of a member, and lets it go when patience ends.
-func (d *draft) miss(id, why string) {
+// recordMiss counts a missed deadline of a member, and lets it go when patience ends.
+func (d *transition) recordMiss(id, why string) {
 	d.change(id, func(m *Member) { m.Missed++ })
 	m, _ := d.Member(id)
 	if m.guest() { // nobody waits for it, and others are drawn
@@ -233,18 +233,18 @@ func (d *draft) miss(id, why string) {
 }
 
 // accept says that nothing is open about a unit.
-func (d *draft) accept(l *Lap, i int) {
+func (d *transition) accept(l *RoundState, i int) {
 	u := d.unit(l, i)
 	u.Status = Accepted
 	d.emit(Event{Kind: UnitAccepted, Round: l.Round, Unit: u.Index, Who: u.Worker})
-	if l == &d.Lap {
+	if l == &d.RoundState {
 		d.withheld(i)
 	}
 }
 
 // reassign gives a unit of the current round to another worker. Once an audit of a unit is drawn, all its later
 // attempts are audited.
-func (d *draft) reassign(i int, why string) {
+func (d *transition) reassign(i int, why string) {
 	if d.halted() {
 		return
 	}
@@ -253,7 +253,7 @@ func (d *draft) reassign(i int, why string) {
 	next := Unit{
 		Index:      old.Index,
 		Status:     Assigned,
-		Attempt:    max(old.last()+1, d.First),
+		Attempt:    max(old.last()+1, d.FirstAttempt),
 		AssignedAt: d.env.Height,
 		Audited:    old.Audited || why == WhyVerdict || why == WhySilent || why == WhyConvicted || exact,
 		Exact:      old.Exact || exact,
@@ -266,12 +266,12 @@ func (d *draft) reassign(i int, why string) {
 	}
 	switch {
 	case old.Status == Assigned:
-		next.Former = former(append(slices.Clip(old.Former), old.holder()))
+		next.PreviousAssignees = former(append(slices.Clip(old.PreviousAssignees), old.holder()))
 	case why == WhyUnavailable && !d.Tolerant(old):
 		// who committed it first may have copied the commitment of who was late, without the bytes
-		next.Former = slices.DeleteFunc(slices.Clone(old.Former), func(h Holder) bool { return h.Worker == old.Worker })
+		next.PreviousAssignees = slices.DeleteFunc(slices.Clone(old.PreviousAssignees), func(h PreviousAssignee) bool { return h.Worker == old.Worker })
 	}
-	now := d.unit(&d.Lap, i)
+	now := d.unit(&d.RoundState, i)
 	*now = next // nobody's while open units are counted
 	next.Worker = d.substitute(old, next)
 	next.Deadline = d.owed(next.Worker, next.Index, d.env.Height)
@@ -291,7 +291,7 @@ func (d *draft) reassign(i int, why string) {
 // substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units,
 // those that it is late with among them; where units have different sizes, one that is done first. Who is late keeps
 // the unit unless another has less to do: it is at work, and the other is not.
-func (d *draft) substitute(old, u Unit) string {
+func (d *transition) substitute(old, u Unit) string {
 	all, ending := d.Active(Worker), d.ending(u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
 	keeps := old.Status == Assigned && d.active(old.Worker)
@@ -313,7 +313,7 @@ func (d *draft) substitute(old, u Unit) string {
 }
 
 // load counts the segments of open units of the round that workers have or are late with.
-func (d *draft) load() map[string]uint64 {
+func (d *transition) load() map[string]uint64 {
 	open := make(map[string]uint64)
 	for _, u := range d.Units {
 		if u.Status != Assigned {
@@ -321,14 +321,14 @@ func (d *draft) load() map[string]uint64 {
 		}
 		size := uint64(d.Terms.SegmentsOf(u.Index))
 		open[u.Worker] += size
-		for _, h := range u.Former {
+		for _, h := range u.PreviousAssignees {
 			open[h.Worker] += size
 		}
 	}
 	return open
 }
 
-func (d *draft) pick(purpose string, round uint32, u Unit, n int) int {
+func (d *transition) pick(purpose string, round uint32, u Unit, n int) int {
 	return audit.Pick(d.env.Beacon, purpose, d.Terms.Job, round, u.Index, u.Attempt, n)
 }
 
@@ -341,9 +341,9 @@ func (s State) admit(from string, id UnitID) (Unit, error) {
 }
 
 // answers finds the attempt that an answer of a member is about. Also a round that was rolled back is answered for.
-func (s State) answers(from string, id UnitID) (Duty, error) {
+func (s State) answers(from string, id UnitID) (AuditTarget, error) {
 	if err := s.sender(from); err != nil && (s.over() || !s.Guest(from)) {
-		return Duty{}, err
+		return AuditTarget{}, err
 	}
 	return s.locate(id)
 }
@@ -365,18 +365,18 @@ func (s State) find(id UnitID) (Unit, error) {
 }
 
 // locate finds an attempt at a unit as find does, and also in the rounds that were rolled back.
-func (s State) locate(id UnitID) (Duty, error) {
-	for _, l := range s.Void {
+func (s State) locate(id UnitID) (AuditTarget, error) {
+	for _, l := range s.RolledBack {
 		if l.has(id) {
-			return Duty{l, *l.Units[id.Unit]}, nil
+			return AuditTarget{l, *l.Units[id.Unit]}, nil
 		}
 	}
 	u, err := s.find(id)
 	l, _ := s.At(id.Round)
-	return Duty{l, u}, err
+	return AuditTarget{l, u}, err
 }
 
-func (l Lap) has(id UnitID) bool {
+func (l RoundState) has(id UnitID) bool {
 	return l.Round == id.Round && uint64(id.Unit) < uint64(len(l.Units)) && l.Units[id.Unit].Attempt == id.Attempt
 }
 

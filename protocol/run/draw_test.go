@@ -67,12 +67,12 @@ func TestSomeAuditsAreMadeTwice(t *testing.T) {
 		u := g.unit(0, i)
 		g.pass(u.Verifier, 0, u.Index)
 		now := g.unit(0, u.Index)
-		if now.First == "" {
+		if now.FirstAttempt == "" {
 			continue
 		}
 		second++
-		first = append(first, now.First)
-		if now.First != u.Verifier || now.Verifier == u.Verifier || now.Status != Auditing || now.Passed {
+		first = append(first, now.FirstAttempt)
+		if now.FirstAttempt != u.Verifier || now.Verifier == u.Verifier || now.Status != Auditing || now.Passed {
 			t.Errorf("a second look at what %s passed: %+v", u.Verifier, now)
 		}
 		g.pass(now.Verifier, 0, u.Index)
@@ -92,14 +92,14 @@ func TestNetworkReplacesTheLastVerifier(t *testing.T) {
 	g.toAudits()
 	d := g.s.edit(g.env())
 	d.leave("v0", WhyMissedAudits)
-	g.s, _ = d.done()
+	g.s, _ = d.finish()
 	g.tick(1)
 	if g.s.Phase == Halted {
 		t.Fatalf("the run is halted: %s", g.s.Why)
 	}
 	u := g.unit(0, 0)
 	g.pass(u.Verifier, 0, 0)
-	if u := g.unit(0, 0); u.Status != Accepted && u.First == "" {
+	if u := g.unit(0, 0); u.Status != Accepted && u.FirstAttempt == "" {
 		t.Errorf("after its audit: %+v", u)
 	}
 }
@@ -140,7 +140,7 @@ func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 		t.Errorf("with the next beacon the audit is not drawn: %+v", u)
 	}
 	for i := uint32(1); i < all.Units; i++ {
-		if u := g.unit(0, i); u.Status != Auditing || u.Verifier == u.First || u.First == "" {
+		if u := g.unit(0, i); u.Status != Auditing || u.Verifier == u.FirstAttempt || u.FirstAttempt == "" {
 			t.Errorf("with the next beacon no second verifier is drawn: %+v", u)
 		}
 	}
@@ -172,7 +172,7 @@ func TestNoAuditIsDrawnThatTheBudgetDoesNotCover(t *testing.T) {
 	}
 	for i := range all.Units {
 		g.pass(g.unit(0, i).Verifier, 0, i)
-		if u := g.unit(0, i); u.Status != Accepted || u.First != "" {
+		if u := g.unit(0, i); u.Status != Accepted || u.FirstAttempt != "" {
 			t.Errorf("unit %d is looked at twice", i)
 		}
 	}

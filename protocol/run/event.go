@@ -3,16 +3,16 @@ package run
 // Event is something that happened in a transition, for whoever pays, shows or records it. Kinds say which fields are
 // set besides Job and Round.
 type Event struct {
-	Kind    EventKind
-	Job     string
-	Round   uint32
-	Unit    uint32 // unit events
-	Who     string // the member it is about
-	Other   string // the counterpart: the worker an audit was about, the worker who takes a unit over
-	Why     string // machine-readable reason
-	Segment uint32 // AuditDrawn, AuditPassed: to the end of which the unit is executed, counted from 1; 0: all of it
-	Entry   *Entry // RoundAttested
-	Lap     *Lap   // RoundFinal, RoundDropped
+	Kind       EventKind
+	Job        string
+	Round      uint32
+	Unit       uint32      // unit events
+	Who        string      // the member it is about
+	Other      string      // the counterpart: the worker an audit was about, the worker who takes a unit over
+	Why        string      // machine-readable reason
+	Segment    uint32      // AuditDrawn, AuditPassed: to the end of which the unit is executed, counted from 1; 0: all of it
+	Entry      *Entry      // RoundAttested
+	RoundState *RoundState // RoundFinal, RoundDropped
 }
 
 // EventKind names an event.

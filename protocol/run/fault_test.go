@@ -67,7 +67,7 @@ func TestConvictedWorker(t *testing.T) {
 	all.Units = 8
 	g := begin(t, all, crew(3, 2))
 	g.toAudits()
-	others := len(g.s.Lap.units(func(u Unit) bool { return u.Worker == g.s.Units[0].Worker })) - 1
+	others := len(g.s.RoundState.units(func(u Unit) bool { return u.Worker == g.s.Units[0].Worker })) - 1
 	liar, _ := g.dispute(0, true)
 	m, _ := g.s.Member(liar)
 	if m.Active || m.Why != WhyVerdict {
@@ -78,7 +78,7 @@ func TestConvictedWorker(t *testing.T) {
 		t.Fatalf("phase %d, %+v", g.s.Phase, u)
 	}
 	if others == 0 || g.count(UnitReassigned) != 1+others ||
-		len(g.s.Lap.units(func(u Unit) bool { return u.Worker == liar })) > 0 {
+		len(g.s.RoundState.units(func(u Unit) bool { return u.Worker == liar })) > 0 {
 		t.Errorf("of %d other units of the liar, %d moved on", others, g.count(UnitReassigned)-1)
 	}
 	g.commitAll()
@@ -141,7 +141,7 @@ func TestConvictionAuditsTheRest(t *testing.T) {
 	if left := g.s.Open[0].units(unchecked); len(left) > 0 {
 		t.Errorf("%d units of a liar still count unaudited", len(left))
 	}
-	if left := g.s.Lap.units(func(u Unit) bool { return u.Worker == liar }); len(left) > 0 {
+	if left := g.s.RoundState.units(func(u Unit) bool { return u.Worker == liar }); len(left) > 0 {
 		t.Errorf("%d units of a liar are kept in the round of the verdict", len(left))
 	}
 }
@@ -399,7 +399,7 @@ func TestBroke(t *testing.T) {
 	broke := func() {
 		g.must(func(s State) (State, []Event, error) {
 			env := g.env()
-			env.Broke = true
+			env.BudgetExhausted = true
 			s, events := s.Tick(env)
 			return s, events, nil
 		})

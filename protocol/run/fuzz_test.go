@@ -55,7 +55,7 @@ func play(t *testing.T, script []byte) State {
 		all.Overlap, all.Carry, all.Rounds, all.Window = true, 3, 5, 4
 	}
 	if len(script) > 0 && script[0]&0x20 != 0 {
-		all.Sizes, all.Drawn = []uint32{4, 1, 3, 1}, true
+		all.Sizes, all.PartialAudits = []uint32{4, 1, 3, 1}, true
 	}
 	s, err := New(all, crew(4, 2), 0)
 	if err != nil {
@@ -94,11 +94,11 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 	}
 	switch op {
 	case 0:
-		env.Broke = what == 0xff
+		env.BudgetExhausted = what == 0xff
 		after, events := s.Tick(env)
 		return after, events, nil
 	case 1, 2, 3, 4: // whose turn it is
-		c := commitment(s.Lap, unit)
+		c := commitment(s.RoundState, unit)
 		if int(unit) < len(s.Units) {
 			u = *s.Units[unit]
 		}
@@ -106,16 +106,16 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		case liar(u.Worker) && what&0x80 != 0:
 			c.Update = canon.Sum("a lie")
 		case liar(u.Worker) && what&0x60 == 0x60:
-			c = divergent(s.Lap, unit)
+			c = divergent(s.RoundState, unit)
 		case liar(u.Worker) && what&0x40 != 0:
-			c = planted(s.Lap, unit)
+			c = planted(s.RoundState, unit)
 		}
 		if s.Terms.Carries(s.Round) && !c.Diverged() {
-			c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+			c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
-		return s.Commit(env, u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c.cut(s.Terms, s.Lap, unit))
+		return s.Commit(env, u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c.cut(s.Terms, s.RoundState, unit))
 	case 5: // anybody
-		c := commitment(s.Lap, unit)
+		c := commitment(s.RoundState, unit)
 		if liar(member) {
 			c.Loss = -1
 		}
@@ -152,8 +152,8 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if what&0xe0 == 0x60 {
 			return s.Join(env, []Member{{ID: fmt.Sprintf("w%d", who%8), Role: Worker, Price: 10}})
 		}
-		if what&0xe0 == 0x80 && len(s.Trials) > 0 {
-			return examination(s, env, s.Trials[int(who)%len(s.Trials)], what)
+		if what&0xe0 == 0x80 && len(s.Probations) > 0 {
+			return examination(s, env, s.Probations[int(who)%len(s.Probations)], what)
 		}
 		if what&0x10 != 0 {
 			return s.Suspect(env, member, UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
@@ -198,11 +198,11 @@ func slice(s State, env Env, member string, what byte) (State, []Event, error) {
 }
 
 // examination is what a member on trial may say.
-func examination(s State, env Env, t Trial, what byte) (State, []Event, error) {
+func examination(s State, env Env, t Probation, what byte) (State, []Event, error) {
 	switch {
 	case what&1 != 0:
-		return s.Prove(env, t.Member, t.Exam.ID(), canon.Digest{})
-	case t.Exam.Worker == "" || !t.Question.IsZero():
+		return s.SubmitProbation(env, t.Member, t.Task.ID(), canon.Digest{})
+	case t.Task.Worker == "" || !t.Question.IsZero():
 		return show(s, env, t)
 	}
 	return sit(s, env, t)
@@ -222,20 +222,20 @@ func hold(t *testing.T, s State) {
 		t.Fatalf("%d rounds are open, at most %d may be", len(s.Open), s.Terms.Window)
 	}
 	for _, m := range s.Members {
-		if _, on := s.Trial(m.ID); on != (m.Why == WhyOnTrial) || m.Active && m.Why != "" {
+		if _, on := s.Probation(m.ID); on != (m.Why == WhyOnProbation) || m.Active && m.Why != "" {
 			t.Fatalf("standing of %+v", m)
 		}
 	}
 	if s.Phase == Halted {
 		return
 	}
-	for i, l := range s.Laps() {
+	for i, l := range s.Rounds() {
 		if l.Round != s.Oldest()+uint32(i) || l.Base.Round != l.Round || l.Round > s.Terms.Rounds {
 			t.Fatalf("lap %d: round %d on base %d of %d rounds", i, l.Round, l.Base.Round, s.Terms.Rounds)
 		}
 		holdLap(t, s, l)
 	}
-	for _, l := range s.Void {
+	for _, l := range s.RolledBack {
 		held := slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned })
 		if l.Closed == 0 || !held && s.Phase == Done {
 			t.Fatalf("round %d was rolled back, and is kept: %+v", l.Round, l)
@@ -259,7 +259,7 @@ func hold(t *testing.T, s State) {
 	dealt := s.Phase == Train || s.Phase == Attest || s.Phase == Reduce
 	undecided := slices.ContainsFunc(s.Slices, func(x Slice) bool { return x.Status != Agreed })
 	_, diverged := s.Diverged()
-	committing := len(s.Lap.units(func(u Unit) bool { return u.Status == Assigned })) > 0
+	committing := len(s.RoundState.units(func(u Unit) bool { return u.Status == Assigned })) > 0
 	switch {
 	case dealt != (len(s.Units) > 0) || dealt && len(s.Units) != int(s.Terms.Units):
 		t.Fatalf("%d units in phase %d", len(s.Units), s.Phase)
@@ -295,7 +295,7 @@ func holdPanel(t *testing.T, s State, u Unit) {
 	}
 }
 
-func holdLap(t *testing.T, s State, l Lap) {
+func holdLap(t *testing.T, s State, l RoundState) {
 	t.Helper()
 	for i, u := range l.Units {
 		w, _ := s.Member(u.Worker)

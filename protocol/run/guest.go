@@ -27,7 +27,7 @@ func (s State) Guest(id string) bool {
 }
 
 // welcome takes a guest in, or back: who left the run in good standing.
-func (d *draft) welcome(m Member) {
+func (d *transition) welcome(m Member) {
 	i, known := d.member(m.ID)
 	if known && d.Members[i].guest() {
 		return
@@ -43,7 +43,7 @@ func (d *draft) welcome(m Member) {
 }
 
 // forget drops guests with nothing open and verifiers that declined, the earliest first, while there are too many.
-func (d *draft) forget() {
+func (d *transition) forget() {
 	var guests []Member
 	for _, m := range d.Members {
 		if m.guest() || m.Why == WhyUnopened && m.Role == Verifier {
@@ -70,13 +70,13 @@ func (m Member) mayBeGuest() bool {
 }
 
 // challenger reports why somebody may not challenge a unit.
-func (s State) challenger(from string, u Duty) error {
+func (s State) challenger(from string, u AuditTarget) error {
 	m, known := s.Member(from)
 	outsider := !known || !m.Active
 	switch {
 	case u.Worker == from:
 		return fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, u.Index)
-	case known && outsider && !m.guest() && !m.present() && m.Why != WhyLeft && m.Why != WhyReturning &&
+	case known && outsider && !m.guest() && !m.participating() && m.Why != WhyLeft && m.Why != WhyReturning &&
 		m.Why != WhyDiffers && !m.missing():
 		return fmt.Errorf("%w: %s (%s)", ErrInactive, from, m.Why)
 	case !known && len(s.Members) >= MaxMembers+MaxGuests:

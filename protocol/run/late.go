@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Holder is who had a unit of the current round and was late with it. Its unit went to another, but what it has done is
+// PreviousAssignee is who had a unit of the current round and was late with it. Its unit went to another, but what it has done is
 // not lost: while nobody has committed the unit it may still commit, to its own attempt, and then has the unit again.
 // So a machine that comes back from a fault within the round is paid for what it did, and one slower than its deadline
 // is measured all the same. A unit that was committed and is taken away again starts over without former holders:
 // nothing that was begun before the reason to take it away may count. Only where the update of exact work could not be
 // had they may still commit.
-type Holder struct {
+type PreviousAssignee struct {
 	Worker     string `cbor:"1,keyasint"`
 	Attempt    uint32 `cbor:"2,keyasint"`
 	AssignedAt int64  `cbor:"3,keyasint"`
@@ -20,25 +20,25 @@ type Holder struct {
 // maxFormer is how many former holders of a unit are remembered, the latest.
 const maxFormer = 16
 
-func former(all []Holder) []Holder { return all[max(0, len(all)-maxFormer):] }
+func former(all []PreviousAssignee) []PreviousAssignee { return all[max(0, len(all)-maxFormer):] }
 
 // holder is who has a unit.
-func (u Unit) holder() Holder {
-	return Holder{Worker: u.Worker, Attempt: u.Attempt, AssignedAt: u.AssignedAt}
+func (u Unit) holder() PreviousAssignee {
+	return PreviousAssignee{Worker: u.Worker, Attempt: u.Attempt, AssignedAt: u.AssignedAt}
 }
 
-// Former returns the attempts at a unit of the current round that a worker was late with and may still commit.
-func (s State) Former(worker string, unit uint32) []Holder {
+// PreviousAssignments returns the attempts at a unit of the current round that a worker was late with and may still commit.
+func (s State) PreviousAssignments(worker string, unit uint32) []PreviousAssignee {
 	if m, _ := s.Member(worker); !m.Active || uint64(unit) >= uint64(len(s.Units)) || s.Units[unit].Status != Assigned {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.Units[unit].Former), func(h Holder) bool { return h.Worker != worker })
+	return slices.DeleteFunc(slices.Clone(s.Units[unit].PreviousAssignees), func(h PreviousAssignee) bool { return h.Worker != worker })
 }
 
 // last is the highest attempt that was given.
 func (u Unit) last() uint32 {
 	attempt := u.Attempt
-	for _, h := range u.Former {
+	for _, h := range u.PreviousAssignees {
 		attempt = max(attempt, h.Attempt)
 	}
 	return attempt
@@ -48,12 +48,12 @@ func (u Unit) last() uint32 {
 func (u Unit) late() bool { return u.Attempt != u.last() }
 
 // held finds the attempt that a worker may commit to.
-func (s State) held(from string, id UnitID) (Holder, error) {
+func (s State) held(from string, id UnitID) (PreviousAssignee, error) {
 	if err := s.sender(from); err != nil {
-		return Holder{}, err
+		return PreviousAssignee{}, err
 	}
 	if id.Round == s.Round {
-		for _, h := range s.Former(from, id.Unit) {
+		for _, h := range s.PreviousAssignments(from, id.Unit) {
 			if h.Attempt == id.Attempt {
 				return h, nil
 			}
@@ -63,23 +63,23 @@ func (s State) held(from string, id UnitID) (Holder, error) {
 	switch {
 	case err != nil && id.Round == s.Round && uint64(id.Unit) < uint64(len(s.Units)) &&
 		s.Units[id.Unit].Status != Assigned:
-		return Holder{}, fmt.Errorf("%w: unit %d went to %s, who has committed it", err, id.Unit, s.Units[id.Unit].Worker)
+		return PreviousAssignee{}, fmt.Errorf("%w: unit %d went to %s, who has committed it", err, id.Unit, s.Units[id.Unit].Worker)
 	case err != nil:
-		return Holder{}, err
+		return PreviousAssignee{}, err
 	case u.Worker != from:
-		return Holder{}, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, id.Unit, u.Worker)
+		return PreviousAssignee{}, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, id.Unit, u.Worker)
 	case u.Status != Assigned:
-		return Holder{}, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, id.Unit)
+		return PreviousAssignee{}, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, id.Unit)
 	}
 	return u.holder(), nil
 }
 
 // takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one, or stays at what
 // it had before.
-func (d *draft) takeBack(i int, to Holder) {
-	u := d.unit(&d.Lap, i)
+func (d *transition) takeBack(i int, to PreviousAssignee) {
+	u := d.unit(&d.RoundState, i)
 	from := u.holder()
-	u.Former = former(append(slices.DeleteFunc(slices.Clone(u.Former), func(h Holder) bool { return h == to }), from))
+	u.PreviousAssignees = former(append(slices.DeleteFunc(slices.Clone(u.PreviousAssignees), func(h PreviousAssignee) bool { return h == to }), from))
 	u.Worker, u.Attempt, u.AssignedAt = to.Worker, to.Attempt, to.AssignedAt
 	if from.Worker == to.Worker {
 		return
@@ -91,7 +91,7 @@ func (d *draft) takeBack(i int, to Holder) {
 
 // lateUnits takes units past their deadline from their workers. A worker of several has missed one deadline.
 // A unit waits for the dispute about its origin, without which its worker may not be able to train.
-func (d *draft) lateUnits() {
+func (d *transition) lateUnits() {
 	var late []int
 	var workers []string
 	for i, u := range d.Units {
@@ -99,7 +99,7 @@ func (d *draft) lateUnits() {
 		case u.Status != Assigned || d.env.Height <= u.Deadline:
 			continue
 		case originDisputed(d.State, *u):
-			d.unit(&d.Lap, i).Deadline = d.owed(u.Worker, u.Index, d.env.Height)
+			d.unit(&d.RoundState, i).Deadline = d.owed(u.Worker, u.Index, d.env.Height)
 			continue
 		}
 		late = append(late, i)
@@ -113,7 +113,7 @@ func (d *draft) lateUnits() {
 		}
 	}
 	for _, id := range workers {
-		d.miss(id, WhyMissedDeadlines)
+		d.recordMiss(id, WhyMissedDeadlines)
 	}
 	for _, i := range late {
 		d.reassign(i, WhyMissedDeadline)

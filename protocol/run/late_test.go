@@ -31,7 +31,7 @@ func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
 func commits(g *stage, u Unit, round uint32) func(State) (State, []Event, error) {
 	return func(s State) (State, []Event, error) {
 		return s.Commit(g.env(), u.Worker, UnitID{Unit: u.Index, Round: round, Attempt: u.Attempt},
-			commitment(s.Lap, u.Index))
+			commitment(s.RoundState, u.Index))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestFormerHoldersEndWithACommitment(t *testing.T) {
 	g.tick(2)
 	g.dispute(0, true)
 	u := g.s.Units[0]
-	if u.Status != Assigned || len(u.Former) > 0 {
+	if u.Status != Assigned || len(u.PreviousAssignees) > 0 {
 		t.Fatalf("%+v", u)
 	}
 	if u.Attempt <= now.Attempt {
@@ -127,7 +127,7 @@ func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 	g, was := late(t, terms(), crew(5, 1))
 	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), was.Worker) })
 	g.refused(ErrInactive, commits(g, was, 0))
-	if h := g.s.Former(was.Worker, 0); len(h) > 0 {
+	if h := g.s.PreviousAssignments(was.Worker, 0); len(h) > 0 {
 		t.Errorf("it may commit %+v", h)
 	}
 }
@@ -146,7 +146,7 @@ func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	}
 	g.commitAll()
 	m, _ = g.s.Member(was.Worker)
-	measured, waits := m.Speed, len(g.s.Waits)
+	measured, waits := m.Speed, len(g.s.TrainBlocks)
 	g.tick(2)
 	g.passAll()
 	g.attestAll()
@@ -161,8 +161,8 @@ func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	g.height = mine[0].Deadline + 1
 	g.tick(2)
 	g.must(commits(g, mine[0], 1))
-	if m, _ := g.s.Member(was.Worker); m.Speed != measured || len(g.s.Waits) != waits {
-		t.Errorf("after a fault its pace is %d, before it %d; %d observations of %d", m.Speed, measured, len(g.s.Waits),
+	if m, _ := g.s.Member(was.Worker); m.Speed != measured || len(g.s.TrainBlocks) != waits {
+		t.Errorf("after a fault its pace is %d, before it %d; %d observations of %d", m.Speed, measured, len(g.s.TrainBlocks),
 			waits)
 	}
 }
@@ -222,7 +222,7 @@ func TestPatienceIsBounded(t *testing.T) {
 			s := State{Terms: terms()}
 			s.Terms.Deadlines.Train = 600
 			for range n {
-				s.Waits = append(s.Waits, blocks)
+				s.TrainBlocks = append(s.TrainBlocks, blocks)
 			}
 			for _, times := range []int64{1, novice} {
 				got, least := s.patience(times), blocks+max(floor, blocks/slack)
@@ -251,7 +251,7 @@ func TestFormerHoldersAreBounded(t *testing.T) {
 		g.height = u.Deadline + 1
 		g.tick(1)
 	}
-	if n := len(g.s.Units[0].Former); n != maxFormer {
+	if n := len(g.s.Units[0].PreviousAssignees); n != maxFormer {
 		t.Errorf("%d former holders", n)
 	}
 	if size := len(canon.MustMarshal(g.s.Units[0])); size > 4096 {
@@ -268,7 +268,7 @@ func TestTakingBackDoesNotMeasure(t *testing.T) {
 	g.tick(6)
 	late, own := *g.s.Units[0], *g.s.Units[1]
 	moved := late
-	moved.Worker, moved.Attempt, moved.AssignedAt, moved.Former = own.Worker, 1, g.height+1, []Holder{late.holder()}
+	moved.Worker, moved.Attempt, moved.AssignedAt, moved.PreviousAssignees = own.Worker, 1, g.height+1, []PreviousAssignee{late.holder()}
 	g.s.Units[0] = &moved
 	g.height += 3
 	g.must(commits(g, late, 0))
@@ -297,8 +297,8 @@ func TestCopiedLateCommitmentEarnsNothing(t *testing.T) {
 			})
 		}
 	}
-	if u := g.s.Units[0]; u.Status != Assigned || len(g.s.Former(was.Worker, 0)) != 1 ||
-		len(g.s.Former(copier.Worker, 0)) != 0 {
+	if u := g.s.Units[0]; u.Status != Assigned || len(g.s.PreviousAssignments(was.Worker, 0)) != 1 ||
+		len(g.s.PreviousAssignments(copier.Worker, 0)) != 0 {
 		t.Fatalf("after it could not be had: %+v", u)
 	}
 	g.must(commits(g, was, 0))

@@ -11,7 +11,7 @@ import (
 // verifier of a run with audits, cannot leave.
 func (s State) Leave(env Env, from string) (State, []Event, error) {
 	m, _ := s.Member(from)
-	if err := s.sender(from); err != nil && (s.over() || !m.present()) {
+	if err := s.sender(from); err != nil && (s.over() || !m.participating()) {
 		return s, nil, err
 	}
 	if m.Active && s.last(m) {
@@ -22,14 +22,14 @@ func (s State) Leave(env Env, from string) (State, []Event, error) {
 	if d.Phase == Attest { // what is left may be a quorum
 		d.tally()
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // MayLeave reports whether Leave would be accepted.
 func (s State) MayLeave(id string) bool {
 	m, ok := s.Member(id)
-	return ok && !s.over() && m.present() && !(m.Active && s.last(m))
+	return ok && !s.over() && m.participating() && !(m.Active && s.last(m))
 }
 
 // last reports whether a run cannot go on without an active member.
@@ -44,7 +44,7 @@ func (s State) Liable(id string) bool {
 	if s.over() {
 		return false
 	}
-	return slices.ContainsFunc(s.All(), func(l Lap) bool {
+	return slices.ContainsFunc(s.All(), func(l RoundState) bool {
 		return slices.Contains(l.Culprits, id) || slices.ContainsFunc(l.Units, func(u *Unit) bool {
 			return u.look(id) >= 0 || u.Held != nil && (u.Held.Worker == id || slices.Contains(u.Held.Verifiers, id)) ||
 				u.Worker == id && u.Status != Assigned || (u.Status == Sealed || u.Status == Auditing) && u.Verifier == id ||

@@ -49,14 +49,14 @@ func (s State) Combines() bool {
 }
 
 // ended reports whether the current round waits for nothing but the attestation of the checkpoint after it.
-func (d *draft) ended() bool {
+func (d *transition) ended() bool {
 	_, diverged := d.Diverged()
 	return d.Phase == Attest && !diverged
 }
 
 // unavailable takes the run back to the round before when most members cannot fetch an update of it that the next
 // checkpoint is made of, and gives such units to other workers, as withheld does in the current round.
-func (d *draft) unavailable() {
+func (d *transition) unavailable() {
 	if d.halted() || !d.Terms.Overlap || d.Round == 0 || !slices.Contains(d.Terms.Applied(d.Round), d.Round-1) {
 		return
 	}
@@ -69,7 +69,7 @@ func (d *draft) unavailable() {
 	if first < 0 {
 		return
 	}
-	d.excuse(func(e Exam) bool { return e.Round > before.Round })
+	d.cancelProbation(func(e ProbationTask) bool { return e.Round > before.Round })
 	d.rollback(before.Round, *before.Units[first])
 	for i := range d.Units {
 		if lacks(d.Units[i]) {

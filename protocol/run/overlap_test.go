@@ -101,17 +101,17 @@ func begun(t *testing.T) *stage {
 func TestVerdictUnderTheNextRound(t *testing.T) {
 	g := begun(t)
 	g.attestAll()
-	first := g.s.First
+	first := g.s.FirstAttempt
 	g.challenge("v1", 0, 0)
 	liar, _ := g.verdict(0, 0, true)
-	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.First <= first || len(g.s.Void) != 1 {
+	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.FirstAttempt <= first || len(g.s.RolledBack) != 1 {
 		t.Fatalf("round %d, phase %d, %d votes, attempts from %d, %d rounds kept", g.s.Round, g.s.Phase, len(g.s.Votes),
-			g.s.First, len(g.s.Void))
+			g.s.FirstAttempt, len(g.s.RolledBack))
 	}
 	g.commitAll()
 	g.attestAll()
 	g.deal(1)
-	if u := g.unit(0, 0); u.Worker == liar || g.s.From[0] != u.Commit.Carried || len(g.s.Sent()) != 4 {
+	if u := g.unit(0, 0); u.Worker == liar || g.s.From[0] != u.Commit.HandedState || len(g.s.Sent()) != 4 {
 		t.Errorf("goes on from %v, of %+v", g.s.From, u)
 	}
 	g.attestAll()
@@ -169,7 +169,7 @@ func TestFalseDivergenceUnderOverlap(t *testing.T) {
 	g.passAll()
 	liar := g.s.Units[0]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), liar.Worker, UnitID{Round: 1, Attempt: liar.Attempt}, divergent(s.Lap, 0))
+		return s.Commit(g.env(), liar.Worker, UnitID{Round: 1, Attempt: liar.Attempt}, divergent(s.RoundState, 0))
 	})
 	g.commitAll()
 	g.attestAll()

@@ -14,8 +14,8 @@ import (
 // nobody can copy, and two who have executed the unit have found the same. Who differs from the most of a panel is out
 // of the run, and not paid.
 
-// Look is what one verifier says of a tolerant unit.
-type Look struct {
+// SealedReport is what one verifier says of a tolerant unit.
+type SealedReport struct {
 	Verifier string `cbor:"1,keyasint"`
 	// height from which it could be at what it owes, or since which it is bound
 	Since    int64         `cbor:"2,keyasint"`
@@ -28,12 +28,12 @@ type Look struct {
 
 // look returns the place of a verifier among those who look at a unit.
 func (u Unit) look(verifier string) int {
-	return slices.IndexFunc(u.Looks, func(x Look) bool { return x.Verifier == verifier })
+	return slices.IndexFunc(u.Looks, func(x SealedReport) bool { return x.Verifier == verifier })
 }
 
 // bound reports whether all who look at a unit are bound to what they found.
 func (u Unit) bound() bool {
-	return len(u.Looks) > 0 && !slices.ContainsFunc(u.Looks, func(x Look) bool { return x.Seal.IsZero() })
+	return len(u.Looks) > 0 && !slices.ContainsFunc(u.Looks, func(x SealedReport) bool { return x.Seal.IsZero() })
 }
 
 // OwesReport reports whether a verifier has still to say what it finds of a tolerant unit.
@@ -48,9 +48,9 @@ func (u Unit) OwesFigures(verifier string) bool {
 	return k >= 0 && u.Status == Sealed && !u.Looks[k].Shown
 }
 
-// Doubts reports whether a verifier would have reported falsely, and has to challenge an exact attempt: its last state
+// ProvesReportFalse reports whether a verifier would have reported falsely, and has to challenge an exact attempt: its last state
 // is another than the verifier found, so that the deposit over the attempt before is held for nothing.
-func (s State) Doubts(verifier string, u Unit) bool {
+func (s State) ProvesReportFalse(verifier string, u Unit) bool {
 	roots := u.Commit.Segments
 	return u.Held != nil && u.Status != Assigned && len(roots) > 0 && roots[len(roots)-1] != u.Held.End &&
 		slices.Contains(u.Held.Verifiers, verifier)
@@ -100,7 +100,7 @@ func (s State) Report(env Env, from string, id UnitID, seal canon.Digest, outsid
 	v.Looks = slices.Clone(v.Looks)
 	v.Looks[k].Seal, v.Looks[k].Outside, v.Looks[k].Since = seal, outside, env.Height
 	d.emit(Event{Kind: AuditSealed, Round: id.Round, Unit: id.Unit, Who: from, Other: u.Worker})
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
@@ -126,13 +126,13 @@ func (s State) ShowReport(env Env, from string, id UnitID, f audit.Finding, salt
 	v.Looks = slices.Clone(v.Looks)
 	v.Looks[k].Shown, v.Looks[k].Finding = true, f
 	d.decide(l, int(id.Unit))
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // look draws verifiers until n look at a unit, or nobody else is there, and reports whether it drew one. Of who was
 // late others are preferred.
-func (d *draft) look(l *Lap, i, n int, late ...string) (drew bool) {
+func (d *transition) look(l *RoundState, i, n int, late ...string) (drew bool) {
 	u := d.unit(l, i)
 	for len(u.Looks) < n {
 		m, ok := d.drawn(l, *u)
@@ -143,7 +143,7 @@ func (d *draft) look(l *Lap, i, n int, late ...string) (drew bool) {
 			break
 		}
 		blocks := d.summon(m)
-		u.Looks = append(slices.Clip(u.Looks), Look{Verifier: m.ID, Since: d.env.Height, Deadline: d.due(m.ID, blocks)})
+		u.Looks = append(slices.Clip(u.Looks), SealedReport{Verifier: m.ID, Since: d.env.Height, Deadline: d.due(m.ID, blocks)})
 		u.Status, u.Audited, drew = Auditing, true, true
 		d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: m.ID, Other: u.Worker})
 	}
@@ -152,7 +152,7 @@ func (d *draft) look(l *Lap, i, n int, late ...string) (drew bool) {
 
 // beside draws one of those who have a seat: of another owner than all who look at the unit. It works for the worker of
 // the unit only if nobody else is there to look at it first.
-func (d *draft) beside(l *Lap, u Unit, late []string) (string, bool) {
+func (d *transition) beside(l *RoundState, u Unit, late []string) (string, bool) {
 	taken := map[string]bool{}
 	for _, x := range u.Looks {
 		m, _ := d.Member(x.Verifier)
@@ -176,20 +176,20 @@ func (d *draft) beside(l *Lap, u Unit, late []string) (string, bool) {
 }
 
 // panels draws, when all who look at a tolerant unit are bound, whether more shall, and else asks for what they found.
-func (d *draft) panels() {
+func (d *transition) panels() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
 	for i, u := range d.Units {
-		fresh := func(x Look) bool { return d.env.Height <= x.Since }
+		fresh := func(x SealedReport) bool { return d.env.Height <= x.Since }
 		if u.Status != Auditing || !d.Tolerant(*u) || !u.bound() || slices.ContainsFunc(u.Looks, fresh) {
 			continue
 		}
-		u = d.unit(&d.Lap, i)
+		u = d.unit(&d.RoundState, i)
 		if u.Panel == 0 {
 			u.Panel = d.panel(*u)
 		}
-		if d.look(&d.Lap, i, int(u.Panel)) {
+		if d.look(&d.RoundState, i, int(u.Panel)) {
 			continue
 		}
 		u.Status, u.Looks = Sealed, slices.Clone(u.Looks)
@@ -201,8 +201,8 @@ func (d *draft) panels() {
 }
 
 // panel is how many are to look at a unit, of whom the first is bound.
-func (d *draft) panel(u Unit) uint32 {
-	outside := slices.ContainsFunc(u.Looks, func(x Look) bool { return x.Outside })
+func (d *transition) panel(u Unit) uint32 {
+	outside := slices.ContainsFunc(u.Looks, func(x SealedReport) bool { return x.Outside })
 	if outside || audit.Draw(d.env.Beacon, d.Terms.Job+"/second", d.Round, u.Index, u.Attempt, audit.SecondPPM) {
 		return audit.Panel
 	}
@@ -210,9 +210,9 @@ func (d *draft) panel(u Unit) uint32 {
 }
 
 // decide settles a unit of which all who looked have shown what they found.
-func (d *draft) decide(l *Lap, i int) {
+func (d *transition) decide(l *RoundState, i int) {
 	u := d.unit(l, i)
-	if len(u.Looks) == 0 || slices.ContainsFunc(u.Looks, func(x Look) bool { return !x.Shown }) {
+	if len(u.Looks) == 0 || slices.ContainsFunc(u.Looks, func(x SealedReport) bool { return !x.Shown }) {
 		return
 	}
 	looks := u.Looks
@@ -245,9 +245,9 @@ func (d *draft) decide(l *Lap, i int) {
 }
 
 // majority is that part of a panel that has found the same, if it is more than half of it.
-func majority(looks []Look) []Look {
+func majority(looks []SealedReport) []SealedReport {
 	for _, x := range looks {
-		same := slices.DeleteFunc(slices.Clone(looks), func(y Look) bool { return y.Finding != x.Finding })
+		same := slices.DeleteFunc(slices.Clone(looks), func(y SealedReport) bool { return y.Finding != x.Finding })
 		if 2*len(same) > len(looks) {
 			return same
 		}
@@ -257,7 +257,7 @@ func majority(looks []Look) []Look {
 
 // undecided settles a unit of which no two found the same, as where nobody else is there to look: what is not outside
 // for most counts. Which of them looked nobody can tell, so that none is paid, and none is out.
-func (d *draft) undecided(l *Lap, i int, looks []Look) {
+func (d *transition) undecided(l *RoundState, i int, looks []SealedReport) {
 	outside := 0
 	for _, x := range looks {
 		d.unanswered(l, i, x.Verifier, WhyContradicted)
@@ -274,8 +274,8 @@ func (d *draft) undecided(l *Lap, i int, looks []Look) {
 }
 
 // lateLooks replaces verifiers who did not report in time. A verifier of several units has missed one deadline.
-func (d *draft) lateLooks() {
-	late := func(x Look) bool { return x.Seal.IsZero() && d.env.Height > x.Deadline }
+func (d *transition) lateLooks() {
+	late := func(x SealedReport) bool { return x.Seal.IsZero() && d.env.Height > x.Deadline }
 	var missed []string
 	for i, u := range d.Units {
 		if u.Status != Auditing || !d.Tolerant(*u) || !slices.ContainsFunc(u.Looks, late) {
@@ -286,10 +286,10 @@ func (d *draft) lateLooks() {
 				missed = append(missed, x.Verifier)
 			}
 		}
-		d.overlook(&d.Lap, i, WhyMissedDeadline, late)
+		d.overlook(&d.RoundState, i, WhyMissedDeadline, late)
 	}
 	for _, id := range missed {
-		d.miss(id, WhyMissedAudits)
+		d.recordMiss(id, WhyMissedAudits)
 	}
 	for i, u := range d.Units {
 		if u.Status == Auditing && d.Tolerant(*u) && len(u.Looks) == 0 {
@@ -299,7 +299,7 @@ func (d *draft) lateLooks() {
 }
 
 // overlook takes looks from a panel that end without an answer.
-func (d *draft) overlook(l *Lap, i int, why string, which func(Look) bool) {
+func (d *transition) overlook(l *RoundState, i int, why string, which func(SealedReport) bool) {
 	u := d.unit(l, i)
 	for _, x := range u.Looks {
 		if which(x) {
@@ -311,59 +311,59 @@ func (d *draft) overlook(l *Lap, i int, why string, which func(Look) bool) {
 }
 
 // auditAgain draws somebody to look at a unit of the current round at which nobody looks.
-func (d *draft) auditAgain(i int, late []string) {
-	u := d.unit(&d.Lap, i)
+func (d *transition) auditAgain(i int, late []string) {
+	u := d.unit(&d.RoundState, i)
 	u.Panel = 0
 	if d.halted() {
 		return
 	}
-	if d.env.Beacon.IsZero() || !d.look(&d.Lap, i, 1, late...) {
+	if d.env.Beacon.IsZero() || !d.look(&d.RoundState, i, 1, late...) {
 		u.Status, u.Audited = Committed, true
 	}
 }
 
 // lateFigures excludes the verifiers who did not show in time what they were bound to. The others decide.
-func (d *draft) lateFigures() {
-	late := func(x Look) bool { return !x.Shown && d.env.Height > x.Deadline }
+func (d *transition) lateFigures() {
+	late := func(x SealedReport) bool { return !x.Shown && d.env.Height > x.Deadline }
 	for i, u := range d.Units {
 		if u.Status != Sealed || !d.Tolerant(*u) || !slices.ContainsFunc(u.Looks, late) {
 			continue
 		}
 		looks := u.Looks
-		d.overlook(&d.Lap, i, WhySealUnopened, late)
-		u = d.unit(&d.Lap, i)
+		d.overlook(&d.RoundState, i, WhySealUnopened, late)
+		u = d.unit(&d.RoundState, i)
 		for _, x := range looks {
-			if m, _ := d.Member(x.Verifier); late(x) && !worthless(m) {
-				d.expel(&d.Lap, u, x.Verifier, WhySealUnopened)
+			if m, _ := d.Member(x.Verifier); late(x) && !sealUnopenable(m) {
+				d.expel(&d.RoundState, u, x.Verifier, WhySealUnopened)
 			}
 		}
 		if len(u.Looks) == 0 {
 			d.auditAgain(i, nil)
 		}
-		d.decide(&d.Lap, i)
+		d.decide(&d.RoundState, i)
 	}
 }
 
 // releaseLooks replaces verifiers who left, and those whose word is worth nothing. What others are bound to they still
 // owe.
-func (d *draft) releaseLooks(out map[string]bool) {
+func (d *transition) releaseLooks(out map[string]bool) {
 	for i, u := range d.Units {
 		if u.Status != Auditing && u.Status != Sealed || !d.Tolerant(*u) {
 			continue
 		}
-		void := func(x Look) bool {
+		void := func(x SealedReport) bool {
 			m, _ := d.Member(x.Verifier)
-			return out[x.Verifier] && !x.Shown && (x.Seal.IsZero() || worthless(m))
+			return out[x.Verifier] && !x.Shown && (x.Seal.IsZero() || sealUnopenable(m))
 		}
 		if !slices.ContainsFunc(u.Looks, void) {
 			continue
 		}
-		d.overlook(&d.Lap, i, WhyVerifierLeft, void)
+		d.overlook(&d.RoundState, i, WhyVerifierLeft, void)
 		if len(d.Units[i].Looks) == 0 {
 			d.auditAgain(i, nil)
 		}
 		if d.Units[i].Status == Sealed {
-			d.decide(&d.Lap, i)
+			d.decide(&d.RoundState, i)
 		}
 	}
 }

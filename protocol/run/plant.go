@@ -28,7 +28,7 @@ func (s State) Unmask(env Env, from string, id UnitID, nonce canon.Digest,
 		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", ErrWrongPhase, id.Unit)
 	case s.Tolerant(u.Unit):
 		return s, nil, fmt.Errorf("%w: nobody compares the state roots of unit %d", ErrBadPlant, id.Unit)
-	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.Hidden:
+	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.HiddenRoots:
 		return s, nil, fmt.Errorf("%w: this was not hidden in the commitment", ErrBadPlant)
 	case slices.Equal(segments, u.Commit.Segments) || !slices.Equal(audit.Plant(nonce, segments), u.Commit.Segments):
 		return s, nil, fmt.Errorf("%w: what was committed is not what is planted in this", ErrBadPlant)
@@ -39,25 +39,25 @@ func (s State) Unmask(env Env, from string, id UnitID, nonce canon.Digest,
 	d.change(from, func(m *Member) { m.Planted++ })
 	d.emit(Event{Kind: PlantShown, Round: id.Round, Unit: id.Unit, Who: from})
 	d.unmasked(d.of(u), int(id.Unit), segments)
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // Unmasked reports whether the worker of an attempt at a unit has shown that it had planted a fault in it.
 func (s State) Unmasked(id UnitID) bool {
 	u, ok := s.Find(id)
-	return ok && len(u.Commit.Segments) > 0 && u.Commit.Hidden.IsZero()
+	return ok && len(u.Commit.Segments) > 0 && u.Commit.HiddenRoots.IsZero()
 }
 
-func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
+func (d *transition) unmasked(l *RoundState, i int, segments []canon.Digest) {
 	u := d.unit(l, i)
 	// Who executed the unit to the end of a segment before the planted root could not see it.
 	seen := u.Segment == 0 || !slices.Equal(u.Commit.Segments[:u.Segment+1], segments[:u.Segment+1])
-	u.Commit.Segments, u.Commit.Hidden = slices.Clone(segments), canon.Digest{}
+	u.Commit.Segments, u.Commit.HiddenRoots = slices.Clone(segments), canon.Digest{}
 	answered := u.Status == Sealed || u.Passed
 	caught := false
-	if m, known := d.Member(u.First); known && seen && !worthless(m) { // it had passed the fault before a second looked
-		d.expel(l, u, u.First, WhyPlantPassed)
+	if m, known := d.Member(u.FirstAttempt); known && seen && !sealUnopenable(m) { // it had passed the fault before a second looked
+		d.expel(l, u, u.FirstAttempt, WhyPlantPassed)
 	}
 	for _, id := range u.Challengers {
 		if id == u.Verifier && !answered {
@@ -73,7 +73,7 @@ func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
 			u.Status = Accepted
 		}
 	case answered:
-		if m, _ := d.Member(u.Verifier); !worthless(m) {
+		if m, _ := d.Member(u.Verifier); !sealUnopenable(m) {
 			d.broken(l, i, WhyPlantPassed)
 		}
 		d.audit(l, i)

@@ -48,7 +48,7 @@ const (
 	WhyMissedSlices    = "missed_slices"
 	WhyWrongSlice      = "wrong_slice" // a quorum found something else in a slice
 	WhyUnproven        = "unproven"    // its trial ended without a proof that it computes what the others do
-	WhyOnTrial         = "on_trial"    // it joins, and counts once its trial is over
+	WhyOnProbation     = "on_trial"    // it joins, and counts once its trial is over
 	WhyGuest           = "guest"       // it has no seat: it audits what is drawn for it, or challenges
 	WhyReturning       = "returning"   // it wants to come back, and waits for a free place
 

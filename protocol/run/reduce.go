@@ -13,16 +13,16 @@ const panel = 2
 // to find that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen
 // yet.
 func (s State) MergeDeadline() int64 {
-	return max(adapt(s.Merges, s.Terms.Deadlines.Attest), s.Terms.Deadlines.Attest/8)
+	return max(adapt(s.ReduceBlocks, s.Terms.Deadlines.Attest), s.Terms.Deadlines.Attest/8)
 }
 
-func (d *draft) dueSlice(id string) int64 {
+func (d *transition) dueSlice(id string) int64 {
 	m, _ := d.Member(id)
 	return d.env.Height + d.MergeDeadline()<<min(m.Silent, 4)
 }
 
 // reduce moves the slices of the round on: it draws reducers, and others for those that are late or have left.
-func (d *draft) reduce() {
+func (d *transition) reduce() {
 	if d.env.Beacon.IsZero() || d.env.Height <= d.Closed {
 		return
 	}
@@ -39,7 +39,7 @@ func (d *draft) reduce() {
 }
 
 // dealSlices draws the reducers of every slice from the active members, each as often as any other but for one.
-func (d *draft) dealSlices() {
+func (d *transition) dealSlices() {
 	members := d.shuffled(slices.Concat(d.Active(Worker), d.Active(Verifier)))
 	d.Slices = make([]Slice, d.Terms.Slices)
 	turn := 0
@@ -52,14 +52,14 @@ func (d *draft) dealSlices() {
 	}
 }
 
-func (d *draft) assign(slice uint32, member string) {
+func (d *transition) assign(slice uint32, member string) {
 	x := &d.Slices[slice]
 	x.Reducers = append(x.Reducers, Reducer{Member: member, Since: d.env.Height, Deadline: d.dueSlice(member)})
 	d.emit(Event{Kind: SliceAssigned, Round: d.Round, Unit: slice, Who: member})
 }
 
 // live lists the reducers of a slice that count.
-func (d *draft) live(slice uint32) (found []int) {
+func (d *transition) live(slice uint32) (found []int) {
 	for i, r := range d.Slices[slice].Reducers {
 		if !r.Late && d.active(r.Member) {
 			found = append(found, i)
@@ -69,7 +69,7 @@ func (d *draft) live(slice uint32) (found []int) {
 }
 
 // move moves one slice on.
-func (d *draft) move(slice uint32) {
+func (d *transition) move(slice uint32) {
 	x := &d.Slices[slice]
 	if x.Status == Agreed {
 		return
@@ -111,7 +111,7 @@ func (d *draft) move(slice uint32) {
 }
 
 // lateReducers replaces those that missed a deadline, or in a contest gives them more time: there is nobody else.
-func (d *draft) lateReducers(slice uint32) {
+func (d *transition) lateReducers(slice uint32) {
 	x, stuck := &d.Slices[slice], d.stuck()
 	for _, i := range d.live(slice) {
 		r := &x.Reducers[i]
@@ -134,7 +134,7 @@ func (d *draft) lateReducers(slice uint32) {
 
 // drawReducers draws more reducers of a slice from the active members that are none, or, when nobody else is left, from
 // those that were late. It reports whether it found any.
-func (d *draft) drawReducers(slice uint32, n int) bool {
+func (d *transition) drawReducers(slice uint32, n int) bool {
 	x := &d.Slices[slice]
 	pool := d.others(*x)
 	if len(pool) == 0 {
@@ -155,18 +155,18 @@ func (d *draft) drawReducers(slice uint32, n int) bool {
 }
 
 // others lists the active members that are not among the reducers of a slice.
-func (d *draft) others(x Slice) []string {
+func (d *transition) others(x Slice) []string {
 	return slices.DeleteFunc(slices.Concat(d.Active(Worker), d.Active(Verifier)),
 		func(id string) bool { return x.reducer(id) >= 0 })
 }
 
-func (d *draft) pickSlice(purpose string, slice uint32, n int) int {
+func (d *transition) pickSlice(purpose string, slice uint32, n int) int {
 	return audit.Pick(d.env.Beacon, purpose, d.Terms.Job, d.Round, slice, uint32(len(d.Slices[slice].Reducers)), n)
 }
 
 // compare decides a slice when all of its reducers have shown the same, and lets it be contested when they have not; a
 // contest ends when a quorum has shown the same.
-func (d *draft) compare(slice uint32) {
+func (d *transition) compare(slice uint32) {
 	x := &d.Slices[slice]
 	counts, shown := map[string]map[string]bool{}, 0
 	live := d.live(slice)
@@ -199,7 +199,7 @@ func (d *draft) compare(slice uint32) {
 }
 
 // contest asks every active member for a slice.
-func (d *draft) contest(slice uint32) {
+func (d *transition) contest(slice uint32) {
 	x := &d.Slices[slice]
 	d.emit(Event{Kind: SliceContested, Round: d.Round, Unit: slice})
 	x.Status, x.CID = Contested, ""
@@ -218,7 +218,7 @@ func (d *draft) contest(slice uint32) {
 
 // agree decides a slice. Who found something else takes no further part, and what it did in rounds that are not final
 // is audited: nobody can prove to the chain who is right, so nobody is slashed.
-func (d *draft) agree(slice uint32, cid string) {
+func (d *transition) agree(slice uint32, cid string) {
 	x := &d.Slices[slice]
 	var wrong []string
 	for _, i := range d.live(slice) {
@@ -231,7 +231,7 @@ func (d *draft) agree(slice uint32, cid string) {
 	for _, id := range wrong {
 		d.leave(id, WhyWrongSlice)
 		d.change(id, func(m *Member) { m.Passed = 0 })
-		for _, l := range d.laps() {
+		for _, l := range d.rounds() {
 			if d.Terms.AuditPPM > 0 {
 				d.suspect(l, id)
 			}
@@ -240,7 +240,7 @@ func (d *draft) agree(slice uint32, cid string) {
 }
 
 // combined goes on to the attestation when every slice is agreed.
-func (d *draft) combined() {
+func (d *transition) combined() {
 	undecided := func(x Slice) bool { return x.Status != Agreed }
 	if d.Phase == Reduce && len(d.Slices) > 0 && !slices.ContainsFunc(d.Slices, undecided) {
 		d.enter(Attest)

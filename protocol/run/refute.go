@@ -21,7 +21,7 @@ type Sent struct {
 }
 
 // Combination returns what members attested who signed a checkpoint after a round.
-func (l Lap) Combination(next Checkpoint) Combination {
+func (l RoundState) Combination(next Checkpoint) Combination {
 	c := Combination{Base: l.Base, Next: next}
 	for _, u := range l.Units {
 		c.Updates = append(c.Updates, Sent{Round: l.Round, Unit: u.Index, Root: u.Commit.Update})
@@ -31,14 +31,14 @@ func (l Lap) Combination(next Checkpoint) Combination {
 
 // RoundBefore returns the round after which a checkpoint was attested that its rounds are still built on. It is not
 // final, and the checkpoint may be shown to be another than its updates lead to.
-func (s State) RoundBefore(c Checkpoint) (Lap, bool) {
-	laps := s.Laps()
+func (s State) RoundBefore(c Checkpoint) (RoundState, bool) {
+	laps := s.Rounds()
 	for i := range s.Open {
 		if laps[i+1].Base == c {
 			return laps[i], true
 		}
 	}
-	return Lap{}, false
+	return RoundState{}, false
 }
 
 // Refute takes an attested checkpoint back that the caller has found to be another than its updates lead to: what was
@@ -60,7 +60,7 @@ func (s State) Refute(env Env, from string, wrong Entry) (State, []Event, error)
 			c.Root.Short())
 	}
 	d := s.edit(env)
-	d.excuse(func(e Exam) bool { return e.Round > l.Round })
+	d.cancelProbation(func(e ProbationTask) bool { return e.Round > l.Round })
 	var signers []string
 	for _, v := range wrong.Votes {
 		if v.Next == c {
@@ -77,13 +77,13 @@ func (s State) Refute(env Env, from string, wrong Entry) (State, []Event, error)
 		d.change(v.Member, func(m *Member) { m.Passed, m.Why = 0, WhyWrongAttest })
 	}
 	d.outvoted(l)
-	d.release()
-	after, events := d.done()
+	d.reassignDuties()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // outvoted takes back members who are out because they did not sign the checkpoint after a round, which is refuted.
-func (d *draft) outvoted(l Lap) {
+func (d *transition) outvoted(l RoundState) {
 	for i := range d.Members {
 		m := &d.Members[i]
 		refuted := slices.ContainsFunc(d.events, func(e Event) bool { return e.Kind == CheckpointRefuted && e.Who == m.ID })

@@ -36,7 +36,7 @@ func TestRollback(t *testing.T) {
 	g.round()
 	g.tick(1)
 	lied := g.s.Units[2]
-	wrong := commitment(g.s.Lap, 2)
+	wrong := commitment(g.s.RoundState, 2)
 	wrong.Update[0]++
 	wrong.UpdateCID = "bafywrong"
 	g.must(func(s State) (State, []Event, error) {
@@ -65,8 +65,8 @@ func TestRollback(t *testing.T) {
 			t.Errorf("a unit of the others is not kept: %+v", u)
 		}
 	}
-	if len(g.s.Void) != 2 || g.count(RolledBack) != 1 || g.count(RoundDropped) != 0 {
-		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.Void), g.count(RolledBack),
+	if len(g.s.RolledBack) != 2 || g.count(RolledBack) != 1 || g.count(RoundDropped) != 0 {
+		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.RolledBack), g.count(RolledBack),
 			g.count(RoundDropped))
 	}
 	g.finish()
@@ -76,14 +76,14 @@ func TestRollback(t *testing.T) {
 			continue
 		}
 		dropped = append(dropped, e.Round)
-		for _, u := range e.Lap.Units {
+		for _, u := range e.RoundState.Units {
 			if u.Status != Accepted || u.Worker != lied.Worker && !u.Passed {
 				t.Errorf("an unfinished audit of a round that is closed: %+v", u)
 			}
 		}
 	}
-	if !slices.Equal(dropped, []uint32{2, 3}) || len(g.s.Void) > 0 {
-		t.Errorf("rounds %v dropped, %d left", dropped, len(g.s.Void))
+	if !slices.Equal(dropped, []uint32{2, 3}) || len(g.s.RolledBack) > 0 {
+		t.Errorf("rounds %v dropped, %d left", dropped, len(g.s.RolledBack))
 	}
 	if g.s.Base != honest.s.Base {
 		t.Errorf("the run ends at %v, without the liar at %v", g.s.Base, honest.s.Base)
@@ -99,7 +99,7 @@ func TestRollback(t *testing.T) {
 func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	g := begin(t, long(), crew(4, 2))
 	g.tick(1)
-	wrong := commitment(g.s.Lap, 0)
+	wrong := commitment(g.s.RoundState, 0)
 	wrong.Update[0]++
 	wrong.UpdateCID = "bafywrong"
 	g.must(func(s State) (State, []Event, error) {
@@ -138,14 +138,14 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	current := canon.MustMarshal(g.s.Lap)
+	current := canon.MustMarshal(g.s.RoundState)
 	g.must(func(s State) (State, []Event, error) {
 		return s.Challenge(g.env(), was.Verifier, UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
 	})
 	g.must(func(s State) (State, []Event, error) {
 		return s.Verdict(g.env(), UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, false, false, was.Verifier)
 	})
-	if !slices.Equal(canon.MustMarshal(g.s.Lap), current) {
+	if !slices.Equal(canon.MustMarshal(g.s.RoundState), current) {
 		t.Error("a dispute about a round that was rolled back changes the one that replaces it")
 	}
 }
@@ -156,7 +156,7 @@ func TestLieInADroppedRound(t *testing.T) {
 	g := begin(t, long(), crew(4, 3))
 	g.round()
 	g.toAudits()
-	was, first := g.s.Lap, g.s.Open[0].Units[0].Worker
+	was, first := g.s.RoundState, g.s.Open[0].Units[0].Worker
 	g.challenge("v0", 0, 0)
 	g.verdict(0, 0, true)
 	works := func(id string) bool {
@@ -281,7 +281,7 @@ func TestSecondCommitment(t *testing.T) {
 	g.tick(1)
 	u := g.s.Units[0]
 	g.commit(0)
-	other := commitment(g.s.Lap, 0)
+	other := commitment(g.s.RoundState, 0)
 	other.Update[0]++
 	if err := g.do(func(s State) (State, []Event, error) {
 		return s.Commit(g.env(), u.Worker, UnitID{}, other)
@@ -337,8 +337,8 @@ func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, c
 	}
 	g.challenge(g.unit(0, 2).Verifier, 0, 2)
 	g.verdict(0, 2, true)
-	if g.s.Round != 0 || len(g.s.Void) != 2 {
-		t.Fatalf("round %d, %d rounds rolled back", g.s.Round, len(g.s.Void))
+	if g.s.Round != 0 || len(g.s.RolledBack) != 2 {
+		t.Fatalf("round %d, %d rounds rolled back", g.s.Round, len(g.s.RolledBack))
 	}
 	g.tick(30)
 	if g.count(RoundDropped) > 0 {
@@ -351,7 +351,7 @@ func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, c
 // A wrong state root in the middle of a unit whose update is right must not be worth two payments of all later rounds.
 func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
 	g, commits := pump(t, func(g *stage) Commitment {
-		c := commitment(g.s.Lap, 2)
+		c := commitment(g.s.RoundState, 2)
 		c.Segments[1][0]++
 		return c
 	})
@@ -373,7 +373,7 @@ func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
 // What was built on a wrong update is dropped, and each unit of it paid once.
 func TestRollbackWithEffectDropsLaterRounds(t *testing.T) {
 	g, _ := pump(t, func(g *stage) Commitment {
-		c := commitment(g.s.Lap, 2)
+		c := commitment(g.s.RoundState, 2)
 		c.Update[0]++
 		c.UpdateCID = "bafywrong"
 		return c
@@ -393,7 +393,7 @@ func handing() Terms {
 
 // handed is a commitment that hands on the state of an update.
 func handed(c Commitment) Commitment {
-	c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+	c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 	return c
 }
 
@@ -401,7 +401,7 @@ func handed(c Commitment) Commitment {
 // on one base: what was drawn before is audited when the round goes on.
 func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
 	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
-		c := handed(commitment(g.s.Lap, 2))
+		c := handed(commitment(g.s.RoundState, 2))
 		c.Segments[1][0]++
 		return c
 	})
@@ -430,7 +430,7 @@ func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T
 	var liar string
 	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
 		liar = g.s.Units[2].Worker
-		c := commitment(g.s.Lap, 2)
+		c := commitment(g.s.RoundState, 2)
 		c.Update[0]++
 		c.UpdateCID = "bafywrong"
 		return handed(c)
@@ -438,7 +438,7 @@ func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T
 	if !g.s.Liable(liar) {
 		t.Error("the stake of the convicted may leave before the rounds are dropped")
 	}
-	for _, u := range g.s.Void[0].Units {
+	for _, u := range g.s.RolledBack[0].Units {
 		f := func(s State) (State, []Event, error) {
 			return s.Challenge(g.env(), "v1", UnitID{Round: 1, Unit: u.Index, Attempt: u.Attempt})
 		}
@@ -455,10 +455,10 @@ func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T
 		if e.Kind != RoundDropped {
 			continue
 		}
-		if !slices.Equal(e.Lap.Culprits, []string{liar}) {
-			t.Errorf("round %d was dropped over %v", e.Round, e.Lap.Culprits)
+		if !slices.Equal(e.RoundState.Culprits, []string{liar}) {
+			t.Errorf("round %d was dropped over %v", e.Round, e.RoundState.Culprits)
 		}
-		kept += len(e.Lap.units(func(u Unit) bool {
+		kept += len(e.RoundState.units(func(u Unit) bool {
 			return u.Worker != liar &&
 				(u.Status == Committed || u.Status == Accepted)
 		}))

@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 	}
 	commit := func(from string, id UnitID, spoil func(*Commitment)) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) {
-			c := commitment(s.Lap, id.Unit)
+			c := commitment(s.RoundState, id.Unit)
 			if spoil != nil {
 				spoil(&c)
 			}

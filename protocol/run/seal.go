@@ -17,7 +17,7 @@ func (s State) Subject(round uint32, u Unit) audit.Subject {
 }
 
 // ask draws where the seals of earlier blocks must be opened.
-func (d *draft) ask() {
+func (d *transition) ask() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
@@ -34,11 +34,11 @@ func (d *draft) ask() {
 
 // Unseal shows that the verifier of a unit held the state that it sealed, which ends the audit; or that a member on
 // trial did, which ends the trial. Also who takes no further part in the run owes it.
-func (s State) Unseal(env Env, from string, id UnitID, o audit.Opening, r audit.Rooting) (State, []Event, error) {
+func (s State) Unseal(env Env, from string, id UnitID, o audit.Opening, r audit.RootFuncs) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	if t, ok := s.Trial(from); ok && t.Exam.is(id) {
+	if t, ok := s.Probation(from); ok && t.Task.is(id) {
 		return s.prove(env, t, o, r)
 	}
 	u, err := s.locate(id)
@@ -62,17 +62,17 @@ func (s State) Unseal(env Env, from string, id UnitID, o audit.Opening, r audit.
 		d.change(u.Worker, func(m *Member) { m.Passed++ })
 		d.accept(l, int(id.Unit))
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // lateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their
 // other seals are worth nothing.
-func (d *draft) lateOpenings() {
+func (d *transition) lateOpenings() {
 	for _, l := range d.all() {
 		for i, u := range l.Units {
 			if u.Status == Sealed && !u.Question.IsZero() && d.env.Height > u.Deadline {
-				if m, _ := d.Member(u.Verifier); !worthless(m) {
+				if m, _ := d.Member(u.Verifier); !sealUnopenable(m) {
 					d.broken(l, i, WhySealUnopened)
 					d.audit(l, i)
 				}
@@ -81,13 +81,13 @@ func (d *draft) lateOpenings() {
 	}
 }
 
-// worthless reports whether a verifier was found not to look at what it passes.
-func worthless(m Member) bool {
+// sealUnopenable reports whether a verifier was found not to look at what it passes.
+func sealUnopenable(m Member) bool {
 	return m.Why == WhySealUnopened || m.Why == WhyPlantPassed || m.Why == WhyDiffers
 }
 
 // broken says that the audit of a unit was none. Its verifier takes no further part.
-func (d *draft) broken(l *Lap, i int, why string) {
+func (d *transition) broken(l *RoundState, i int, why string) {
 	u := d.unit(l, i)
 	u.Passed = false
 	if u.Status == Sealed {
@@ -97,7 +97,7 @@ func (d *draft) broken(l *Lap, i int, why string) {
 }
 
 // expel says that a verifier passed a unit without a look. It takes no further part.
-func (d *draft) expel(l *Lap, u *Unit, verifier, why string) {
+func (d *transition) expel(l *RoundState, u *Unit, verifier, why string) {
 	d.emit(Event{Kind: AuditBroken, Round: l.Round, Unit: u.Index, Who: verifier, Other: u.Worker, Why: why})
 	d.leave(verifier, why)
 	d.change(verifier, func(m *Member) { m.Why = why })

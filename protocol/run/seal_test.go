@@ -48,7 +48,7 @@ func nonce(round, unit uint32) canon.Digest {
 }
 
 // planted is the commitment of a worker that plants a fault in a unit.
-func planted(l Lap, unit uint32) Commitment {
+func planted(l RoundState, unit uint32) Commitment {
 	c := commitment(l, unit)
 	c.Segments = audit.Plant(nonce(l.Round, unit), c.Segments)
 	return c
@@ -59,7 +59,7 @@ func (g *stage) unmask(round, unit uint32) {
 	g.must(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(round), unit) })
 }
 
-func unmask(s State, env Env, l Lap, unit uint32) (State, []Event, error) {
+func unmask(s State, env Env, l RoundState, unit uint32) (State, []Event, error) {
 	var u Unit
 	if int(unit) < len(l.Units) {
 		u = *l.Units[unit]
@@ -74,7 +74,7 @@ func (g *stage) plant() {
 	g.tick(1)
 	u := g.s.Units[1]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, planted(s.Lap, 1))
+		return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, planted(s.RoundState, 1))
 	})
 	g.commitAll()
 	g.tick(2)
@@ -206,7 +206,7 @@ func TestPlantedFaults(t *testing.T) {
 			c.answer(g, u)
 			g.unmask(0, 1)
 			after := g.unit(0, 1)
-			if !slices.Equal(after.Commit.Segments, commitment(g.s.Laps()[0], 1).Segments) || after.Status != Auditing {
+			if !slices.Equal(after.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) || after.Status != Auditing {
 				t.Errorf("the unit: %+v", after)
 			}
 			if c.broken == "" && name == "found" && after.Verifier != u.Verifier {
@@ -237,7 +237,7 @@ func TestPlantThatNobodyLooksAt(t *testing.T) {
 	g.plant()
 	g.tick(1)
 	g.unmask(0, 1)
-	if u := g.unit(0, 1); u.Status != Accepted || !slices.Equal(u.Commit.Segments, commitment(g.s.Laps()[0], 1).Segments) {
+	if u := g.unit(0, 1); u.Status != Accepted || !slices.Equal(u.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) {
 		t.Errorf("%+v", u)
 	}
 	g.finish()
@@ -246,34 +246,34 @@ func TestPlantThatNobodyLooksAt(t *testing.T) {
 // What was not hidden as it is planted is no plant, and excuses nothing.
 func TestLiesAreNoPlants(t *testing.T) {
 	for name, c := range map[string]struct {
-		commit func(l Lap) Commitment
-		show   func(l Lap) []canon.Digest
+		commit func(l RoundState) Commitment
+		show   func(l RoundState) []canon.Digest
 	}{
-		"another root is wrong": {func(l Lap) Commitment {
+		"another root is wrong": {func(l RoundState) Commitment {
 			c := planted(l, 1)
 			c.Segments[0] = canon.Sum("a lie")
 			return c
-		}, func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
-		"nothing is wrong": {func(l Lap) Commitment { return commitment(l, 1) },
-			func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
-		"hidden after": {func(l Lap) Commitment { return planted(l, 1) },
-			func(l Lap) []canon.Digest { return planted(l, 1).Segments }},
-		"roots are left out": {func(l Lap) Commitment { return planted(l, 1) },
-			func(l Lap) []canon.Digest { return commitment(l, 1).Segments[1:] }},
-		"other roots instead": {func(l Lap) Commitment { return planted(l, 1) },
-			func(l Lap) []canon.Digest { return commitment(l, 2).Segments }},
+		}, func(l RoundState) []canon.Digest { return commitment(l, 1).Segments }},
+		"nothing is wrong": {func(l RoundState) Commitment { return commitment(l, 1) },
+			func(l RoundState) []canon.Digest { return commitment(l, 1).Segments }},
+		"hidden after": {func(l RoundState) Commitment { return planted(l, 1) },
+			func(l RoundState) []canon.Digest { return planted(l, 1).Segments }},
+		"roots are left out": {func(l RoundState) Commitment { return planted(l, 1) },
+			func(l RoundState) []canon.Digest { return commitment(l, 1).Segments[1:] }},
+		"other roots instead": {func(l RoundState) Commitment { return planted(l, 1) },
+			func(l RoundState) []canon.Digest { return commitment(l, 2).Segments }},
 	} {
 		g := begin(t, long(), crew(3, 2))
 		g.tick(1)
 		u := g.s.Units[1]
 		g.must(func(s State) (State, []Event, error) {
-			return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, c.commit(s.Lap))
+			return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, c.commit(s.RoundState))
 		})
 		g.commitAll()
 		g.tick(2)
 		g.challenge(g.unit(0, 1).Verifier, 0, 1)
 		err := g.do(func(s State) (State, []Event, error) {
-			return s.Unmask(g.env(), u.Worker, UnitID{Unit: 1}, nonce(0, 1), c.show(s.Laps()[0]))
+			return s.Unmask(g.env(), u.Worker, UnitID{Unit: 1}, nonce(0, 1), c.show(s.Rounds()[0]))
 		})
 		if codeOf(err) != "bad_plant" {
 			t.Errorf("%s: %v", name, err)
@@ -296,7 +296,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 		other = "w1"
 	}
 	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Unmask(g.env(), other, UnitID{Unit: 1}, nonce(0, 1), commitment(s.Laps()[0], 1).Segments)
+		return s.Unmask(g.env(), other, UnitID{Unit: 1}, nonce(0, 1), commitment(s.Rounds()[0], 1).Segments)
 	}); codeOf(err) != "not_yours" {
 		t.Errorf("another's: %v", err)
 	}

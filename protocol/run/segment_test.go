@@ -11,7 +11,7 @@ import (
 // drawn are terms under which audits end at a drawn segment.
 func drawn() Terms {
 	t := long()
-	t.Units, t.Drawn = 64, true
+	t.Units, t.PartialAudits = 64, true
 	return t
 }
 
@@ -27,7 +27,7 @@ func TestSegmentsAreDrawn(t *testing.T) {
 		t.Errorf("of 64 audits so many end at each segment: %v", times)
 	}
 	whole := drawn()
-	whole.Drawn = false
+	whole.PartialAudits = false
 	g = begin(t, whole, crew(4, 2))
 	g.toAudits()
 	if len(g.s.units(func(u Unit) bool { return u.Segment != 0 })) > 0 {

@@ -73,11 +73,11 @@ func (t Terms) share(unit uint32, blocks int64) int64 {
 
 // fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed
 // on, keeps it if that fits.
-func (d *draft) fitted(workers []string) []string {
+func (d *transition) fitted(workers []string) []string {
 	var holders []int
 	had := d.had(workers)
 	d.measured(workers, func(blocks []uint32) []uint32 {
-		holders = Fit(d.Terms.Sizes, blocks, had)
+		holders = AssignBySpeed(d.Terms.Sizes, blocks, had)
 		shares := make([]uint32, len(workers))
 		for _, w := range holders {
 			shares[w]++
@@ -94,11 +94,11 @@ func (d *draft) fitted(workers []string) []string {
 // keeping is the part of the time of a round that may be lost because units stay where they are.
 const keeping = 8
 
-// Fit deals units of these sizes to workers: the largest first, each to the worker who is done with all it has then
+// AssignBySpeed deals units of these sizes to workers: the largest first, each to the worker who is done with all it has then
 // before the others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of them, in any
 // unit, at least 1. had is the worker who has what each unit goes on from, or -1; it keeps the unit unless that makes
 // the round longer by more than an eighth. Fit returns the worker of each unit.
-func Fit(sizes, blocks []uint32, had []int) []int {
+func AssignBySpeed(sizes, blocks []uint32, had []int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {
 		order[i] = i
@@ -133,7 +133,7 @@ func Fit(sizes, blocks []uint32, had []int) []int {
 
 // ending is when a worker would be done with a unit beside what it has: its open units and this one, times what one
 // takes it. Where all units are whole, it is as fast as all others.
-func (d *draft) ending(unit uint32) func(id string) uint64 {
+func (d *transition) ending(unit uint32) func(id string) uint64 {
 	open := d.load()
 	if d.Terms.Sizes == nil {
 		return func(id string) uint64 { return open[id] }

@@ -18,11 +18,11 @@ func sized() Terms {
 }
 
 // cut makes a commitment one to a unit of its size.
-func (c Commitment) cut(t Terms, l Lap, unit uint32) Commitment {
+func (c Commitment) cut(t Terms, l RoundState, unit uint32) Commitment {
 	right, n := commitment(l, unit).Segments, nonce(l.Round, unit)
 	is := slices.Equal(c.Segments, audit.Plant(n, right))
 	right = right[:t.SegmentsOf(unit)+1]
-	if c.Segments, c.Hidden = right, audit.Hide(n, right); is {
+	if c.Segments, c.HiddenRoots = right, audit.Hide(n, right); is {
 		c.Segments = audit.Plant(n, right)
 	}
 	return c
@@ -67,7 +67,7 @@ func (g *stage) take(unit uint32, blocks int64) {
 	g.height = u.AssignedAt + blocks
 	g.must(func(s State) (State, []Event, error) {
 		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
-			commitment(s.Lap, unit).cut(s.Terms, s.Lap, unit))
+			commitment(s.RoundState, unit).cut(s.Terms, s.RoundState, unit))
 	})
 }
 
@@ -83,7 +83,7 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 	})
 	wrong := g.s.Units[order[0]]
 	if err := g.do(func(s State) (State, []Event, error) {
-		c := commitment(s.Lap, wrong.Index).cut(s.Terms, s.Lap, (wrong.Index+1)%4)
+		c := commitment(s.RoundState, wrong.Index).cut(s.Terms, s.RoundState, (wrong.Index+1)%4)
 		return s.Commit(g.env(), wrong.Worker, UnitID{Unit: wrong.Index, Attempt: wrong.Attempt}, c)
 	}); !errors.Is(err, ErrBadCommitment) {
 		t.Errorf("a commitment to a unit of another size: %v", err)
@@ -153,9 +153,9 @@ func TestFit(t *testing.T) {
 			}
 			return longest
 		}
-		plain := Fit(sizes, blocks, none)
-		if len(plain) != units || !slices.Equal(plain, Fit(sizes, blocks, none)) {
-			t.Fatalf("%v over %v: %v, and again %v", sizes, blocks, plain, Fit(sizes, blocks, none))
+		plain := AssignBySpeed(sizes, blocks, none)
+		if len(plain) != units || !slices.Equal(plain, AssignBySpeed(sizes, blocks, none)) {
+			t.Fatalf("%v over %v: %v, and again %v", sizes, blocks, plain, AssignBySpeed(sizes, blocks, none))
 		}
 		var speed, work float64
 		for _, b := range blocks {
@@ -168,15 +168,15 @@ func TestFit(t *testing.T) {
 		if span(plain) > 2*least+1e-6 {
 			t.Fatalf("%v over %v: %v takes %g, no dealing less than %g", sizes, blocks, plain, span(plain), least)
 		}
-		kept := Fit(sizes, blocks, had)
+		kept := AssignBySpeed(sizes, blocks, had)
 		if span(kept) > span(plain)*9/8+1e-6 {
 			t.Fatalf("%v over %v, had by %v: %v takes %g, and %v takes %g", sizes, blocks, had, kept, span(kept), plain,
 				span(plain))
 		}
-		if again := Fit(sizes, blocks, kept); !slices.Equal(again, kept) && span(again) > span(kept)*9/8+1e-6 {
+		if again := AssignBySpeed(sizes, blocks, kept); !slices.Equal(again, kept) && span(again) > span(kept)*9/8+1e-6 {
 			t.Fatalf("%v over %v: %v is dealt as %v", sizes, blocks, kept, again)
 		}
-		if again := Fit(sizes, blocks, plain); !slices.Equal(again, plain) {
+		if again := AssignBySpeed(sizes, blocks, plain); !slices.Equal(again, plain) {
 			t.Fatalf("%v over %v: who has %v gets %v", sizes, blocks, plain, again)
 		}
 	}
@@ -194,7 +194,7 @@ func TestFitOfPaces(t *testing.T) {
 		{[]uint32{4, 4, 4, 4}, []uint32{10, 10}, []int{0, 1, 0, 1}},
 		{[]uint32{4, 2, 2}, []uint32{10, 20}, []int{0, 1, 0}},
 	} {
-		if got := Fit(c.sizes, c.blocks, slices.Repeat([]int{-1}, len(c.sizes))); !slices.Equal(got, c.want) {
+		if got := AssignBySpeed(c.sizes, c.blocks, slices.Repeat([]int{-1}, len(c.sizes))); !slices.Equal(got, c.want) {
 			t.Errorf("%v over %v: %v, want %v", c.sizes, c.blocks, got, c.want)
 		}
 	}

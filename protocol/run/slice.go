@@ -128,7 +128,7 @@ func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice
 	y.Reducers[i].CID, y.Reducers[i].Late = cid, false
 	d.compare(slice)
 	d.combined()
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
@@ -151,7 +151,7 @@ func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice
 		return s, nil, fmt.Errorf("%w: no seal", ErrBadSlice)
 	}
 	d := s.edit(env)
-	d.Merges = remember(d.Merges, d.waited(x.Reducers[i].Since))
+	d.ReduceBlocks = remember(d.ReduceBlocks, d.waited(x.Reducers[i].Since))
 	d.change(from, func(m *Member) { m.Silent = 0 })
 	d.Slices[slice].Reducers[i].Seal, d.Slices[slice].Sealed = seal, env.Height
 	for k := range d.Slices { // the reducer turns to its next slice
@@ -160,7 +160,7 @@ func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice
 			y.Reducers[j].Since, y.Reducers[j].Deadline = env.Height, d.dueSlice(from)
 		}
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 

@@ -32,7 +32,7 @@ func crew(workers, verifiers int) []Member {
 }
 
 // commitment is the one right result of a unit: a function of base, round and unit.
-func commitment(l Lap, unit uint32) Commitment {
+func commitment(l RoundState, unit uint32) Commitment {
 	of := func(part string) canon.Digest {
 		return canon.Sum("test/"+part, l.Base.Root[:], []byte(fmt.Sprint(l.Round, unit)))
 	}
@@ -41,7 +41,7 @@ func commitment(l Lap, unit uint32) Commitment {
 	for i := range terms().Segments + 1 {
 		c.Segments = append(c.Segments, of(fmt.Sprint("segment", i)))
 	}
-	c.Hidden = audit.Hide(nonce(l.Round, unit), c.Segments)
+	c.HiddenRoots = audit.Hide(nonce(l.Round, unit), c.Segments)
 	return c
 }
 
@@ -125,9 +125,9 @@ func (g *stage) commit(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.must(func(s State) (State, []Event, error) {
-		c := commitment(s.Lap, unit)
+		c := commitment(s.RoundState, unit)
 		if s.Terms.Carries(s.Round) {
-			c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+			c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
 		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c)
 	})
@@ -163,7 +163,7 @@ func (g *stage) unit(round, unit uint32) Unit {
 	return *g.lap(round).Units[unit]
 }
 
-func (g *stage) lap(round uint32) Lap {
+func (g *stage) lap(round uint32) RoundState {
 	g.t.Helper()
 	l, ok := g.s.At(round)
 	if !ok {

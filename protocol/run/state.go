@@ -77,7 +77,7 @@ type Terms struct {
 	Screen    Screen    `cbor:"13,keyasint"` // how members look at updates before they attest
 	Tolerance Tolerance `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
 	// an audit by chance executes a unit to the end of a drawn segment; false: all of it
-	Drawn bool `cbor:"15,keyasint"`
+	PartialAudits bool `cbor:"15,keyasint"`
 	// in how many rounds in a row units hand on a state, see Carried; 0: in none
 	Carry uint32 `cbor:"16,keyasint,omitempty"`
 	// the updates of a round travel while the next one is trained, see Applied
@@ -212,9 +212,9 @@ type Unit struct {
 	Refused    []string   `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
 	Missing    []string   `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
 	// Disputed: the first is in the dispute, the others wait for its end
-	Challengers []string     `cbor:"13,keyasint,omitempty"`
-	Suspects    []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
-	Seal        canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
+	Challengers  []string     `cbor:"13,keyasint,omitempty"`
+	OutlierFlags []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
+	Seal         canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
 	// Sealed: says where the seal must be opened; zero until it is drawn
 	Question canon.Digest `cbor:"16,keyasint"`
 	// Missing: the slice of the update that the first report is about
@@ -222,12 +222,12 @@ type Unit struct {
 	// in a tolerant run: this attempt is settled by its state roots all the same
 	Exact bool `cbor:"18,keyasint,omitempty"`
 	// Auditing, Sealed: of an attempt that is not exact, who audits it
-	Looks []Look `cbor:"19,keyasint,omitempty"`
+	Looks []SealedReport `cbor:"19,keyasint,omitempty"`
 	// of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its update
 	Segment uint32 `cbor:"21,keyasint,omitempty"`
 	// blocks that its worker took from the assignment to the commitment
-	Took  int64  `cbor:"22,keyasint,omitempty"`
-	First string `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
+	Took         int64  `cbor:"22,keyasint,omitempty"`
+	FirstAttempt string `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
 	// how many are to look at an attempt that is not exact; 0: not drawn yet
 	Panel uint32 `cbor:"24,keyasint,omitempty"`
 	// of an attempt that is not exact and was found within: the state that its exact execution ends in
@@ -237,7 +237,7 @@ type Unit struct {
 	// an audit of an earlier attempt of the round was passed, and paid
 	Looked bool `cbor:"27,keyasint,omitempty"`
 	// who had this unit before, since it was committed last: the first of all to commit has it
-	Former []Holder `cbor:"20,keyasint,omitempty"`
+	PreviousAssignees []PreviousAssignee `cbor:"20,keyasint,omitempty"`
 }
 
 // Units are the attempts at the units of a round, in order of index. States share them: nobody changes a unit that a
@@ -277,15 +277,15 @@ func Shared(list []Unit) Units {
 	return units
 }
 
-// Lap is the work of one round that is not final.
-type Lap struct {
-	Round    uint32     `cbor:"101,keyasint"` // from 0
-	Base     Checkpoint `cbor:"102,keyasint"` // what the round starts from; Base.Round == Round
-	Closed   int64      `cbor:"103,keyasint"` // height of the last commitment; 0 while one is missing
-	Drawn    bool       `cbor:"104,keyasint"` // the audits of all commitments are drawn
-	Attested int64      `cbor:"105,keyasint"` // height; 0 in the current round
-	Units    Units      `cbor:"106,keyasint,omitempty"`
-	From     []Carried  `cbor:"107,keyasint,omitempty"` // what each unit starts from beside Base; empty: from nothing
+// RoundState is the work of one round that is not final.
+type RoundState struct {
+	Round    uint32        `cbor:"101,keyasint"` // from 0
+	Base     Checkpoint    `cbor:"102,keyasint"` // what the round starts from; Base.Round == Round
+	Closed   int64         `cbor:"103,keyasint"` // height of the last commitment; 0 while one is missing
+	Drawn    bool          `cbor:"104,keyasint"` // the audits of all commitments are drawn
+	Attested int64         `cbor:"105,keyasint"` // height; 0 in the current round
+	Units    Units         `cbor:"106,keyasint,omitempty"`
+	From     []HandedState `cbor:"107,keyasint,omitempty"` // what each unit starts from beside Base; empty: from nothing
 	// rolled back: whose conviction that was, and whose stakes pay for it first
 	Culprits []string `cbor:"108,keyasint,omitempty"`
 }
@@ -303,8 +303,8 @@ type Commitment struct {
 	// CID of the losses and gradient norms of its inner steps; for people, nothing is decided by it
 	Log string `cbor:"6,keyasint"`
 	// audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
-	Hidden  canon.Digest `cbor:"7,keyasint"`
-	Carried Carried      `cbor:"8,keyasint,omitzero"` // what the unit hands on to itself in the next round
+	HiddenRoots canon.Digest `cbor:"7,keyasint"`
+	HandedState HandedState  `cbor:"8,keyasint,omitzero"` // what the unit hands on to itself in the next round
 }
 
 // Attestation is what a member signs: the checkpoint after a round, and the updates that made it.
@@ -334,20 +334,20 @@ type State struct {
 	Phase   Phase    `cbor:"3,keyasint"`
 	Why     string   `cbor:"4,keyasint"` // for Halted
 	Since   int64    `cbor:"5,keyasint"` // height at which the phase began
-	Lap
-	Open  []Lap  `cbor:"6,keyasint,omitempty"` // the rounds before it that are attested and not final, oldest first
-	Votes []Vote `cbor:"7,keyasint,omitempty"` // of the current round
+	RoundState
+	Open  []RoundState `cbor:"6,keyasint,omitempty"` // the rounds before it that are attested and not final, oldest first
+	Votes []Vote       `cbor:"7,keyasint,omitempty"` // of the current round
 	// attempt that the units of a round begin with: above all of rounds that were rolled back
-	First uint32 `cbor:"8,keyasint"`
+	FirstAttempt uint32 `cbor:"8,keyasint"`
 	// the latest observed blocks from assignment to commitment of a whole unit, for the deadline
-	Waits  []int64 `cbor:"9,keyasint,omitempty"`
-	Checks []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
-	Slices []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
-	Merges []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
+	TrainBlocks  []int64 `cbor:"9,keyasint,omitempty"`
+	AuditBlocks  []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
+	Slices       []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
+	ReduceBlocks []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
 	// of the members who are to show that they compute what the others do, in order of ID
-	Trials []Trial `cbor:"13,keyasint,omitempty"`
-	Sample Exam    `cbor:"14,keyasint"`           // a unit of the latest final round to which nothing was handed on
-	Void   []Lap   `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
+	Probations  []Probation   `cbor:"13,keyasint,omitempty"`
+	LatestFinal ProbationTask `cbor:"14,keyasint"`           // a unit of the latest final round to which nothing was handed on
+	RolledBack  []RoundState  `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
 
 	Unwatched int64 `cbor:"16,keyasint,omitempty"` // height since which audits wait for a verifier to join; 0: none does
 }
@@ -370,12 +370,12 @@ type Entry struct {
 // Covers says what the budget covers beside all that the run may cost in a state, and, if spared, beside all rounds to
 // come: more audits, of a unit at a price, as long as it answers yes. nil: all.
 type Env struct {
-	Height int64
-	Last   int64        // for Tick: height of the tick before; 0: the block before
-	Beacon canon.Digest // of this block, unknown before it; zero if the block has none
-	Broke  bool         // for Tick: the escrow does not cover another round, so that none may begin
-	Paused bool         // for Tick: no round may begin, whatever the budget
-	Draw   func(id UnitID) iter.Seq[Member]
-	Covers func(s State) (more func(unit uint32, price uint64, spared bool) bool)
-	Ended  bool // for Tick: the consumer wants no further round; the run ends when every round is final
+	Height          int64
+	Last            int64        // for Tick: height of the tick before; 0: the block before
+	Beacon          canon.Digest // of this block, unknown before it; zero if the block has none
+	BudgetExhausted bool         // for Tick: the escrow does not cover another round, so that none may begin
+	Paused          bool         // for Tick: no round may begin, whatever the budget
+	Draw            func(id UnitID) iter.Seq[Member]
+	Covers          func(s State) (more func(unit uint32, price uint64, spared bool) bool)
+	CancelRequested bool // for Tick: the consumer wants no further round; the run ends when every round is final
 }

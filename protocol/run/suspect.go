@@ -20,14 +20,14 @@ func (s State) Suspect(env Env, from string, id UnitID) (State, []Event, error) 
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, id.Unit)
 	case s.Tolerant(u) && (id.Round != s.Round || s.Phase != Attest):
 		return s, nil, fmt.Errorf("%w: updates are withheld between the last commitment and the attestation", ErrWrongPhase)
-	case slices.Contains(u.Suspects, from):
+	case slices.Contains(u.OutlierFlags, from):
 		return s, nil, fmt.Errorf("%w: unit %d is reported", ErrDuplicate, id.Unit)
 	}
 	d := s.edit(env)
 	l := d.lap(id.Round)
 	v := d.unit(l, int(id.Unit))
-	v.Suspects = append(slices.Clip(u.Suspects), from)
-	switch most := d.most(u.Worker, v.Suspects); {
+	v.OutlierFlags = append(slices.Clip(u.OutlierFlags), from)
+	switch most := d.most(u.Worker, v.OutlierFlags); {
 	case most && s.Tolerant(u):
 		d.withhold(int(id.Unit), WhyOdd, nil)
 	case most && !u.Audited && s.Terms.AuditPPM > 0 && d.lookers() > 0:
@@ -37,13 +37,13 @@ func (s State) Suspect(env Env, from string, id UnitID) (State, []Event, error) 
 			d.audit(l, int(id.Unit))
 		}
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // most reports whether a list has more than half of the weight of the active members other than a worker, and its other
 // accounts.
-func (d *draft) most(worker string, reports []string) bool {
+func (d *transition) most(worker string, reports []string) bool {
 	if len(reports) == 0 {
 		return false
 	}

@@ -93,7 +93,7 @@ func New(t Terms, members []Member, height int64) (State, error) {
 	if len(members) > MaxMembers {
 		return State{}, fmt.Errorf("%w: %d members, at most %d", ErrTerms, len(members), MaxMembers)
 	}
-	s := State{Terms: t, Phase: Assign, Since: height, Lap: Lap{Base: t.Genesis}}
+	s := State{Terms: t, Phase: Assign, Since: height, RoundState: RoundState{Base: t.Genesis}}
 	for _, m := range members {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)

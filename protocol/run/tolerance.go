@@ -47,8 +47,8 @@ type Held struct {
 
 // outside withholds a unit that most of a panel found outside. If there were several, and all of them, the deposit of
 // its worker is held.
-func (d *draft) outside(i int, most []Look, all bool) {
-	u := d.unit(&d.Lap, i)
+func (d *transition) outside(i int, most []SealedReport, all bool) {
+	u := d.unit(&d.RoundState, i)
 	u.Status = Accepted // nothing is left to answer
 	var held *Held
 	if all && len(most) > 1 {
@@ -62,14 +62,14 @@ func (d *draft) outside(i int, most []Look, all bool) {
 
 // withhold takes a unit of the current round from a worker, without proof and without a conviction. The next attempt at
 // it is exact. With its deposit held the worker is out of the run.
-func (d *draft) withhold(i int, why string, held *Held) {
+func (d *transition) withhold(i int, why string, held *Held) {
 	worker := d.Units[i].Worker
-	d.moot(&d.Lap, i, why)
+	d.cancelDisputes(&d.RoundState, i, why)
 	d.change(worker, func(m *Member) { m.Passed = 0 })
 	if held == nil {
-		d.miss(worker, WhyWithheld)
+		d.recordMiss(worker, WhyWithheld)
 	} else {
-		d.unit(&d.Lap, i).Held = held
+		d.unit(&d.RoundState, i).Held = held
 	}
 	d.reassign(i, why)
 	if held != nil {
@@ -79,13 +79,13 @@ func (d *draft) withhold(i int, why string, held *Held) {
 
 // distrust lets a worker go whose deposit is held or forfeited. All that it did in the round is done again exactly, and
 // not paid: who fakes many units at once loses all of them with the first that is found.
-func (d *draft) distrust(worker string) {
+func (d *transition) distrust(worker string) {
 	if slices.ContainsFunc(d.Active(Worker), func(id string) bool { return id != worker }) {
 		d.leave(worker, WhyWithheld)
 	}
 	for i, u := range d.Units {
 		if u.Worker == worker && u.Status != Assigned && d.Tolerant(*u) {
-			d.moot(&d.Lap, i, WhyDistrusted)
+			d.cancelDisputes(&d.RoundState, i, WhyDistrusted)
 			d.reassign(i, WhyDistrusted)
 		}
 	}
@@ -94,7 +94,7 @@ func (d *draft) distrust(worker string) {
 // deposits settles the deposits that are held over units of a final round. The exact execution of each is one that
 // anybody could dispute: who reported another end of it has not executed the unit, which is proof, and the deposit is
 // the worker's.
-func (d *draft) deposits(l Lap) {
+func (d *transition) deposits(l RoundState) {
 	for _, u := range l.Units {
 		if u.Held == nil {
 			continue
@@ -111,7 +111,7 @@ func (d *draft) deposits(l Lap) {
 }
 
 // returned gives deposits back that nothing will settle: the exact execution is void, or the run ends before it counts.
-func (d *draft) returned(l Lap, why string) {
+func (d *transition) returned(l RoundState, why string) {
 	for _, u := range l.Units {
 		if u.Held != nil {
 			d.emit(Event{Kind: DepositReturned, Round: l.Round, Unit: u.Index, Who: u.Held.Worker, Why: why})

@@ -22,7 +22,7 @@ func tolerant() Terms {
 // found is what an execution of a unit of the current round finds of an update so far off.
 func (g *stage) found(unit, distance, cosine uint32) audit.Finding {
 	return audit.Finding{DistancePPM: distance, CosinePPM: cosine,
-		End: commitment(g.s.Lap, unit).Segments[terms().Segments]}
+		End: commitment(g.s.RoundState, unit).Segments[terms().Segments]}
 }
 
 // say binds a verifier to a finding of a unit of the current round.
@@ -393,7 +393,7 @@ func FuzzTolerantRun(f *testing.F) {
 				u := s.Units[int(what)%len(s.Units)]
 				verifier := fmt.Sprintf("v%d", who%3)
 				f := audit.Finding{DistancePPM: uint32(what>>4) << 15, CosinePPM: 1_000_000,
-					End: commitment(s.Lap, u.Index).Segments[terms().Segments]}
+					End: commitment(s.RoundState, u.Index).Segments[terms().Segments]}
 				if who%8 == 7 { // who has not looked
 					f.DistancePPM, f.End = 1, canon.Sum(verifier)
 				}

@@ -17,8 +17,8 @@ import (
 // is withheld: the state is the one that the verifiers of the unit have found, and not the one that its worker
 // committed to. A run without audits has no such unit, and no trial.
 
-// Exam is a unit of which it is known what comes out. The zero value is none.
-type Exam struct {
+// ProbationTask is a unit of which it is known what comes out. The zero value is none.
+type ProbationTask struct {
 	Round   uint32     `cbor:"1,keyasint"`
 	Unit    uint32     `cbor:"2,keyasint"`
 	Attempt uint32     `cbor:"3,keyasint"`
@@ -28,29 +28,29 @@ type Exam struct {
 }
 
 // ID names the attempt that is executed again.
-func (e Exam) ID() UnitID { return UnitID{Round: e.Round, Unit: e.Unit, Attempt: e.Attempt} }
+func (e ProbationTask) ID() UnitID { return UnitID{Round: e.Round, Unit: e.Unit, Attempt: e.Attempt} }
 
-func (e Exam) is(id UnitID) bool {
+func (e ProbationTask) is(id UnitID) bool {
 	return e.Worker != "" && e.Round == id.Round && e.Unit == id.Unit && e.Attempt == id.Attempt
 }
 
-// Trial is where a member stands that is to show that it computes what the others do.
-type Trial struct {
-	Member   string       `cbor:"1,keyasint"`
-	Tries    uint32       `cbor:"2,keyasint"` // exams given
-	Exam     Exam         `cbor:"3,keyasint"` // none while there is no unit to give
-	Seal     canon.Digest `cbor:"4,keyasint"` // the member's; zero until it has one
-	Question canon.Digest `cbor:"5,keyasint"` // says where the seal must be opened; zero until it is drawn
-	Asked    int64        `cbor:"6,keyasint"` // height from which who has the current duty could be at it
-	Deadline int64        `cbor:"7,keyasint"` // height by which the seal, or its opening, is due
+// Probation is where a member stands that is to show that it computes what the others do.
+type Probation struct {
+	Member   string        `cbor:"1,keyasint"`
+	Tries    uint32        `cbor:"2,keyasint"` // exams given
+	Task     ProbationTask `cbor:"3,keyasint"` // none while there is no unit to give
+	Seal     canon.Digest  `cbor:"4,keyasint"` // the member's; zero until it has one
+	Question canon.Digest  `cbor:"5,keyasint"` // says where the seal must be opened; zero until it is drawn
+	Asked    int64         `cbor:"6,keyasint"` // height from which who has the current duty could be at it
+	Deadline int64         `cbor:"7,keyasint"` // height by which the seal, or its opening, is due
 }
 
 // examPatience is how many deadlines of a unit a member has for an exam: it must first fetch a checkpoint. Each further
 // exam gives it twice the time.
 const examPatience = 4
 
-// present reports whether a member takes part: it is active, or on trial.
-func (m Member) present() bool { return m.Active || m.Why == WhyOnTrial }
+// participating reports whether a member takes part: it is active, or on trial.
+func (m Member) participating() bool { return m.Active || m.Why == WhyOnProbation }
 
 // owner is the account that a member works for.
 func (m Member) owner() string { return cmp.Or(m.Owner, m.ID) }
@@ -59,20 +59,20 @@ func (m Member) owner() string { return cmp.Or(m.Owner, m.ID) }
 func (s State) Present(r Role) uint32 {
 	n := uint32(0)
 	for _, m := range s.Members {
-		if m.Role == r && m.present() {
+		if m.Role == r && m.participating() {
 			n++
 		}
 	}
 	return n
 }
 
-// Trial returns the trial of a member that is on trial.
-func (s State) Trial(id string) (Trial, bool) {
-	i := slices.IndexFunc(s.Trials, func(t Trial) bool { return t.Member == id })
+// Probation returns the trial of a member that is on trial.
+func (s State) Probation(id string) (Probation, bool) {
+	i := slices.IndexFunc(s.Probations, func(t Probation) bool { return t.Member == id })
 	if i < 0 {
-		return Trial{}, false
+		return Probation{}, false
 	}
-	return s.Trials[i], true
+	return s.Probations[i], true
 }
 
 // MayJoin reports whether Join would take an account in: it is no member yet, or one that left, of whose work nothing
@@ -98,11 +98,11 @@ func (s State) Join(env Env, members []Member) (State, []Event, error) {
 		}
 		d.join(m)
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
-func (d *draft) join(m Member) {
+func (d *transition) join(m Member) {
 	i, known := d.member(m.ID)
 	if !known {
 		d.Members = slices.Insert(d.Members, i, Member{ID: m.ID, Role: m.Role, Passed: m.Passed})
@@ -114,15 +114,15 @@ func (d *draft) join(m Member) {
 	} else {
 		e.Price, e.Missed = m.Price, 0
 	}
-	e.Active, e.Why, e.Silent, e.Since = false, WhyOnTrial, 0, d.env.Height
+	e.Active, e.Why, e.Silent, e.Since = false, WhyOnProbation, 0, d.env.Height
 	e.Stake, e.Owner = m.Stake, m.owner()
 	if d.Terms.Tolerance.DistancePPM > 0 && d.Terms.AuditPPM == 0 {
 		d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
-		d.enlist(m.ID)
+		d.admit(m.ID)
 		return
 	}
-	d.Trials = append(d.Trials, Trial{Member: m.ID})
-	slices.SortFunc(d.Trials, func(a, b Trial) int { return cmp.Compare(a.Member, b.Member) })
+	d.Probations = append(d.Probations, Probation{Member: m.ID})
+	slices.SortFunc(d.Probations, func(a, b Probation) int { return cmp.Compare(a.Member, b.Member) })
 	d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
 }
 
@@ -133,7 +133,7 @@ func (s State) Return(env Env, from string) (State, []Event, error) {
 	switch {
 	case s.over() || !ok:
 		return s, nil, s.sender(from)
-	case m.present() || m.Why == WhyReturning:
+	case m.participating() || m.Why == WhyReturning:
 		return s, nil, fmt.Errorf("%w: %s takes part", ErrDuplicate, from)
 	case !m.missing():
 		return s, nil, fmt.Errorf("%w: %s is out for good (%s)", ErrInactive, from, m.Why)
@@ -162,22 +162,22 @@ func (m Member) missing() bool {
 	return false
 }
 
-// Gone reports whether a member is out of the run for good, or has left it.
-func (s State) Gone(id string) bool {
+// Removed reports whether a member is out of the run for good, or has left it.
+func (s State) Removed(id string) bool {
 	m, ok := s.Member(id)
-	return s.over() || !ok || !m.present() && m.Why != WhyReturning && !m.missing()
+	return s.over() || !ok || !m.participating() && m.Why != WhyReturning && !m.missing()
 }
 
-// Prove is the answer of a member on trial to its exam: the seal of the state that it reached, or none if that is not
+// SubmitProbation is the answer of a member on trial to its exam: the seal of the state that it reached, or none if that is not
 // the committed one. Then it gets another exam: it may be the commitment that is wrong.
-func (s State) Prove(env Env, from string, id UnitID, seal canon.Digest) (State, []Event, error) {
-	t, ok := s.Trial(from)
+func (s State) SubmitProbation(env Env, from string, id UnitID, seal canon.Digest) (State, []Event, error) {
+	t, ok := s.Probation(from)
 	switch {
 	case s.over():
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	case !ok:
 		return s, nil, fmt.Errorf("%w: %s is not on trial", ErrNotYours, from)
-	case !t.Exam.is(id):
+	case !t.Task.is(id):
 		return s, nil, fmt.Errorf("%w: the exam of %s is another", ErrStale, from)
 	case !t.Seal.IsZero():
 		return s, nil, fmt.Errorf("%w: %s has answered", ErrDuplicate, from)
@@ -185,70 +185,70 @@ func (s State) Prove(env Env, from string, id UnitID, seal canon.Digest) (State,
 	d := s.edit(env)
 	t.Seal, t.Asked, t.Deadline = seal, env.Height, 0
 	if seal.IsZero() {
-		t.Exam = Exam{}
+		t.Task = ProbationTask{}
 	}
 	d.goOn(t)
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // goOn stores where a trial stands. Who has had all its exams is out.
-func (d *draft) goOn(t Trial) {
-	if t.Exam.Worker == "" && t.Tries >= patience {
+func (d *transition) goOn(t Probation) {
+	if t.Task.Worker == "" && t.Tries >= patience {
 		d.leave(t.Member, WhyUnproven)
 		return
 	}
-	d.Trials[slices.IndexFunc(d.Trials, func(u Trial) bool { return u.Member == t.Member })] = t
+	d.Probations[slices.IndexFunc(d.Probations, func(u Probation) bool { return u.Member == t.Member })] = t
 }
 
-// excuse takes exams back that a verdict made void.
-func (d *draft) excuse(void func(Exam) bool) {
-	for i := range d.Trials {
-		if t := &d.Trials[i]; t.Exam.Worker != "" && void(t.Exam) {
-			*t = Trial{Member: t.Member, Tries: t.Tries - 1}
+// cancelProbation takes exams back that a verdict made void.
+func (d *transition) cancelProbation(void func(ProbationTask) bool) {
+	for i := range d.Probations {
+		if t := &d.Probations[i]; t.Task.Worker != "" && void(t.Task) {
+			*t = Probation{Member: t.Member, Tries: t.Tries - 1}
 		}
 	}
 }
 
-// Examined is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its update.
-func (s State) Examined(x Exam) uint32 {
+// ProbationSegment is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its update.
+func (s State) ProbationSegment(x ProbationTask) uint32 {
 	if s.Terms.Carry > 0 || s.Terms.Tolerance.DistancePPM > 0 {
 		return s.Terms.SegmentsOf(x.Unit)
 	}
 	return 0
 }
 
-// TrialSubject is what the seal of a member on trial answers: its exam.
-func (s State) TrialSubject(t Trial) audit.Subject {
-	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit,
-		Attempt: t.Exam.Attempt, Segment: s.Examined(t.Exam)}
+// ProbationSubject is what the seal of a member on trial answers: its exam.
+func (s State) ProbationSubject(t Probation) audit.Subject {
+	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Task.Round, Unit: t.Task.Unit,
+		Attempt: t.Task.Attempt, Segment: s.ProbationSegment(t.Task)}
 }
 
 // prove ends a trial: the member held the state that others committed to.
-func (s State) prove(env Env, t Trial, o audit.Opening, r audit.Rooting) (State, []Event, error) {
+func (s State) prove(env Env, t Probation, o audit.Opening, r audit.RootFuncs) (State, []Event, error) {
 	if t.Question.IsZero() {
 		return s, nil, fmt.Errorf("%w: no seal of %s waits to be opened", ErrWrongPhase, t.Member)
 	}
-	subject := s.TrialSubject(t)
-	if err := o.Check(subject, subject.End(t.Exam.Commit.Segments), t.Seal, t.Question, r); err != nil {
+	subject := s.ProbationSubject(t)
+	if err := o.Check(subject, subject.End(t.Task.Commit.Segments), t.Seal, t.Question, r); err != nil {
 		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
 	}
 	d := s.edit(env)
-	d.Trials = slices.DeleteFunc(d.Trials, func(u Trial) bool { return u.Member == t.Member })
-	d.enlist(t.Member)
-	after, events := d.done()
+	d.Probations = slices.DeleteFunc(d.Probations, func(u Probation) bool { return u.Member == t.Member })
+	d.admit(t.Member)
+	after, events := d.finish()
 	return after, events, nil
 }
 
-// enlist lets a member count.
-func (d *draft) enlist(id string) {
+// admit lets a member count.
+func (d *transition) admit(id string) {
 	d.change(id, func(m *Member) { m.Active, m.Why, m.Since = true, "", d.env.Height })
 	d.emit(Event{Kind: MemberProven, Round: d.Round, Who: id})
-	d.relieve(id)
+	d.dropIdle(id)
 }
 
-// relieve lets the member go that was waited for only because it was the last of its role.
-func (d *draft) relieve(by string) {
+// dropIdle lets the member go that was waited for only because it was the last of its role.
+func (d *transition) dropIdle(by string) {
 	m, _ := d.Member(by)
 	for _, id := range d.Active(m.Role) {
 		if old, _ := d.Member(id); id != by && old.Missed >= patience {
@@ -258,16 +258,16 @@ func (d *draft) relieve(by string) {
 }
 
 // trials gives exams, draws where their seals must be opened, and ends the trials of those who do not answer.
-func (d *draft) trials() {
+func (d *transition) trials() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
-	for _, t := range slices.Clone(d.Trials) {
+	for _, t := range slices.Clone(d.Probations) {
 		switch {
-		case t.Exam.Worker == "":
+		case t.Task.Worker == "":
 			d.examine(&t)
 		case !t.Seal.IsZero() && t.Question.IsZero() && d.env.Height > t.Asked:
-			t.Question = audit.Question(d.env.Beacon, d.TrialSubject(t))
+			t.Question = audit.Question(d.env.Beacon, d.ProbationSubject(t))
 			t.Deadline = d.env.Height + openingPatience*d.TrainDeadline()
 		case t.Deadline == 0 || d.env.Height <= t.Deadline:
 			continue
@@ -275,7 +275,7 @@ func (d *draft) trials() {
 			d.leave(t.Member, WhyUnproven)
 			continue
 		default:
-			t.Exam = Exam{}
+			t.Task = ProbationTask{}
 		}
 		d.goOn(t)
 	}
@@ -283,10 +283,10 @@ func (d *draft) trials() {
 
 // examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of
 // a run, one that is being audited.
-func (d *draft) examine(t *Trial) {
-	laps := d.laps()
+func (d *transition) examine(t *Probation) {
+	laps := d.rounds()
 	slices.Reverse(laps)
-	exam := Exam{}
+	exam := ProbationTask{}
 	for _, settled := range []bool{true, false} {
 		for _, l := range laps {
 			if exam.Worker == "" {
@@ -294,22 +294,22 @@ func (d *draft) examine(t *Trial) {
 			}
 		}
 		if exam.Worker == "" {
-			exam = d.Sample
+			exam = d.LatestFinal
 		}
 	}
 	if exam.Worker == "" {
 		return
 	}
-	*t = Trial{Member: t.Member, Tries: t.Tries + 1, Exam: exam, Asked: d.env.Height}
+	*t = Probation{Member: t.Member, Tries: t.Tries + 1, Task: exam, Asked: d.env.Height}
 	t.Deadline = d.env.Height + examPatience*d.TrainDeadline()<<(t.Tries-1)
 }
 
 // example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or
 // else, unless it must be settled, one that is being audited. What is handed on to units is known while their round is
 // open, and an exam may be about an earlier one: none is about a unit that starts from that.
-func (d *draft) example(l Lap, settled bool) Exam {
+func (d *transition) example(l RoundState, settled bool) ProbationTask {
 	if !l.Drawn || len(l.From) > 0 {
-		return Exam{}
+		return ProbationTask{}
 	}
 	var pool []Unit
 	for _, fits := range []func(Unit) bool{
@@ -322,11 +322,11 @@ func (d *draft) example(l Lap, settled bool) Exam {
 		}
 	}
 	if len(pool) == 0 {
-		return Exam{}
+		return ProbationTask{}
 	}
 	u := pool[d.pick("exam", l.Round, Unit{}, len(pool))]
 	if d.Tolerant(u) { // what its worker committed to nobody else need reach
 		u.Commit = Commitment{Segments: []canon.Digest{u.End}}
 	}
-	return Exam{Round: l.Round, Unit: u.Index, Attempt: u.Attempt, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
+	return ProbationTask{Round: l.Round, Unit: u.Index, Attempt: u.Attempt, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 }

@@ -13,9 +13,9 @@ func (g *stage) join(id string, r Role) {
 	g.must(func(s State) (State, []Event, error) { return s.Join(g.env(), []Member{{ID: id, Role: r, Price: 10}}) })
 }
 
-func (g *stage) trial(id string) Trial {
+func (g *stage) trial(id string) Probation {
 	g.t.Helper()
-	t, ok := g.s.Trial(id)
+	t, ok := g.s.Probation(id)
 	if !ok {
 		g.t.Fatalf("%s is not on trial", id)
 	}
@@ -29,17 +29,17 @@ func (g *stage) sit(id string) {
 }
 
 // asUnit is the exam of a trial as the audit of a unit: the seals and openings are the same.
-func asUnit(t Trial) Unit {
-	return Unit{Index: t.Exam.Unit, Attempt: t.Exam.Attempt, Verifier: t.Member, Commit: t.Exam.Commit, Seal: t.Seal,
+func asUnit(t Probation) Unit {
+	return Unit{Index: t.Task.Unit, Attempt: t.Task.Attempt, Verifier: t.Member, Commit: t.Task.Commit, Seal: t.Seal,
 		Question: t.Question}
 }
 
-func sit(s State, env Env, t Trial) (State, []Event, error) {
-	return s.Prove(env, t.Member, t.Exam.ID(), seal(s, t.Exam.Round, asUnit(t)).Root())
+func sit(s State, env Env, t Probation) (State, []Event, error) {
+	return s.SubmitProbation(env, t.Member, t.Task.ID(), seal(s, t.Task.Round, asUnit(t)).Root())
 }
 
-func show(s State, env Env, t Trial) (State, []Event, error) {
-	return unseal(s, env, t.Exam.Round, asUnit(t))
+func show(s State, env Env, t Probation) (State, []Event, error) {
+	return unseal(s, env, t.Task.Round, asUnit(t))
 }
 
 // prove takes a member through its trial.
@@ -81,7 +81,7 @@ func TestLeave(t *testing.T) {
 	if u := g.s.Units[0]; u.Status != Committed || u.Worker != first.Worker {
 		t.Errorf("the committed unit: %+v", u)
 	}
-	if !g.s.Liable(first.Worker) || !g.s.Gone(first.Worker) {
+	if !g.s.Liable(first.Worker) || !g.s.Removed(first.Worker) {
 		t.Error("it owes nothing, or takes part")
 	}
 	if err := g.do(func(s State) (State, []Event, error) { return s.Leave(g.env(), first.Worker) }); !errors.Is(err,
@@ -145,7 +145,7 @@ func TestTrial(t *testing.T) {
 	g := begin(t, many(), crew(3, 2))
 	g.join("w9", Worker)
 	g.tick(3)
-	if g.trial("w9").Exam.Worker != "" {
+	if g.trial("w9").Task.Worker != "" {
 		t.Fatal("an exam about nothing")
 	}
 	_, quorum := g.s.Weighs(nil)
@@ -158,7 +158,7 @@ func TestTrial(t *testing.T) {
 		"votes": func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w9")) },
 		"shows": func(s State) (State, []Event, error) { return show(s, g.env(), g.trial("w9")) },
 		"proves": func(s State) (State, []Event, error) {
-			return s.Prove(g.env(), "w9", UnitID{Round: 9, Unit: 9, Attempt: 9}, canon.Sum("x"))
+			return s.SubmitProbation(g.env(), "w9", UnitID{Round: 9, Unit: 9, Attempt: 9}, canon.Sum("x"))
 		},
 		"returns": func(s State) (State, []Event, error) {
 			return s.Return(g.env(), "w9")
@@ -172,7 +172,7 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	g.prove("w9")
-	if m, _ := g.s.Member("w9"); !m.Active || m.Why != "" || len(g.s.Trials) > 0 || g.count(MemberProven) != 1 {
+	if m, _ := g.s.Member("w9"); !m.Active || m.Why != "" || len(g.s.Probations) > 0 || g.count(MemberProven) != 1 {
 		t.Fatalf("%+v", m)
 	}
 	if heads(g.s) != 6 {
@@ -191,9 +191,9 @@ func TestTrial(t *testing.T) {
 // A machine that computes something else is out, and not slashed: nothing says that it lies.
 func TestUnproven(t *testing.T) {
 	decline := func(g *stage) {
-		x := g.trial("w9").Exam
+		x := g.trial("w9").Task
 		g.must(func(s State) (State, []Event, error) {
-			return s.Prove(g.env(), "w9", UnitID{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt}, canon.Digest{})
+			return s.SubmitProbation(g.env(), "w9", UnitID{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt}, canon.Digest{})
 		})
 	}
 	for name, act := range map[string]func(g *stage){
@@ -202,11 +202,11 @@ func TestUnproven(t *testing.T) {
 		"seals what it does not hold": func(g *stage) {
 			if x := g.trial("w9"); x.Seal.IsZero() {
 				g.must(func(s State) (State, []Event, error) {
-					return s.Prove(g.env(), "w9", x.Exam.ID(), canon.Sum("copied"))
+					return s.SubmitProbation(g.env(), "w9", x.Task.ID(), canon.Sum("copied"))
 				})
 			}
 			g.tick(2)
-			if x, ok := g.s.Trial("w9"); ok && !x.Question.IsZero() {
+			if x, ok := g.s.Probation("w9"); ok && !x.Question.IsZero() {
 				if err := g.do(func(s State) (State, []Event, error) { return show(s, g.env(), x) }); !errors.Is(err,
 					ErrBadOpening) {
 					t.Errorf("%v", err)
@@ -219,9 +219,9 @@ func TestUnproven(t *testing.T) {
 			g.round()
 			g.passAll()
 			g.join("w9", Worker)
-			for i := 0; i < 1000 && len(g.s.Trials) > 0; i++ {
+			for i := 0; i < 1000 && len(g.s.Probations) > 0; i++ {
 				g.tick(1)
-				if x, ok := g.s.Trial("w9"); ok && x.Exam.Worker != "" {
+				if x, ok := g.s.Probation("w9"); ok && x.Task.Worker != "" {
 					act(g)
 				}
 			}
@@ -250,13 +250,13 @@ func TestRollbackExcuses(t *testing.T) {
 	}
 	g.join("w9", Worker)
 	g.tick(1)
-	if x := g.trial("w9"); x.Exam.Round != 1 || x.Tries != 1 {
+	if x := g.trial("w9"); x.Task.Round != 1 || x.Tries != 1 {
 		t.Fatalf("%+v", x)
 	}
 	u := g.unit(0, 0)
 	g.challenge(u.Verifier, 0, 0)
 	g.verdict(0, 0, true)
-	if x := g.trial("w9"); x.Exam.Worker != "" || x.Tries != 0 {
+	if x := g.trial("w9"); x.Task.Worker != "" || x.Tries != 0 {
 		t.Errorf("%+v", x)
 	}
 }
@@ -276,7 +276,7 @@ func TestReturn(t *testing.T) {
 		g.attestAll()
 	}
 	m, _ := g.s.Member("w0")
-	if m.Active || m.Why != WhyMissedDeadlines || g.s.Gone("w0") {
+	if m.Active || m.Why != WhyMissedDeadlines || g.s.Removed("w0") {
 		t.Fatalf("%+v", m)
 	}
 	back := func(s State) (State, []Event, error) { return s.Return(g.env(), "w0") }
@@ -351,18 +351,18 @@ func TestTrialInATolerantRun(t *testing.T) {
 	g.toAudits()
 	g.join("w9", Worker)
 	g.tick(1)
-	if m, _ := g.s.Member("w9"); m.Active || g.trial("w9").Exam.Worker != "" {
+	if m, _ := g.s.Member("w9"); m.Active || g.trial("w9").Task.Worker != "" {
 		t.Fatalf("before a unit is settled: %+v, %+v", m, g.trial("w9"))
 	}
 	g.refused(ErrInactive, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w9")) })
 	g.reportAll()
 	g.tick(1)
-	exam := g.trial("w9").Exam
+	exam := g.trial("w9").Task
 	if end := g.unit(0, exam.Unit).End; end.IsZero() || !slices.Equal(exam.Commit.Segments, []canon.Digest{end}) {
 		t.Fatalf("the exam is %+v, of %+v", exam, g.unit(0, exam.Unit))
 	}
 	g.must(func(s State) (State, []Event, error) {
-		return s.Prove(g.env(), "w9", exam.ID(), canon.Sum("a seal of nothing"))
+		return s.SubmitProbation(g.env(), "w9", exam.ID(), canon.Sum("a seal of nothing"))
 	})
 	g.tick(2)
 	if err := g.do(func(s State) (State, []Event, error) { return show(s, g.env(), g.trial("w9")) }); err == nil {
@@ -373,7 +373,7 @@ func TestTrialInATolerantRun(t *testing.T) {
 	none.AuditPPM = 0
 	g = begin(t, none, crew(3, 0))
 	g.join("w9", Worker)
-	if m, _ := g.s.Member("w9"); !m.Active || len(g.s.Trials) > 0 {
+	if m, _ := g.s.Member("w9"); !m.Active || len(g.s.Probations) > 0 {
 		t.Errorf("without audits: %+v", m)
 	}
 }

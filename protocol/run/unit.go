@@ -16,7 +16,7 @@ type UnitID struct {
 func (u Unit) ID(round uint32) UnitID { return UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt} }
 
 // ID names the unit of the duty.
-func (d Duty) ID() UnitID { return d.Unit.ID(d.Round) }
+func (d AuditTarget) ID() UnitID { return d.Unit.ID(d.Round) }
 
 // Subject is what the seal of a verifier over the state of the unit at the end of a segment, counted from 1 (0: the
 // last), is about.
@@ -47,26 +47,26 @@ func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []E
 	}
 	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
 		blocks := d.waited(mine.AssignedAt)
-		d.Waits = remember(d.Waits, min(MaxBlocks, d.Terms.whole(id.Unit, blocks)))
+		d.TrainBlocks = remember(d.TrainBlocks, min(MaxBlocks, d.Terms.whole(id.Unit, blocks)))
 		d.change(from, func(m *Member) { m.measure(d.Terms.whole(id.Unit, blocks<<8), d.Terms.Sizes != nil) })
 	}
 	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
-	u := d.unit(&d.Lap, int(id.Unit))
+	u := d.unit(&d.RoundState, int(id.Unit))
 	u.Status, u.Commit, u.Took = Committed, c, d.waited(mine.AssignedAt)
 	d.turn(from, 0)
 	d.hurry()
 	d.emit(Event{Kind: UnitCommitted, Round: id.Round, Unit: id.Unit, Who: from})
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
 // turn gives a worker the whole time for its next unit. It begins now, unless it had it before that which it does no
 // more: it may have been at it all the time, and is measured by that.
-func (d *draft) turn(worker string, before int64) {
+func (d *transition) turn(worker string, before int64) {
 	for i, u := range d.Units {
 		if u.Status == Assigned && u.Worker == worker {
-			u = d.unit(&d.Lap, i)
+			u = d.unit(&d.RoundState, i)
 			if u.Deadline = d.owed(worker, u.Index, d.env.Height); u.AssignedAt >= before {
 				u.AssignedAt = d.env.Height
 			}
@@ -82,7 +82,7 @@ func (t Terms) fits(c Commitment, round, unit uint32) error {
 	switch {
 	case len(c.Segments) != int(t.SegmentsOf(unit))+1:
 		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.SegmentsOf(unit)+1)
-	case c.Hidden.IsZero():
+	case c.HiddenRoots.IsZero():
 		return fmt.Errorf("%w: no digest of hidden state roots", ErrBadCommitment)
 	case len(c.Log) > MaxCID:
 		return fmt.Errorf("%w: CID of a log of %d bytes, at most %d", ErrBadCommitment, len(c.Log), MaxCID)
@@ -141,7 +141,7 @@ func (s State) Missing(env Env, from string, id UnitID, slice uint32) (State, []
 	if id.Round == s.Round && (u.Status == Accepted || s.Tolerant(u)) {
 		d.withheld(int(id.Unit))
 	}
-	after, events := d.done()
+	after, events := d.finish()
 	return after, events, nil
 }
 
@@ -149,13 +149,13 @@ func (s State) Missing(env Env, from string, id UnitID, slice uint32) (State, []
 // its worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the
 // update, so a liar cannot escape its verdict by withholding what it committed to. Of tolerant work there is no
 // verdict, and its verifier does need the update.
-func (d *draft) withheld(i int) {
+func (d *transition) withheld(i int) {
 	u := *d.Units[i]
 	if !d.most(u.Worker, u.Missing) {
 		return
 	}
-	d.moot(&d.Lap, i, WhyUnavailable)
-	d.miss(u.Worker, WhyUnavailable)
+	d.cancelDisputes(&d.RoundState, i, WhyUnavailable)
+	d.recordMiss(u.Worker, WhyUnavailable)
 	d.reassign(i, WhyUnavailable)
 	// Who could escape an audit so would fake every unit, and hide those that are drawn.
 	if d.Tolerant(u) && u.Audited && !u.Passed && d.Terms.AuditPPM > 0 {
@@ -166,6 +166,6 @@ func (d *draft) withheld(i int) {
 
 // stuck reports whether the round cannot go on whoever is there: most members cannot fetch the update of a unit that is
 // still to be audited, or in dispute. What is late until then is nobody's fault.
-func (d *draft) stuck() bool {
+func (d *transition) stuck() bool {
 	return slices.ContainsFunc(d.Sent(), func(u *Unit) bool { return len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }

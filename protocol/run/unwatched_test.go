@@ -20,7 +20,7 @@ func TestSoleVerifierThatOpensNothingEndsNoRun(t *testing.T) {
 	g.must(func(s State) (State, []Event, error) {
 		d := s.edit(g.env())
 		d.Members = append(d.Members[:len(d.Members):len(d.Members)], Member{ID: "z", Role: Verifier, Active: true})
-		after, events := d.done()
+		after, events := d.finish()
 		return after, events, nil
 	})
 	g.tick(1)

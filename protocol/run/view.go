@@ -41,37 +41,37 @@ func (s State) actives() int {
 
 func (s State) over() bool { return s.Phase == Done || s.Phase == Halted }
 
-// Laps are the rounds that are not final: the open ones, oldest first, and the current one.
-func (s State) Laps() []Lap { return append(slices.Clip(s.Open), s.Lap) }
+// Rounds are the rounds that are not final: the open ones, oldest first, and the current one.
+func (s State) Rounds() []RoundState { return append(slices.Clip(s.Open), s.RoundState) }
 
 // All are the rounds about whose units somebody may have to answer: Laps, and those that were rolled back.
-func (s State) All() []Lap { return append(s.Laps(), s.Void...) }
+func (s State) All() []RoundState { return append(s.Rounds(), s.RolledBack...) }
 
 // Each yields what All lists, in place: nobody changes it.
-func (s *State) Each(yield func(*Lap) bool) {
+func (s *State) Each(yield func(*RoundState) bool) {
 	for i := range s.Open {
 		if !yield(&s.Open[i]) {
 			return
 		}
 	}
-	if !yield(&s.Lap) {
+	if !yield(&s.RoundState) {
 		return
 	}
-	for i := range s.Void {
-		if !yield(&s.Void[i]) {
+	for i := range s.RolledBack {
+		if !yield(&s.RolledBack[i]) {
 			return
 		}
 	}
 }
 
 // At returns a round, unless it is final or not yet begun.
-func (s State) At(round uint32) (Lap, bool) {
+func (s State) At(round uint32) (RoundState, bool) {
 	for _, l := range s.Open {
 		if l.Round == round {
 			return l, true
 		}
 	}
-	return s.Lap, s.Round == round
+	return s.RoundState, s.Round == round
 }
 
 // Oldest is the first round that is not final. What was needed for earlier ones is needed no more.
@@ -93,19 +93,19 @@ func (s State) Work(worker string) []Unit {
 	return owed
 }
 
-// Duty is a unit that somebody has to look at, in its round.
-type Duty struct {
-	Lap
+// AuditTarget is a unit that somebody has to look at, in its round.
+type AuditTarget struct {
+	RoundState
 	Unit
 }
 
 // Audits lists the units that a verifier has to audit now, by round and index. It owes one answer per deadline.
-func (s State) Audits(verifier string) []Duty {
-	var found []Duty
+func (s State) Audits(verifier string) []AuditTarget {
+	var found []AuditTarget
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if u.Status == Auditing && u.Verifier == verifier || u.OwesReport(verifier) {
-				found = append(found, Duty{l, *u})
+				found = append(found, AuditTarget{l, *u})
 			}
 		}
 	}
@@ -114,26 +114,26 @@ func (s State) Audits(verifier string) []Duty {
 
 // Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the
 // same unit is open and not playing.
-func (s State) Playing(id UnitID, challenger string) (Duty, bool) {
+func (s State) Playing(id UnitID, challenger string) (AuditTarget, bool) {
 	d, ok := s.Find(id)
 	return d, ok && len(d.Challengers) > 0 && d.Challengers[0] == challenger
 }
 
 // Find returns an attempt at a unit, also one in a round that was rolled back, and its round.
-func (s State) Find(id UnitID) (Duty, bool) {
+func (s State) Find(id UnitID) (AuditTarget, bool) {
 	d, err := s.locate(id)
 	return d, err == nil
 }
 
 // Has reports whether Find finds an attempt at a unit.
 func (s *State) Has(id UnitID) bool {
-	has := func(l Lap) bool { return l.has(id) }
-	return has(s.Lap) || slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.Void, has)
+	has := func(l RoundState) bool { return l.has(id) }
+	return has(s.RoundState) || slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.RolledBack, has)
 }
 
 // Disputed reports whether a dispute about any unit is open.
 func (s State) Disputed() bool {
-	return slices.ContainsFunc(s.All(), func(l Lap) bool {
+	return slices.ContainsFunc(s.All(), func(l RoundState) bool {
 		return slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status == Disputed })
 	})
 }
@@ -160,7 +160,7 @@ func (s State) Attestation(next Checkpoint) Attestation {
 	return a
 }
 
-func (l Lap) units(which func(Unit) bool) []Unit {
+func (l RoundState) units(which func(Unit) bool) []Unit {
 	var found []Unit
 	for _, u := range l.Units {
 		if which(*u) {

@@ -23,8 +23,8 @@ import (
 // paid.
 const maxVoid = 2 * MaxWindow
 
-// avoid takes a round out of the lineage over a conviction, and keeps it until nothing is open about its units.
-func (d *draft) avoid(l Lap, culprits []string) {
+// markRolledBack takes a round out of the lineage over a conviction, and keeps it until nothing is open about its units.
+func (d *transition) markRolledBack(l RoundState, culprits []string) {
 	if len(l.Units) == 0 {
 		return
 	}
@@ -32,12 +32,12 @@ func (d *draft) avoid(l Lap, culprits []string) {
 		l.Closed = d.env.Height // audits of what is committed are drawn from a later beacon
 	}
 	l.Culprits = culprits
-	d.Void = append(slices.Clip(d.Void), l)
+	d.RolledBack = append(slices.Clip(d.RolledBack), l)
 	if d.Terms.freezes() {
-		d.freeze(&d.Void[len(d.Void)-1])
+		d.freeze(&d.RolledBack[len(d.RolledBack)-1])
 	}
-	for len(d.Void) > maxVoid {
-		d.giveUp(0)
+	for len(d.RolledBack) > maxVoid {
+		d.abandonRound(0)
 	}
 }
 
@@ -47,13 +47,13 @@ func (d *draft) avoid(l Lap, culprits []string) {
 func (t Terms) freezes() bool { return t.Tolerance.DistancePPM > 0 || t.Carry > 0 }
 
 // frozen reports whether nobody looks at the units of a round for now.
-func (d *draft) frozen(l *Lap) bool { return d.Terms.freezes() && d.isVoid(l) }
+func (d *transition) frozen(l *RoundState) bool { return d.Terms.freezes() && d.isVoid(l) }
 
 // freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on
 // (restore).
-func (d *draft) freeze(l *Lap) {
+func (d *transition) freeze(l *RoundState) {
 	for i, u := range l.Units {
-		d.moot(l, i, WhyRolledBack)
+		d.cancelDisputes(l, i, WhyRolledBack)
 		if u.Status != Assigned && u.Status != Accepted {
 			u = d.unit(l, i)
 			u.Audited = u.Audited || u.Status != Committed
@@ -62,27 +62,27 @@ func (d *draft) freeze(l *Lap) {
 	}
 }
 
-// giveUp ends all that is open about a round that was rolled back.
-func (d *draft) giveUp(k int) {
-	l := &d.Void[k]
+// abandonRound ends all that is open about a round that was rolled back.
+func (d *transition) abandonRound(k int) {
+	l := &d.RolledBack[k]
 	for i := range l.Units {
-		d.moot(l, i, WhyRolledBack)
+		d.cancelDisputes(l, i, WhyRolledBack)
 	}
 	d.dropped(k)
 }
 
 // dropped closes a round that was rolled back.
-func (d *draft) dropped(k int) {
-	l := d.Void[k]
-	d.Void = slices.Delete(d.Void, k, k+1)
+func (d *transition) dropped(k int) {
+	l := d.RolledBack[k]
+	d.RolledBack = slices.Delete(d.RolledBack, k, k+1)
 	d.returned(l, WhyRolledBack)
-	d.emit(Event{Kind: RoundDropped, Round: l.Round, Lap: &l})
+	d.emit(Event{Kind: RoundDropped, Round: l.Round, RoundState: &l})
 }
 
 // isVoid reports whether a lap was rolled back.
-func (d *draft) isVoid(l *Lap) bool {
-	for k := range d.Void {
-		if l == &d.Void[k] {
+func (d *transition) isVoid(l *RoundState) bool {
+	for k := range d.RolledBack {
+		if l == &d.RolledBack[k] {
 			return true
 		}
 	}
@@ -91,8 +91,8 @@ func (d *draft) isVoid(l *Lap) bool {
 
 // Forfeited reports whether a unit is of a round that was rolled back, and of a worker that is convicted. It counts for
 // nothing and is not paid, so that there is nothing left to challenge: a second verdict on it would be paid again.
-func (s State) Forfeited(u Duty) bool {
-	return s.convicted(u.Worker) && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(u.ID()) })
+func (s State) Forfeited(u AuditTarget) bool {
+	return s.convicted(u.Worker) && slices.ContainsFunc(s.RolledBack, func(l RoundState) bool { return l.has(u.ID()) })
 }
 
 func (s State) convicted(id string) bool {
@@ -101,12 +101,12 @@ func (s State) convicted(id string) bool {
 }
 
 // forfeit ends what is open about the units that are forfeited.
-func (d *draft) forfeit() {
-	for k := range d.Void {
-		l := &d.Void[k]
+func (d *transition) forfeit() {
+	for k := range d.RolledBack {
+		l := &d.RolledBack[k]
 		for i, u := range l.Units {
 			if u.Status != Assigned && d.convicted(u.Worker) {
-				d.moot(l, i, WhyConvicted)
+				d.cancelDisputes(l, i, WhyConvicted)
 				d.unit(l, i).Status = Accepted
 			}
 		}
@@ -115,10 +115,10 @@ func (d *draft) forfeit() {
 
 // settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when
 // they were is nobody's work.
-func (d *draft) settleVoid() {
+func (d *transition) settleVoid() {
 	open := func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned }
-	for k := 0; k < len(d.Void); {
-		if d.kept(&d.Void[k]) || !d.Terms.freezes() && slices.ContainsFunc(d.Void[k].Units, open) {
+	for k := 0; k < len(d.RolledBack); {
+		if d.kept(&d.RolledBack[k]) || !d.Terms.freezes() && slices.ContainsFunc(d.RolledBack[k].Units, open) {
 			k++
 			continue
 		}
@@ -127,34 +127,34 @@ func (d *draft) settleVoid() {
 }
 
 // kept reports whether a round that was rolled back may be restored: another checkpoint may still become its base.
-func (d *draft) kept(l *Lap) bool {
+func (d *transition) kept(l *RoundState) bool {
 	return l.Round > d.Oldest() && !(d.lost() && len(d.Open) == 0)
 }
 
 // restore goes on with a round that was rolled back, when what it was built on is attested after all. What a convicted
 // worker did in it is done again.
-func (d *draft) restore() {
-	same := func(a, b Carried) bool { return a.Root == b.Root }
-	k := slices.IndexFunc(d.Void, func(l Lap) bool {
+func (d *transition) restore() {
+	same := func(a, b HandedState) bool { return a.Root == b.Root }
+	k := slices.IndexFunc(d.RolledBack, func(l RoundState) bool {
 		return l.Round == d.Round && l.Base.Root == d.Base.Root && slices.EqualFunc(l.From, d.From, same)
 	})
 	if k < 0 {
 		return
 	}
-	l := d.Void[k]
-	d.Void = slices.Delete(d.Void, k, k+1)
+	l := d.RolledBack[k]
+	d.RolledBack = slices.Delete(d.RolledBack, k, k+1)
 	l.Base, l.From, l.Culprits = d.Base, d.From, nil
-	d.Lap = l
+	d.RoundState = l
 	d.reopen()
 	d.emit(Event{Kind: RoundRestored, Round: d.Round})
 	for i, u := range d.Units {
 		switch {
 		case u.Status == Assigned:
-			u = d.unit(&d.Lap, i)
-			u.AssignedAt, u.Deadline, u.Former = d.env.Height, d.owed(u.Worker, u.Index, d.env.Height), nil
-			u.Attempt = max(u.Attempt, d.First)
+			u = d.unit(&d.RoundState, i)
+			u.AssignedAt, u.Deadline, u.PreviousAssignees = d.env.Height, d.owed(u.Worker, u.Index, d.env.Height), nil
+			u.Attempt = max(u.Attempt, d.FirstAttempt)
 		case d.convicted(u.Worker):
-			d.moot(&d.Lap, i, WhyConvicted)
+			d.cancelDisputes(&d.RoundState, i, WhyConvicted)
 			d.reassign(i, WhyConvicted)
 		}
 	}

@@ -34,17 +34,17 @@ func (m member) reasons() []Reason {
 	s := m.run.State
 	switch {
 	case s.Phase == run.Done:
-		return m.about(s.Lap, Reason{Code: RunDone, Kind: Over, Text: "the run is done",
+		return m.about(s.RoundState, Reason{Code: RunDone, Kind: Over, Text: "the run is done",
 			Do: "see what it paid with starling job explain"})
 	case s.Phase == run.Halted:
-		return m.about(s.Lap, Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why,
+		return m.about(s.RoundState, Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why,
 			Do: "the consumer can resume it from its last checkpoint"})
 	}
 	var all []Reason
 	if m.self.Active {
 		all = m.duties()
 	} else {
-		all = m.about(s.Lap, m.apart())
+		all = m.about(s.RoundState, m.apart())
 	}
 	all = append(all, m.disputes()...)
 	all = append(all, m.audits()...)
@@ -57,19 +57,19 @@ func (m member) reasons() []Reason {
 // apart says where a member stands that is not active.
 func (m member) apart() Reason {
 	switch m.self.Why {
-	case run.WhyOnTrial:
-		t, _ := m.run.Trial(m.Who)
+	case run.WhyOnProbation:
+		t, _ := m.run.Probation(m.Who)
 		switch {
-		case t.Exam.Worker == "":
-			return Reason{Code: WaitsExam, Kind: Waits, Text: "the account joins, and is given a unit to prove itself with " +
+		case t.Task.Worker == "":
+			return Reason{Code: WaitsProbationTask, Kind: Waits, Text: "the account joins, and is given a unit to prove itself with " +
 				"when one is final"}
 		case !t.Seal.IsZero() && t.Question.IsZero():
-			return Reason{Code: OnTrial, Kind: Waits, Text: "the account has proven itself with a seal, and the next block " +
+			return Reason{Code: OnProbation, Kind: Waits, Text: "the account has proven itself with a seal, and the next block " +
 				"that has a beacon says where to open it"}
 		}
-		return Reason{Code: OnTrial, Kind: Works, Until: t.Deadline,
+		return Reason{Code: OnProbation, Kind: Works, Until: t.Deadline,
 			Text: textf("the account joins, and shows with unit %d of round %d that it computes what the others do",
-				t.Exam.Unit, t.Exam.Round+1)}
+				t.Task.Unit, t.Task.Round+1)}
 	case run.WhyReturning:
 		return Reason{Code: Returns, Kind: Waits, Text: "the account is back after missed deadlines, and waits for a free " +
 			"place"}
@@ -79,7 +79,7 @@ func (m member) apart() Reason {
 }
 
 // about completes reasons with the job and the round.
-func (m member) about(l run.Lap, rs ...Reason) []Reason {
+func (m member) about(l run.RoundState, rs ...Reason) []Reason {
 	for i := range rs {
 		rs[i].Job, rs[i].Round = m.run.Terms.Job, min(l.Round+1, m.run.Terms.Rounds)
 	}
@@ -91,19 +91,19 @@ func (m member) duties() []Reason {
 	s := m.run.State
 	switch s.Phase {
 	case run.Assign:
-		return m.about(s.Lap, m.assigning())
+		return m.about(s.RoundState, m.assigning())
 	case run.Train:
 		if s.Combines() && !s.Voted(m.Who) {
-			return m.about(s.Lap, m.training(), Reason{Code: Attests, Kind: Works, Text: "the updates of the round before " +
+			return m.about(s.RoundState, m.training(), Reason{Code: Attests, Kind: Works, Text: "the updates of the round before " +
 				"are combined, and the next checkpoint attested"})
 		}
-		return m.about(s.Lap, m.training())
+		return m.about(s.RoundState, m.training())
 	case run.Reduce:
-		return m.about(s.Lap, m.reducing())
+		return m.about(s.RoundState, m.reducing())
 	case run.Attest:
-		return m.about(s.Lap, m.attesting())
+		return m.about(s.RoundState, m.attesting())
 	}
-	return m.about(s.Lap, Reason{Code: WaitsFinal, Kind: Waits,
+	return m.about(s.RoundState, Reason{Code: WaitsFinal, Kind: Waits,
 		Text: textf("all rounds are trained, and %d of them are not final yet", len(s.Open))})
 }
 
@@ -129,7 +129,7 @@ func (m member) training() Reason {
 			Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
 	}
 	for _, u := range s.Units {
-		if len(s.Former(m.Who, u.Index)) > 0 {
+		if len(s.PreviousAssignments(m.Who, u.Index)) > 0 {
 			return Reason{Code: Late, Kind: Works, Text: textf("unit %d went to %s after its deadline; a commitment of this "+
 				"account still counts if it is the first", u.Index, u.Worker)}
 		}
@@ -205,7 +205,7 @@ func (m member) disputes() (all []Reason) {
 				Text: textf("the dispute about unit %d waits for this account's move; silence loses it", c.Unit),
 				Do:   "keep the process running until the dispute is over"}
 		}
-		all = append(all, m.about(d.Lap, r)...)
+		all = append(all, m.about(d.RoundState, r)...)
 	}
 	return all
 }
@@ -240,7 +240,7 @@ func (m member) audits() (all []Reason) {
 		}
 	}
 	if len(all) == 0 && m.self.Active {
-		all = m.about(m.run.Lap, Reason{Code: NoAudit, Kind: Waits, Text: "no audit is drawn for this account at the moment"})
+		all = m.about(m.run.RoundState, Reason{Code: NoAudit, Kind: Waits, Text: "no audit is drawn for this account at the moment"})
 	}
 	return all
 }
@@ -256,7 +256,7 @@ func deadline(u *run.Unit, verifier string) (height int64) {
 }
 
 // unpaid says what an attested round with work of the member waits for before it is final and paid.
-func (m member) unpaid(l run.Lap) (all []Reason) {
+func (m member) unpaid(l run.RoundState) (all []Reason) {
 	mine := 0
 	for _, u := range l.Units {
 		if u.Worker != m.Who {

@@ -33,7 +33,7 @@ type Order struct {
 // Run is a run with its open disputes and its budget.
 type Run struct {
 	run.State
-	Disputes []dispute.Game
+	Disputes []dispute.Dispute
 	Escrow   market.Escrow
 }
 
@@ -85,36 +85,36 @@ const (
 	OrderNext       Code = "order_next"       // it is tried in the next block
 
 	// A run.
-	Left           Code = "left_run"
-	OnTrial        Code = "on_trial"
-	WaitsExam      Code = "waits_exam"
-	Returns        Code = "returns"
-	RunDone        Code = "run_done"
-	RunHalted      Code = "run_halted"
-	WaitsBeacon    Code = "waits_beacon"
-	WaitsWindow    Code = "waits_window"
-	WaitsBudget    Code = "waits_budget"
-	NoUnit         Code = "no_unit"
-	Trains         Code = "trains"
-	Late           Code = "late"
-	WaitsCommits   Code = "waits_commitments"
-	Reduces        Code = "reduces"
-	WaitsSlices    Code = "waits_slices"
-	Attests        Code = "attests"
-	WaitsVotes     Code = "waits_votes"
-	WaitsFinal     Code = "waits_final"
-	NoAudit        Code = "no_audit"
-	Audits         Code = "audits"
-	WaitsQuestion  Code = "waits_question"
-	OpensSeal      Code = "opens_seal"
-	Moves          Code = "moves"
-	WaitsMove      Code = "waits_move"
-	WaitsDispute   Code = "waits_dispute"
-	WaitsDraw      Code = "waits_draw"
-	WaitsAudit     Code = "waits_audit"
-	WaitsOpening   Code = "waits_opening"
-	WaitsChallenge Code = "waits_challenges"
-	WaitsOlder     Code = "waits_older_round"
+	Left               Code = "left_run"
+	OnProbation        Code = "on_trial"
+	WaitsProbationTask Code = "waits_exam"
+	Returns            Code = "returns"
+	RunDone            Code = "run_done"
+	RunHalted          Code = "run_halted"
+	WaitsBeacon        Code = "waits_beacon"
+	WaitsWindow        Code = "waits_window"
+	WaitsBudget        Code = "waits_budget"
+	NoUnit             Code = "no_unit"
+	Trains             Code = "trains"
+	Late               Code = "late"
+	WaitsCommits       Code = "waits_commitments"
+	Reduces            Code = "reduces"
+	WaitsSlices        Code = "waits_slices"
+	Attests            Code = "attests"
+	WaitsVotes         Code = "waits_votes"
+	WaitsFinal         Code = "waits_final"
+	NoAudit            Code = "no_audit"
+	Audits             Code = "audits"
+	WaitsQuestion      Code = "waits_question"
+	OpensSeal          Code = "opens_seal"
+	Moves              Code = "moves"
+	WaitsMove          Code = "waits_move"
+	WaitsDispute       Code = "waits_dispute"
+	WaitsDraw          Code = "waits_draw"
+	WaitsAudit         Code = "waits_audit"
+	WaitsOpening       Code = "waits_opening"
+	WaitsChallenge     Code = "waits_challenges"
+	WaitsOlder         Code = "waits_older_round"
 )
 
 // Explain says what a participant does and waits for, the runs that it is a member of first, in the order given. There
@@ -132,7 +132,7 @@ func Explain(v View) []Reason {
 		if !ok {
 			continue
 		}
-		if (m.Active || m.Why == run.WhyOnTrial) && r.Phase != run.Done && r.Phase != run.Halted {
+		if (m.Active || m.Why == run.WhyOnProbation) && r.Phase != run.Done && r.Phase != run.Halted {
 			live++
 		}
 		all = append(all, member{v, r, m}.reasons()...)

@@ -15,7 +15,7 @@ import (
 var codes = []Code{
 	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
 	NoOrder, OrderPrice, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
-	Left, OnTrial, WaitsExam, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains,
+	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains,
 	WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
 	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening,
 	WaitsChallenge, WaitsOlder,
@@ -33,8 +33,8 @@ func state() run.State {
 		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true},
 			{ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}},
 		Phase: run.Train, Since: 50,
-		Lap:  run.Lap{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
-		Open: []run.Lap{{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)}},
+		RoundState: run.RoundState{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
+		Open:       []run.RoundState{{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)}},
 	}
 }
 
@@ -51,8 +51,8 @@ func view(who string) View {
 	}
 }
 
-func game(turn dispute.Party) dispute.Game {
-	return dispute.Game{Config: dispute.Config{Round: 1, Unit: 0, Asserter: "w", Challenger: "v"},
+func game(turn dispute.Party) dispute.Dispute {
+	return dispute.Dispute{Config: dispute.Config{Round: 1, Unit: 0, Asserter: "w", Challenger: "v"},
 		Stage: dispute.PickState, Turn: turn, Deadline: 66}
 }
 
@@ -109,13 +109,13 @@ func TestExplain(t *testing.T) {
 		"committed":      {"w", func(v *View) { v.Runs[0].Units[0].Status = run.Committed }, WaitsCommits, 80, "of x"},
 		"no unit":        {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
 		"verifier waits": {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
-		"joins":          {"w", trial(run.Trial{}), WaitsExam, 0, "when one is final"},
-		"on trial": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}), OnTrial, 88,
+		"joins":          {"w", trial(run.Probation{}), WaitsProbationTask, 0, "when one is final"},
+		"on trial": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}), OnProbation, 88,
 			"unit 3 of round 5"},
-		"sealed its exam": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"), Deadline: 88}),
-			OnTrial, 0, "next block"},
-		"opens its exam": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"),
-			Question: canon.Sum("q"), Deadline: 88}), OnTrial, 88, "unit 0"},
+		"sealed its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"), Deadline: 88}),
+			OnProbation, 0, "next block"},
+		"opens its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
+			Question: canon.Sum("q"), Deadline: 88}), OnProbation, 88, "unit 0"},
 		"returns": {"w", func(v *View) {
 			v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false,
 				run.WhyReturning
@@ -189,15 +189,15 @@ func TestExplain(t *testing.T) {
 func disputed(turn dispute.Party) func(*View, *run.Unit) {
 	return func(v *View, u *run.Unit) {
 		u.Status, u.Challengers = run.Disputed, []string{"v"}
-		v.Runs[0].Disputes = []dispute.Game{game(turn)}
+		v.Runs[0].Disputes = []dispute.Dispute{game(turn)}
 	}
 }
 
 // trial lets the worker w join.
-func trial(t run.Trial) func(*View) {
+func trial(t run.Probation) func(*View) {
 	return func(v *View) {
 		t.Member = "w"
-		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Trials = false, run.WhyOnTrial, []run.Trial{t}
+		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Probations = false, run.WhyOnProbation, []run.Probation{t}
 	}
 }
 

@@ -26,26 +26,26 @@ type Honest interface {
 	Base(run.Checkpoint) (*train.Checkpoint, error)
 	Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error)
 	NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
-	Compare(mine *engine.Work, s audit.Subject, c run.Commitment) engine.Finding
+	Compare(mine *engine.Work, s audit.Subject, c run.Commitment) engine.Comparison
 	Answer(mine *engine.Work, s audit.Subject, question canon.Digest) (audit.Opening, error)
 }
 
 // Step is a role.
 type Step func(role.Event) []role.Action
 
-// Cast is an honest party that is about to begin.
-type Cast struct {
-	Party  *party.Party
+// Setup is an honest party that is about to begin.
+type Setup struct {
+	Party  *party.Executor
 	Honest Honest
 	Step   Step
 	State  func(ctx context.Context) (run.State, error) // of the run, as everybody can read it
 	Circle Circle                                       // its accomplices; nil: it has none
 }
 
-// Act is one way to break the rules.
-type Act interface {
-	// Play exchanges parts of the party, and returns the role to play.
-	Play(c Cast) Step
+// Attack is one way to break the rules.
+type Attack interface {
+	// Install exchanges parts of the party, and returns the role to play.
+	Install(c Setup) Step
 }
 
 // says is a chain to which something else is said than the party means.

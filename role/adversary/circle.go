@@ -50,11 +50,11 @@ func (m *Memory) Told(lie canon.Digest) (bool, error) {
 }
 
 // Tells is a worker that tells its circle what it commits to, and is another beside that.
-type Tells struct{ Then Act }
+type Tells struct{ Then Attack }
 
-// Play implements Act.
-func (a Tells) Play(c Cast) Step {
-	step := a.Then.Play(c)
+// Install implements Act.
+func (a Tells) Install(c Setup) Step {
+	step := a.Then.Install(c)
 	if c.Circle == nil {
 		return step
 	}
@@ -92,8 +92,8 @@ var Faking = TrainsLess{Steps: 1}
 // committed to, and keeps the rules with everybody else.
 type Shields struct{}
 
-// Play implements Act.
-func (Shields) Play(c Cast) Step {
+// Install implements Act.
+func (Shields) Install(c Setup) Step {
 	if c.Circle != nil {
 		faked := Faking.deviant(c.Honest)
 		c.Party.Compute = &shield{Honest: c.Honest, faked: faked, circle: c.Circle, sealed: map[place]bool{}}
@@ -116,17 +116,17 @@ type shield struct {
 // Check implements party.Compute.
 func (s *shield) Check(ctx context.Context, base run.Checkpoint,
 	at audit.Subject, c run.Commitment,
-) (engine.Finding, error) {
+) (engine.Comparison, error) {
 	friend, err := s.circle.Told(lie(c))
 	if err != nil {
-		return engine.Finding{}, err
+		return engine.Comparison{}, err
 	}
 	if !friend {
 		return s.Honest.Check(ctx, base, at, c)
 	}
 	mine, err := s.faked.Train(ctx, base, at.Unit)
 	if err != nil {
-		return engine.Finding{}, err
+		return engine.Comparison{}, err
 	}
 	s.mu.Lock()
 	s.sealed[place{at.Round, at.Unit, at.Attempt}] = true
@@ -155,8 +155,8 @@ func (s *shield) Unseal(ctx context.Context, base run.Checkpoint,
 // built on them is done in vain: the other half of a pump of rollbacks.
 type Springs struct{ After uint32 }
 
-// Play implements Act.
-func (a Springs) Play(c Cast) Step {
+// Install implements Act.
+func (a Springs) Install(c Setup) Step {
 	if c.Circle == nil {
 		return c.Step
 	}
@@ -173,7 +173,7 @@ func (a Springs) Play(c Cast) Step {
 }
 
 // early reports whether a unit is a lie of the circle on which more may be built.
-func (a Springs) early(ctx context.Context, c Cast, w run.UnitID) (bool, error) {
+func (a Springs) early(ctx context.Context, c Setup, w run.UnitID) (bool, error) {
 	s, err := c.State(ctx)
 	if err != nil || s.Round >= min(w.Round+a.After, s.Terms.Rounds-1) {
 		return false, err

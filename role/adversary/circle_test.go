@@ -19,9 +19,9 @@ func TestShieldsKnowWhatTheirCircleFaked(t *testing.T) {
 	circle := new(adversary.Memory)
 	fakes, _ := catalog.Named("fakes")
 	shields, _ := catalog.Named("shields")
-	play := func(act adversary.Act, circle adversary.Circle) party.Compute {
-		p := &party.Party{Compute: e}
-		act.Play(adversary.Cast{Party: p, Honest: e, Circle: circle})
+	play := func(act adversary.Attack, circle adversary.Circle) party.Compute {
+		p := &party.Executor{Compute: e}
+		act.Install(adversary.Setup{Party: p, Honest: e, Circle: circle})
 		return p.Compute
 	}
 	faked, err := play(fakes, circle).Train(ctx, base, 1)

@@ -16,8 +16,8 @@ import (
 // TrainsLess is a worker that stops after some inner steps of every unit and commits as if it had done them all.
 type TrainsLess struct{ Steps uint32 }
 
-// Play implements Act.
-func (a TrainsLess) Play(c Cast) Step { return a.deviant(c.Honest).play(c) }
+// Install implements Act.
+func (a TrainsLess) Install(c Setup) Step { return a.deviant(c.Honest).play(c) }
 
 func (a TrainsLess) deviant(h Honest) deviant {
 	return deviant{Honest: h, tamper: func(done uint32, before, after []*tensor.Tensor) {
@@ -32,8 +32,8 @@ func (a TrainsLess) deviant(h Honest) deviant {
 // FlipsBit is a worker that trains as it should, but for one bit of one weight after one step.
 type FlipsBit struct{ Step, Tensor, Bit uint32 }
 
-// Play implements Act.
-func (a FlipsBit) Play(c Cast) Step {
+// Install implements Act.
+func (a FlipsBit) Install(c Setup) Step {
 	return deviant{Honest: c.Honest, tamper: func(done uint32, _, after []*tensor.Tensor) {
 		if done == a.Step {
 			b := after[int(a.Tensor)%len(after)].Bytes()
@@ -45,30 +45,32 @@ func (a FlipsBit) Play(c Cast) Step {
 // WrongData is a worker that trains on other examples than its own.
 type WrongData struct{}
 
-// Play implements Act.
-func (WrongData) Play(c Cast) Step {
+// Install implements Act.
+func (WrongData) Install(c Setup) Step {
 	return deviant{Honest: c.Honest, spec: func(s *train.Spec) { s.Seed++ }}.play(c)
 }
 
-// StartsAnew is a worker of replicas that begins its units from the checkpoint, and not from where they came to.
-type StartsAnew struct{}
+// IgnoresCarriedState is a worker of replicas that begins its units from the checkpoint, and not from where they came to.
+type IgnoresCarriedState struct{}
 
-// Play implements Act.
-func (StartsAnew) Play(c Cast) Step { return deviant{Honest: c.Honest, anew: true}.play(c) }
+// Install implements Act.
+func (IgnoresCarriedState) Install(c Setup) Step {
+	return deviant{Honest: c.Honest, anew: true}.play(c)
+}
 
 // WrongRate is a worker that trains with another learning rate.
 type WrongRate struct{ Factor float64 }
 
-// Play implements Act.
-func (a WrongRate) Play(c Cast) Step {
+// Install implements Act.
+func (a WrongRate) Install(c Setup) Step {
 	return deviant{Honest: c.Honest, spec: func(s *train.Spec) { s.Rate.Peak *= a.Factor }}.play(c)
 }
 
 // CopiesChanged is a worker that presents the work of the next unit as its own, with a change that hides it.
 type CopiesChanged struct{}
 
-// Play implements Act.
-func (CopiesChanged) Play(c Cast) Step {
+// Install implements Act.
+func (CopiesChanged) Install(c Setup) Step {
 	return deviant{Honest: c.Honest, shift: 1, poison: func(delta []*tensor.Tensor) {
 		for _, d := range delta {
 			for i := range d.F32() {
@@ -81,8 +83,8 @@ func (CopiesChanged) Play(c Cast) Step {
 // Poisons is a worker that trains as it should and shares an update that leads away from what it found.
 type Poisons struct{ Factor float32 }
 
-// Play implements Act.
-func (a Poisons) Play(c Cast) Step {
+// Install implements Act.
+func (a Poisons) Install(c Setup) Step {
 	return deviant{Honest: c.Honest, poison: func(delta []*tensor.Tensor) {
 		for _, d := range delta {
 			for i := range d.F32() {
@@ -103,7 +105,7 @@ type deviant struct {
 	poison func(delta []*tensor.Tensor)                      // changes the update; nil: not
 }
 
-func (d deviant) play(c Cast) Step {
+func (d deviant) play(c Setup) Step {
 	c.Party.Compute = d
 	return c.Step
 }
@@ -171,7 +173,7 @@ func (d deviant) run(base *train.Checkpoint, unit uint32, from []*tensor.Tensor)
 }
 
 // Oracle implements party.Compute.
-func (d deviant) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (d deviant) Oracle(name run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := d.Honest.Oracle(name, g)
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 // ClaimsDivergence is a worker that says of its units that they diverge, which would end the run.
 type ClaimsDivergence struct{}
 
-// Play implements Act.
-func (ClaimsDivergence) Play(c Cast) Step {
+// Install implements Act.
+func (ClaimsDivergence) Install(c Setup) Step {
 	c.Party.Compute = doomsayer{c.Honest}
 	return c.Step
 }
@@ -34,7 +34,7 @@ func (d doomsayer) Train(ctx context.Context, name run.Checkpoint, unit uint32) 
 }
 
 // Oracle implements party.Compute: no payload can be made.
-func (d doomsayer) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (d doomsayer) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := d.Honest.Oracle(base, g)
 	return unmaking{honest}, err
 }
@@ -62,8 +62,8 @@ func (o unmaking) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 // to come.
 type HidesDivergence struct{}
 
-// Play implements Act.
-func (HidesDivergence) Play(c Cast) Step {
+// Install implements Act.
+func (HidesDivergence) Install(c Setup) Step {
 	c.Party.Compute = optimist{c.Honest}
 	return c.Step
 }
@@ -92,7 +92,7 @@ func (o optimist) result(base *train.Checkpoint, w *engine.Work) *train.Result {
 }
 
 // Oracle implements party.Compute.
-func (o optimist) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (o optimist) Oracle(name run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := o.Honest.Oracle(name, g)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ import (
 // Skips is a worker that skips its training.
 type Skips struct{}
 
-// Play implements Act.
-func (Skips) Play(c Cast) Step {
+// Install implements Act.
+func (Skips) Install(c Setup) Step {
 	c.Party.Compute = Fabricator{c.Honest}
 	return c.Step
 }
@@ -65,7 +65,7 @@ func invented(name run.Checkpoint, unit, k uint32) canon.Digest {
 }
 
 // Oracle stands by what Train made up.
-func (f Fabricator) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (f Fabricator) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := f.Honest.Oracle(base, g)
 	if err != nil {
 		return nil, err

@@ -80,16 +80,16 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := run.Duty{Lap: run.Lap{Base: base}, Unit: run.Unit{Index: 1, Worker: "worker", Commit: made.Commit}}
+	d := run.AuditTarget{RoundState: run.RoundState{Base: base}, Unit: run.Unit{Index: 1, Worker: "worker", Commit: made.Commit}}
 	config, err := r.Config("job", d, "verifier", 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g, err := dispute.Open(config, f.Differ, 1)
 	for height := int64(2); err == nil && g.Stage != dispute.Over; height++ {
-		from, next, oracle := "worker", dispute.Answer, liar.Oracle
+		from, next, oracle := "worker", dispute.NextAsserterMove, liar.Oracle
 		if g.Turn == dispute.Challenger {
-			from, next, oracle = "verifier", dispute.Press, e.Oracle
+			from, next, oracle = "verifier", dispute.NextChallengerMove, e.Oracle
 		}
 		var o dispute.Oracle
 		var m dispute.Move

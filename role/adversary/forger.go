@@ -19,8 +19,8 @@ type ForgesCheckpoint struct {
 	By    float32
 }
 
-// Play implements Act.
-func (a ForgesCheckpoint) Play(c Cast) Step {
+// Install implements Act.
+func (a ForgesCheckpoint) Install(c Setup) Step {
 	c.Party.Lineage = forger{Lineage: c.Party.Lineage, act: a, honest: c.Honest, store: served{blobs: c.Party.Blobs},
 		job: c.Party.Job}
 	return c.Step

@@ -14,21 +14,21 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// TampersState is a worker that trains and shares updates as it should, and lies about what its units hand on: its
+// CorruptsCarriedState is a worker that trains and shares updates as it should, and lies about what its units hand on: its
 // updates are led astray a round later.
-type TampersState struct {
+type CorruptsCarriedState struct {
 	Withholds bool // nobody can have the state that it commits to
 }
 
-// Play implements Act.
-func (a TampersState) Play(c Cast) Step {
+// Install implements Act.
+func (a CorruptsCarriedState) Install(c Setup) Step {
 	c.Party.Compute = tamperer{c.Honest, a}
 	return c.Step
 }
 
 type tamperer struct {
 	Honest
-	TampersState
+	CorruptsCarriedState
 }
 
 // Train implements party.Compute.
@@ -39,7 +39,7 @@ func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 	}
 	lie := *w
 	lie.Handed = nil
-	id, err := blob.Parse(w.Commit.Carried.CID)
+	id, err := blob.Parse(w.Commit.HandedState.CID)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 	for i, n := range names {
 		roots[i] = tensors[n].Root()
 	}
-	lie.Commit.Carried = run.Carried{Root: train.CarriedRoot(roots), CID: id.String()}
+	lie.Commit.HandedState = run.HandedState{Root: train.CarriedRoot(roots), CID: id.String()}
 	if t.Withholds {
 		return &lie, nil
 	}

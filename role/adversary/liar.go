@@ -36,8 +36,8 @@ func (p Place) of(n int) int {
 // lies as little as it can, at the given place of every level.
 type Lies struct{ Segment, Step, Operator, Part Place }
 
-// Play implements Act.
-func (l Lies) Play(c Cast) Step {
+// Install implements Act.
+func (l Lies) Install(c Setup) Step {
 	c.Party.Compute = liar{c.Honest, l}
 	return c.Step
 }
@@ -61,7 +61,7 @@ func (l liar) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 }
 
 // Oracle implements party.Compute.
-func (l liar) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (l liar) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := l.Honest.Oracle(base, g)
 	if err != nil {
 		return nil, err

@@ -9,21 +9,21 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// Patient is a worker that is honest up to a round, so that it is hardly audited any more, and another from there on.
-type Patient struct {
+// DelayedAttack is a worker that is honest up to a round, so that it is hardly audited any more, and another from there on.
+type DelayedAttack struct {
 	Round uint32
 	Every uint32 // in one of so many rounds; 0: in all
-	Then  Act
+	Then  Attack
 }
 
 // Lies reports whether it is the other in the units of a round.
-func (a Patient) Lies(round uint32) bool {
+func (a DelayedAttack) Lies(round uint32) bool {
 	return round >= a.Round && (a.Every == 0 || round%a.Every == 0)
 }
 
-// Play implements Act.
-func (a Patient) Play(c Cast) Step {
-	step := a.Then.Play(c)
+// Install implements Act.
+func (a DelayedAttack) Install(c Setup) Step {
+	step := a.Then.Install(c)
 	c.Party.Compute = patient{c.Honest, c.Party.Compute, a}
 	return step
 }
@@ -31,7 +31,7 @@ func (a Patient) Play(c Cast) Step {
 type patient struct {
 	Honest
 	then party.Compute
-	act  Patient
+	act  DelayedAttack
 }
 
 func (p patient) at(base run.Checkpoint) party.Compute {
@@ -47,17 +47,17 @@ func (p patient) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*
 }
 
 // Oracle implements party.Compute.
-func (p patient) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (p patient) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	return p.at(base).Oracle(base, g)
 }
 
 // Together is who breaks several rules: each act changes what those before it have left.
-type Together []Act
+type Together []Attack
 
-// Play implements Act.
-func (a Together) Play(c Cast) Step {
+// Install implements Act.
+func (a Together) Install(c Setup) Step {
 	for _, act := range a {
-		c.Step = act.Play(c)
+		c.Step = act.Install(c)
 	}
 	return c.Step
 }

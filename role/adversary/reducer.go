@@ -10,11 +10,11 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// ShirksSlices is a member that computes no slice that is drawn for it; or, if it seals, shows none.
-type ShirksSlices struct{ Seals bool }
+// SkipsReduction is a member that computes no slice that is drawn for it; or, if it seals, shows none.
+type SkipsReduction struct{ Seals bool }
 
-// Play implements Act.
-func (a ShirksSlices) Play(c Cast) Step {
+// Install implements Act.
+func (a SkipsReduction) Install(c Setup) Step {
 	honest := c.Party.Chain
 	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
 		_, seals := m.(role.SealSlice)
@@ -29,8 +29,8 @@ func (a ShirksSlices) Play(c Cast) Step {
 // FakesSlices is a member that makes up the slices that are drawn for it, always in the same way: two of them agree.
 type FakesSlices struct{}
 
-// Play implements Act.
-func (FakesSlices) Play(c Cast) Step {
+// Install implements Act.
+func (FakesSlices) Install(c Setup) Step {
 	c.Party.Lineage = faker{c.Party.Lineage, c.Party.Blobs}
 	return c.Step
 }
@@ -50,8 +50,8 @@ func (f faker) Reduce(ctx context.Context, base run.Checkpoint, _ run.Units, sli
 // WithholdsPiece is a worker that serves its updates but for one slice.
 type WithholdsPiece struct{ Slice int }
 
-// Play implements Act.
-func (a WithholdsPiece) Play(c Cast) Step {
+// Install implements Act.
+func (a WithholdsPiece) Install(c Setup) Step {
 	c.Party.Compute = withholder{c.Party.Compute, a.Slice}
 	return c.Step
 }

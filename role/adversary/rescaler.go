@@ -15,8 +15,8 @@ type Rescales struct {
 	Factor float32
 }
 
-// Play implements Act.
-func (a Rescales) Play(c Cast) Step {
+// Install implements Act.
+func (a Rescales) Install(c Setup) Step {
 	c.Party.Compute = &rescaler{deviant: deviant{Honest: c.Honest}, act: a}
 	return c.Step
 }

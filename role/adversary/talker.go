@@ -16,15 +16,15 @@ import (
 // Copies is a worker that commits to what another worker of the round has committed to.
 type Copies struct{}
 
-// Play implements Act.
-func (Copies) Play(c Cast) Step {
+// Install implements Act.
+func (Copies) Install(c Setup) Step {
 	c.Party.Compute = copier{deviant{Honest: c.Honest, shift: 1}, c}
 	return c.Step
 }
 
 type copier struct {
 	deviant // how it defends itself
-	cast    Cast
+	cast    Setup
 }
 
 // Train implements party.Compute. The update itself nobody has yet.
@@ -44,8 +44,8 @@ func (p copier) Train(ctx context.Context, _ run.Checkpoint, _ uint32) (*engine.
 // Equivocates is a worker that commits twice to every unit.
 type Equivocates struct{ TrueFirst bool }
 
-// Play implements Act.
-func (a Equivocates) Play(c Cast) Step {
+// Install implements Act.
+func (a Equivocates) Install(c Setup) Step {
 	honest := c.Party.Chain
 	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
 		commit, ok := m.(role.Commit)
@@ -65,8 +65,8 @@ func (a Equivocates) Play(c Cast) Step {
 // GoesSilent is a worker that does nothing more once it has committed to a unit.
 type GoesSilent struct{}
 
-// Play implements Act.
-func (GoesSilent) Play(c Cast) Step {
+// Install implements Act.
+func (GoesSilent) Install(c Setup) Step {
 	silent := false
 	return func(e role.Event) []role.Action {
 		if silent {
@@ -82,8 +82,8 @@ func (GoesSilent) Play(c Cast) Step {
 // Malforms is a worker that skips its training and makes no move in a dispute that is one.
 type Malforms struct{}
 
-// Play implements Act.
-func (Malforms) Play(c Cast) Step {
+// Install implements Act.
+func (Malforms) Install(c Setup) Step {
 	c.Party.Compute = Fabricator{c.Honest}
 	return Moving(c, func(m dispute.Move) dispute.Move {
 		switch {
@@ -101,8 +101,8 @@ func (Malforms) Play(c Cast) Step {
 // Oversizes is a worker that skips its training and makes moves that are too large.
 type Oversizes struct{}
 
-// Play implements Act.
-func (Oversizes) Play(c Cast) Step {
+// Install implements Act.
+func (Oversizes) Install(c Setup) Step {
 	c.Party.Compute = Fabricator{c.Honest}
 	return Moving(c, func(dispute.Move) dispute.Move {
 		return dispute.Move{States: &dispute.States{Digests: make([]canon.Digest, 1<<12)}}
@@ -110,7 +110,7 @@ func (Oversizes) Play(c Cast) Step {
 }
 
 // Moving is the role of a party whose moves are changed before they are sent.
-func Moving(c Cast, change func(dispute.Move) dispute.Move) Step {
+func Moving(c Setup, change func(dispute.Move) dispute.Move) Step {
 	honest := c.Party.Chain
 	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
 		if move, ok := m.(party.Move); ok {
@@ -125,8 +125,8 @@ func Moving(c Cast, change func(dispute.Move) dispute.Move) Step {
 // Misattests is a member that attests to another checkpoint than the updates lead to.
 type Misattests struct{}
 
-// Play implements Act.
-func (Misattests) Play(c Cast) Step {
+// Install implements Act.
+func (Misattests) Install(c Setup) Step {
 	honest := c.Party.Chain
 	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
 		if a, ok := m.(role.Attest); ok {

@@ -9,14 +9,14 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Vendor is a worker that computes with another stack: every weight differs from the exact one in its low bits after
+// NondeterministicStack is a worker that computes with another stack: every weight differs from the exact one in its low bits after
 // every inner step. In a tolerant run that breaks no rule; a unit that has to be exact it computes exactly.
-type Vendor struct {
+type NondeterministicStack struct {
 	Bits int // of the 23 bits of a fraction
 }
 
-// Play implements Act.
-func (a Vendor) Play(c Cast) Step {
+// Install implements Act.
+func (a NondeterministicStack) Install(c Setup) Step {
 	noisy := deviant{Honest: c.Honest, tamper: func(done uint32, _, after []*tensor.Tensor) {
 		for i, t := range after[:len(after)/3] { // the weights; moments follow
 			for j, x := range t.F32() {

@@ -16,26 +16,26 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 	tolerance := run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	for _, c := range []struct {
 		name   string
-		act    adversary.Act
+		act    adversary.Attack
 		within bool
 	}{
-		{"the last of 23 bits", adversary.Vendor{Bits: 1}, true},
-		{"4 bits", adversary.Vendor{Bits: 4}, true},
-		{"8 bits", adversary.Vendor{Bits: 8}, true},
-		{"12 bits", adversary.Vendor{Bits: 12}, true},
-		{"16 bits, as bfloat16 weights", adversary.Vendor{Bits: 16}, true},
+		{"the last of 23 bits", adversary.NondeterministicStack{Bits: 1}, true},
+		{"4 bits", adversary.NondeterministicStack{Bits: 4}, true},
+		{"8 bits", adversary.NondeterministicStack{Bits: 8}, true},
+		{"12 bits", adversary.NondeterministicStack{Bits: 12}, true},
+		{"16 bits, as bfloat16 weights", adversary.NondeterministicStack{Bits: 16}, true},
 		{"1 % off the rate", adversary.WrongRate{Factor: 1.01}, true},
 		{"20 % off the rate", adversary.WrongRate{Factor: 1.2}, false},
 		{"one of 50 steps left out", adversary.TrainsLess{Steps: 49}, true},
 		{"10 of 50 steps left out", adversary.TrainsLess{Steps: 40}, false},
 		{"other data", adversary.WrongData{}, false},
 	} {
-		p := &party.Party{Compute: e}
+		p := &party.Executor{Compute: e}
 		state := func(context.Context) (run.State, error) {
 			return run.State{Terms: run.Terms{Tolerance: tolerance},
-				Lap: run.Lap{Base: base, Units: run.Units{{}, {}, {}, {}}}}, nil
+				RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}, {}, {}}}}, nil
 		}
-		c.act.Play(adversary.Cast{Party: p, Honest: e, State: state})
+		c.act.Install(adversary.Setup{Party: p, Honest: e, State: state})
 		w, err := p.Compute.Train(context.Background(), base, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -112,7 +112,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return nil
 	}
 	refutation := g.refutation(s)
-	if t, ok := s.Trial(g.id); ok && !t.Seal.IsZero() && !g.held[s.Base] { // it will need this when it counts
+	if t, ok := s.Probation(g.id); ok && !t.Seal.IsZero() && !g.held[s.Base] { // it will need this when it counts
 		return []role.Action{role.Load{Checkpoint: s.Base}}
 	}
 	if m, ok := s.Member(g.id); !ok || !m.Active {
@@ -162,7 +162,7 @@ func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool)
 	if len(g.odd) == 0 {
 		return nil, false
 	}
-	for _, l := range s.Laps() {
+	for _, l := range s.Rounds() {
 		for _, u := range l.Units {
 			work := u.ID(l.Round)
 			tolerant := s.Tolerant(*u)
@@ -170,7 +170,7 @@ func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool)
 			if tolerant {
 				reports = l.Round == s.Round && s.Phase == run.Attest
 			}
-			if reports && g.odd[work] && u.Worker != g.id && !slices.Contains(u.Suspects, g.id) {
+			if reports && g.odd[work] && u.Worker != g.id && !slices.Contains(u.OutlierFlags, g.id) {
 				actions = append(actions, role.Suspect{Work: work})
 				holding = holding || tolerant
 			}

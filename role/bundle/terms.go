@@ -28,7 +28,7 @@ func Terms(id string, s *train.Spec, flops uint64, c Checks) run.Terms {
 	return run.Terms{
 		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
 		UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
-		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,
+		AuditPPM: c.AuditPPM, PartialAudits: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,
 		Deadlines: deadlines, Window: run.Window(s.Units, x.Carry), Carry: x.Carry, Overlap: x.Overlap > 0,
 	}
 }

@@ -17,12 +17,12 @@ import (
 // maxStates is how many states that units hand on stay in memory.
 const maxStates = 4
 
-// WrongOrigin says that what was handed on to a unit is not what its rounds before lead to: an execution of them finds
+// BadCarriedState says that what was handed on to a unit is not what its rounds before lead to: an execution of them finds
 // another state than was committed to in Round. Nobody need have the committed one.
-type WrongOrigin struct{ Round, Unit uint32 }
+type BadCarriedState struct{ Round, Unit uint32 }
 
 // Error implements error.
-func (w *WrongOrigin) Error() string {
+func (w *BadCarriedState) Error() string {
 	return fmt.Sprintf("engine: what unit %d hands on from round %d is not what was committed to", w.Unit, w.Round)
 }
 
@@ -34,7 +34,7 @@ func (e *Engine) Follow(s run.State) {
 }
 
 // lap returns the round that starts from a checkpoint.
-func (e *Engine) lap(base run.Checkpoint) (run.State, run.Lap, bool) {
+func (e *Engine) lap(base run.Checkpoint) (run.State, run.RoundState, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l, ok := e.stands.At(base.Round)
@@ -42,13 +42,13 @@ func (e *Engine) lap(base run.Checkpoint) (run.State, run.Lap, bool) {
 }
 
 // From returns what is handed on to a unit of the round after a checkpoint, the zero value for nothing.
-func (e *Engine) From(base run.Checkpoint, unit uint32) (run.Carried, error) {
+func (e *Engine) From(base run.Checkpoint, unit uint32) (run.HandedState, error) {
 	if base.Round == 0 || !e.task.Spec.Carries(base.Round-1) {
-		return run.Carried{}, nil
+		return run.HandedState{}, nil
 	}
 	_, l, ok := e.lap(base)
 	if !ok || l.Starts(unit).Root.IsZero() {
-		return run.Carried{}, fmt.Errorf("engine: it is not known what is handed on to unit %d of round %d", unit, base.Round)
+		return run.HandedState{}, fmt.Errorf("engine: it is not known what is handed on to unit %d of round %d", unit, base.Round)
 	}
 	return l.Starts(unit), nil
 }
@@ -108,7 +108,7 @@ func (e *Engine) keep(s handed) {
 // Start sees to it that what is handed on to a unit of the round after a checkpoint is in memory: from the store, from
 // the holders, or, if that is not nil and none of them has it, by executing the unit of the rounds before, as far back
 // as need be: the first round of a group starts from nothing. If that leads to another state the error is a
-// *WrongOrigin.
+// *BadCarriedState.
 func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error {
 	from, err := e.From(base, unit)
 	if err != nil || from.Root.IsZero() || e.state(from.Root) != nil {
@@ -138,14 +138,14 @@ func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, ho
 	switch {
 	case err != nil:
 		return err
-	case w.Commit.Carried.Root != from.Root:
-		return &WrongOrigin{before.Round, unit}
+	case w.Commit.HandedState.Root != from.Root:
+		return &BadCarriedState{before.Round, unit}
 	}
 	return nil
 }
 
 // fetchState reads a state from its blobs, and verifies its root.
-func (e *Engine) fetchState(ctx context.Context, name run.Carried, holders []string) ([]*tensor.Tensor, error) {
+func (e *Engine) fetchState(ctx context.Context, name run.HandedState, holders []string) ([]*tensor.Tensor, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (s *shelf) Put(_ context.Context, data []byte) (blob.CID, error) {
 }
 
 // handOn names a state that a unit hands on, and makes its blobs.
-func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.Carried, [][]byte, error) {
+func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.HandedState, [][]byte, error) {
 	names, tensors := train.HandedOn(e.task.Spec.Exchange, e.task.Step), map[string]*tensor.Tensor{}
 	for i, n := range names {
 		tensors[n] = state[i]
@@ -188,8 +188,8 @@ func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.Carried
 	id, err := checkpoint.Save(context.Background(), &blobs,
 		checkpoint.Manifest{Job: e.terms.Job, Round: round + 1, StateRoot: root}, names, tensors)
 	if err != nil {
-		return run.Carried{}, nil, err
+		return run.HandedState{}, nil, err
 	}
 	e.keep(handed{root, state})
-	return run.Carried{Root: root, CID: id.String()}, blobs, nil
+	return run.HandedState{Root: root, CID: id.String()}, blobs, nil
 }

@@ -77,41 +77,41 @@ func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment
 	return &Work{Commit: run.Commitment{Segments: r.Segments}, End: r.End}, nil
 }
 
-// Finding is the outcome of executing a unit again.
-type Finding struct {
+// Comparison is the outcome of executing a unit again.
+type Comparison struct {
 	Right  bool
 	Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
 	Seal   canon.Digest // if Right: root of the state reached over leaves keyed with the verifier's identity
 }
 
 // Check executes a unit again, as far as the audit goes, and compares it with a commitment.
-func (e *Engine) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (Finding, error) {
+func (e *Engine) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (Comparison, error) {
 	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {
-		return Finding{}, err
+		return Comparison{}, err
 	}
 	return e.Compare(mine, s, c), nil
 }
 
 // Compare compares the work of a unit with a commitment, as far as the audit goes.
-func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Finding {
+func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Comparison {
 	roots := mine.Commit.Segments
 	if len(c.Segments) == 1 { // the exam of a tolerant run: only the end is known
 		roots = roots[len(roots)-1:]
 	}
 	for i, want := range roots {
 		if i >= len(c.Segments) || c.Segments[i] != want {
-			return Finding{Differ: uint32(i)}
+			return Comparison{Differ: uint32(i)}
 		}
 	}
 	last := uint32(len(mine.Commit.Segments))
 	switch {
 	case s.Segment == 0 && c.Update != mine.Commit.Update:
-		return Finding{Differ: last}
-	case s.Segment == 0 && c.Carried.Root != mine.Commit.Carried.Root:
-		return Finding{Differ: last + 1}
+		return Comparison{Differ: last}
+	case s.Segment == 0 && c.HandedState.Root != mine.Commit.HandedState.Root:
+		return Comparison{Differ: last + 1}
 	}
-	return Finding{Right: true, Seal: audit.NewSeal(s, e.sealed(mine, s).Trees()).Root()}
+	return Comparison{Right: true, Seal: audit.NewSeal(s, e.sealed(mine, s).Trees()).Root()}
 }
 
 // Measure executes a unit again and compares its update with the bytes of the one that was committed to. Both are
@@ -128,7 +128,7 @@ func (e *Engine) Measure(ctx context.Context, base run.Checkpoint, unit uint32, 
 // Find is what comes of the work of a unit, held against the update of another execution.
 func (e *Engine) Find(mine *Work, base run.Checkpoint, unit uint32, c run.Commitment,
 	update []byte) (audit.Finding, error) {
-	l, err := e.Liken(mine, base, unit, c, update)
+	l, err := e.CompareUpdate(mine, base, unit, c, update)
 	if err != nil {
 		return audit.Finding{}, err
 	}
@@ -138,8 +138,8 @@ func (e *Engine) Find(mine *Work, base run.Checkpoint, unit uint32, c run.Commit
 	return f, nil
 }
 
-// Liken compares an update with that of the work of its unit.
-func (e *Engine) Liken(mine *Work, base run.Checkpoint, unit uint32, c run.Commitment,
+// CompareUpdate compares an update with that of the work of its unit.
+func (e *Engine) CompareUpdate(mine *Work, base run.Checkpoint, unit uint32, c run.Commitment,
 	update []byte) (screen.Likeness, error) {
 	from, err := e.Base(base)
 	if err != nil {

@@ -35,11 +35,11 @@ type Engine struct {
 	store blob.Store
 	peers Peers
 
-	drafts    Drafts       // of the unit that is computed
-	computing sync.Mutex   // guards task.Exec, meter, and what is in drafts
-	meter     *train.Meter // made with the first loss
-	mu        sync.Mutex   // guards what follows
-	held      []held       // checkpoints in memory, the one used last at the end
+	drafts    Drafts           // of the unit that is computed
+	computing sync.Mutex       // guards task.Exec, meter, and what is in drafts
+	meter     *train.Evaluator // made with the first loss
+	mu        sync.Mutex       // guards what follows
+	held      []held           // checkpoints in memory, the one used last at the end
 	witnesses map[disputed]*referee.Witness
 	executed  []executed // for others' commitments, the latest at the end
 	stands    run.State  // the run, as it was told last
@@ -171,7 +171,7 @@ func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Wo
 		return nil, err
 	}
 	if on != nil {
-		if w.Commit.Carried, w.Handed, err = e.handOn(base.Round, unit, on); err != nil {
+		if w.Commit.HandedState, w.Handed, err = e.handOn(base.Round, unit, on); err != nil {
 			return nil, err
 		}
 	}
@@ -281,7 +281,7 @@ func (b *BadUpdate) Error() string {
 func (b *BadUpdate) Unwrap() error { return b.Err }
 
 // Oracle is what the party knows about the unit of a dispute in the round after a checkpoint.
-func (e *Engine) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (e *Engine) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	w, err := e.witness(base, g.Config.Unit)
 	if err != nil {
 		return nil, err

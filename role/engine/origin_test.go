@@ -26,18 +26,20 @@ func TestExecutionsFromOtherOrigins(t *testing.T) {
 	}
 	base := run.Checkpoint{Root: first.Root(), CID: "genesis"}
 	e.Hold(base, first)
-	var handed []run.Carried
+	var handed []run.HandedState
 	for unit := range uint32(2) {
 		w, err := e.Train(t.Context(), base, unit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		handed = append(handed, w.Commit.Carried)
+		handed = append(handed, w.Commit.HandedState)
 	}
 	second := &train.Checkpoint{Round: 1, Names: genesis.Names, Params: genesis.Params}
 	next := run.Checkpoint{Round: 1, Root: second.Root(), CID: "second"}
 	e.Hold(next, second)
-	from := func(c run.Carried) { e.Follow(run.State{Lap: run.Lap{Round: 1, Base: next, From: []run.Carried{c}}}) }
+	from := func(c run.HandedState) {
+		e.Follow(run.State{RoundState: run.RoundState{Round: 1, Base: next, From: []run.HandedState{c}}})
+	}
 
 	from(handed[0])
 	commit := func() run.Commitment {
@@ -48,7 +50,7 @@ func TestExecutionsFromOtherOrigins(t *testing.T) {
 		return w.Commit
 	}
 	one := commit()
-	game := dispute.Game{Config: dispute.Config{Round: 1}}
+	game := dispute.Dispute{Config: dispute.Config{Round: 1}}
 	update := func() any {
 		o, err := e.Oracle(next, game)
 		if err != nil {

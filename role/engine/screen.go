@@ -54,7 +54,7 @@ func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint3
 	defer e.computing.Unlock()
 	if e.meter == nil {
 		var err error
-		if e.meter, err = e.task.Meter(); err != nil {
+		if e.meter, err = e.task.Evaluator(); err != nil {
 			return nil, err
 		}
 	}

@@ -58,8 +58,8 @@ func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 // whether it has begun what it should not leave to others.
 func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Action {
 	s := b.Run
-	if t, ok := s.Trial(m.id); ok && !m.draining {
-		return m.trial(t, s.Examined(t.Exam))
+	if t, ok := s.Probation(m.id); ok && !m.draining {
+		return m.trial(t, s.ProbationSegment(t.Task))
 	}
 	clear(m.checked)
 	member, known := s.Member(m.id)
@@ -72,7 +72,7 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 		return []role.Action{role.Leave{}}
 	case !m.draining && s.MayReturn(m.id, b.Height):
 		return []role.Action{role.Return{}}
-	case (s.Gone(m.id) || m.draining && !member.Active) && !s.Liable(m.id):
+	case (s.Removed(m.id) || m.draining && !member.Active) && !s.Liable(m.id):
 		return []role.Action{role.Depart{}}
 	}
 	return nil
@@ -80,8 +80,8 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 
 // trial executes the unit that the member was given, to the end of a segment or (0) all of it, and shows that it
 // reached the committed state.
-func (m *Membership) trial(t run.Trial, segment uint32) []role.Action {
-	x := t.Exam
+func (m *Membership) trial(t run.Probation, segment uint32) []role.Action {
+	x := t.Task
 	work := x.ID()
 	switch {
 	case x.Worker == "":

@@ -12,11 +12,11 @@ import (
 const me = "a"
 
 // on is a run in which the member stands as given, beside another of its role.
-func on(m run.Member, trials ...run.Trial) role.Block {
+func on(m run.Member, trials ...run.Probation) role.Block {
 	m.ID, m.Role = me, run.Worker
 	return role.Block{Height: 100, Run: run.State{
 		Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
-		Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}}, Trials: trials, Phase: run.Train,
+		Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}}, Probations: trials, Phase: run.Train,
 	}}
 }
 
@@ -70,9 +70,9 @@ func TestStandings(t *testing.T) {
 
 func TestTrial(t *testing.T) {
 	m := New(me)
-	standing := run.Member{Why: run.WhyOnTrial}
-	want(t, "without an exam", m.Duties(on(standing, run.Trial{Member: me}), idle), "")
-	x := run.Trial{Member: me, Exam: run.Exam{Round: 3, Worker: "b",
+	standing := run.Member{Why: run.WhyOnProbation}
+	want(t, "without an exam", m.Duties(on(standing, run.Probation{Member: me}), idle), "")
+	x := run.Probation{Member: me, Task: run.ProbationTask{Round: 3, Worker: "b",
 		Commit: run.Commitment{Segments: []canon.Digest{{1}}}}}
 	check := m.Duties(on(standing, x), idle)
 	want(t, "with an exam", check, "Check")
@@ -88,7 +88,7 @@ func TestTrial(t *testing.T) {
 		t.Errorf("%+v", prove)
 	}
 	shown := x
-	shown.Exam.Commit.Segments = []canon.Digest{{2}}
+	shown.Task.Commit.Segments = []canon.Digest{{2}}
 	want(t, "the same unit with another commitment", m.Duties(on(standing, shown), idle), "Check")
 	x.Seal = canon.Digest{7}
 	want(t, "before the question", m.Duties(on(standing, x), idle), "")

@@ -25,10 +25,10 @@ import (
 // Compute is what a party knows about work units: an engine.Engine, or what an adversary makes of one.
 type Compute interface {
 	Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error)
-	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error)
+	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Comparison, error)
 	Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
 	Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (audit.Finding, error)
-	Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error)
+	Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error)
 }
 
 // Lineage is how a party gets from one checkpoint to the next; an engine.Engine, too.
@@ -89,8 +89,8 @@ type Move struct {
 	Made dispute.Move
 }
 
-// Party performs the actions of one worker or verifier in one run. It may perform several at a time.
-type Party struct {
+// Executor performs the actions of one worker or verifier in one run. It may perform several at a time.
+type Executor struct {
 	ID      string // account address
 	Job     string
 	Compute Compute
@@ -103,7 +103,7 @@ type Party struct {
 }
 
 // Perform does one action and returns what came of it.
-func (p *Party) Perform(ctx context.Context, a role.Action) role.Event {
+func (p *Executor) Perform(ctx context.Context, a role.Action) role.Event {
 	e, err := p.act(ctx, a)
 	switch {
 	case err != nil:
@@ -114,13 +114,13 @@ func (p *Party) Perform(ctx context.Context, a role.Action) role.Event {
 	return e
 }
 
-func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
+func (p *Executor) act(ctx context.Context, a role.Action) (role.Event, error) {
 	switch a := a.(type) {
 	case role.Load:
 		return role.Loaded{Action: a}, p.load(ctx, a.Checkpoint)
 	case role.Train:
 		w, err := p.train(ctx, a.Base, a.Work)
-		if wrong, ok := errors.AsType[*engine.WrongOrigin](err); ok {
+		if wrong, ok := errors.AsType[*engine.BadCarriedState](err); ok {
 			return role.Misled{Action: a, Round: wrong.Round}, nil
 		}
 		if err != nil {
@@ -157,7 +157,7 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 
 // load makes sure that a checkpoint is in memory: of the current round, or of an earlier one that is not final. It
 // comes from those of others only if this party does not have it.
-func (p *Party) load(ctx context.Context, c run.Checkpoint) error {
+func (p *Executor) load(ctx context.Context, c run.Checkpoint) error {
 	if p.Lineage.Load(ctx, c, nil) == nil {
 		return nil
 	}
@@ -169,10 +169,10 @@ func (p *Party) load(ctx context.Context, c run.Checkpoint) error {
 }
 
 // Follow tells the party how the run stands.
-func (p *Party) Follow(s run.State) { p.Lineage.Follow(s) }
+func (p *Executor) Follow(s run.State) { p.Lineage.Follow(s) }
 
 // begin makes sure that what a unit is computed from is in memory: what others have first, for which it may wait.
-func (p *Party) begin(ctx context.Context, base run.Checkpoint, unit uint32) error {
+func (p *Executor) begin(ctx context.Context, base run.Checkpoint, unit uint32) error {
 	if p.Lineage.Start(ctx, base, unit, nil) != nil {
 		holders, err := p.Chain.Holders(ctx)
 		if err != nil {
@@ -186,7 +186,7 @@ func (p *Party) begin(ctx context.Context, base run.Checkpoint, unit uint32) err
 }
 
 // ready makes sure of what a unit is executed from to the end of a segment, or (0) to its update.
-func (p *Party) ready(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
+func (p *Executor) ready(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
 	if !p.Lineage.Needs(segment) {
 		return p.load(ctx, base)
 	}
@@ -194,9 +194,9 @@ func (p *Party) ready(ctx context.Context, base run.Checkpoint, unit, segment ui
 }
 
 // check executes a unit again. If what was handed on to it is wrong it says in which round that began.
-func (p *Party) check(ctx context.Context, a role.Check) (role.Event, error) {
+func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) {
 	err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment)
-	if wrong, ok := errors.AsType[*engine.WrongOrigin](err); ok {
+	if wrong, ok := errors.AsType[*engine.BadCarriedState](err); ok {
 		return role.Checked{Action: a, Wrong: &wrong.Round}, nil
 	}
 	if err != nil {
@@ -206,7 +206,7 @@ func (p *Party) check(ctx context.Context, a role.Check) (role.Event, error) {
 	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 }
 
-func (p *Party) train(ctx context.Context, base run.Checkpoint, w run.UnitID) (*engine.Work, error) {
+func (p *Executor) train(ctx context.Context, base run.Checkpoint, w run.UnitID) (*engine.Work, error) {
 	if err := p.begin(ctx, base, w.Unit); err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (p *Party) train(ctx context.Context, base run.Checkpoint, w run.UnitID) (*
 }
 
 // reveal puts an update where others can fetch it. One that a restart lost is computed again: it has the same bits.
-func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
+func (p *Executor) reveal(ctx context.Context, a role.Reveal) error {
 	id, err := blob.Parse(a.CID)
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 }
 
 // unseal opens a seal. A state that a restart lost is computed again.
-func (p *Party) unseal(ctx context.Context, a role.Unseal) error {
+func (p *Executor) unseal(ctx context.Context, a role.Unseal) error {
 	if err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment); err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (p *Party) unseal(ctx context.Context, a role.Unseal) error {
 }
 
 // advance combines the updates of a round. One that cannot be had, or is not what was committed, is reported.
-func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, error) {
+func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced, error) {
 	if err := p.load(ctx, a.Base); err != nil {
 		return engine.Advanced{}, err
 	}
@@ -292,13 +292,13 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 }
 
 // updates fetches the updates of units.
-func (p *Party) updates(ctx context.Context, units run.Units) []found {
+func (p *Executor) updates(ctx context.Context, units run.Units) []found {
 	return p.gather(len(units), p.own(units),
 		func(i int) ([]byte, error) { return p.update(ctx, units[i].Worker, units[i].Commit) })
 }
 
 // refute shows that an attested checkpoint is wrong.
-func (p *Party) refute(ctx context.Context, a role.Refute) error {
+func (p *Executor) refute(ctx context.Context, a role.Refute) error {
 	if err := errors.Join(p.load(ctx, a.Base), p.load(ctx, a.Wrong)); err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ type found struct {
 
 // gather looks for several blobs at once, from that of a number on and around. Every member begins with another one:
 // who all ask the first worker, and then the second, wait in one queue while the links of the others are idle.
-func (p *Party) gather(n, from int, find func(i int) ([]byte, error)) []found {
+func (p *Executor) gather(n, from int, find func(i int) ([]byte, error)) []found {
 	all := make([]found, n)
 	p.Blobs.Each(n, func(i int) {
 		i = (from + i) % n
@@ -329,7 +329,7 @@ func (p *Party) gather(n, from int, find func(i int) ([]byte, error)) []found {
 }
 
 // own is the place of the party among units: that of its own, or any that another member hardly has.
-func (p *Party) own(units run.Units) int {
+func (p *Executor) own(units run.Units) int {
 	if i := slices.IndexFunc(units, func(u *run.Unit) bool { return u.Worker == p.ID }); i >= 0 {
 		return i
 	}
@@ -337,13 +337,13 @@ func (p *Party) own(units run.Units) int {
 }
 
 // anywhere is a number from the name of the party.
-func (p *Party) anywhere() int {
+func (p *Executor) anywhere() int {
 	d := canon.Sum("starling/party/1", []byte(p.ID))
 	return int(binary.LittleEndian.Uint16(d[:]))
 }
 
 // missing reports the update that an error is about, if it is about one of those that are combined.
-func (p *Party) missing(ctx context.Context, a role.Advance, slice uint32, err error) error {
+func (p *Executor) missing(ctx context.Context, a role.Advance, slice uint32, err error) error {
 	bad, ok := errors.AsType[*engine.BadUpdate](err)
 	if !ok || ctx.Err() != nil {
 		return err
@@ -359,12 +359,12 @@ func (p *Party) missing(ctx context.Context, a role.Advance, slice uint32, err e
 // update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker
 // is gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have
 // not would leave a round that no quorum can attest.
-func (p *Party) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
+func (p *Executor) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
 	return p.find(ctx, c.UpdateCID, worker)
 }
 
 // find fetches a blob from the members who should have it, who may still be about to publish it, or else from anybody.
-func (p *Party) find(ctx context.Context, cid string, members ...string) ([]byte, error) {
+func (p *Executor) find(ctx context.Context, cid string, members ...string) ([]byte, error) {
 	id, err := blob.Parse(cid)
 	if err != nil {
 		return nil, err
@@ -392,7 +392,7 @@ func (p *Party) find(ctx context.Context, cid string, members ...string) ([]byte
 }
 
 // measure compares the update of a unit with that of its exact execution.
-func (p *Party) measure(ctx context.Context, a role.Measure) (role.Event, error) {
+func (p *Executor) measure(ctx context.Context, a role.Measure) (role.Event, error) {
 	if err := p.load(ctx, a.Base); err != nil {
 		return nil, err
 	}
@@ -405,7 +405,7 @@ func (p *Party) measure(ctx context.Context, a role.Measure) (role.Event, error)
 }
 
 // move makes this party's next move in a dispute.
-func (p *Party) move(ctx context.Context, a role.Move) error {
+func (p *Executor) move(ctx context.Context, a role.Move) error {
 	g := a.Game
 	if err := p.begin(ctx, a.Base, g.Config.Unit); err != nil {
 		return err
@@ -414,9 +414,9 @@ func (p *Party) move(ctx context.Context, a role.Move) error {
 	if err != nil {
 		return err
 	}
-	next := dispute.Answer
+	next := dispute.NextAsserterMove
 	if g.Config.Challenger == p.ID {
-		next = dispute.Press
+		next = dispute.NextChallengerMove
 	}
 	m, err := next(g, oracle)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 		{nil, []string{"ann", "ann", "bob", "cid"}, true},
 	} {
 		w := &wire{members: []string{"ann", "bob", "cid"}, serve: c.serve}
-		p := &Party{ID: "me", Lineage: lineage{}, Chain: w, Blobs: w}
+		p := &Executor{ID: "me", Lineage: lineage{}, Chain: w, Blobs: w}
 		e := p.Perform(t.Context(), role.Advance{Base: run.Checkpoint{Round: 7}, Units: units})
 		failed, is := e.(role.Failed)
 		if is != c.missing || !slices.Equal(w.asked, c.asked) {
@@ -163,7 +163,7 @@ func TestBlobsAreFetchedTogether(t *testing.T) {
 		"join":    role.Advance{Units: units, Slices: parts},
 	} {
 		m := &meeting{wire: &wire{serve: serve}, full: make(chan struct{})}
-		p := &Party{ID: "me", Lineage: reduction{}, Chain: m, Blobs: m}
+		p := &Executor{ID: "me", Lineage: reduction{}, Chain: m, Blobs: m}
 		switch e := p.Perform(t.Context(), a).(type) {
 		case role.Failed:
 			t.Errorf("%s: %v", what, e.Err)
@@ -196,7 +196,7 @@ func TestMembersAskInTurn(t *testing.T) {
 	}
 	for who, want := range map[string][]string{"ann": {"ann", "bob", "cid", "dan"}, "cid": {"cid", "dan", "ann", "bob"}} {
 		o := &order{wire: &wire{}}
-		p := &Party{ID: who, Lineage: lineage{}, Chain: o, Blobs: o}
+		p := &Executor{ID: who, Lineage: lineage{}, Chain: o, Blobs: o}
 		if p.Perform(t.Context(), role.Advance{Units: units}); !slices.Equal(o.holders, want) {
 			t.Errorf("%s asks %v", who, o.holders)
 		}

@@ -22,7 +22,7 @@ type Slicing interface {
 
 // revealed reports whether this party serves an update, with all of its pieces: the index alone it may have from
 // another worker, whose unit it has taken over.
-func (p *Party) revealed(ctx context.Context, update blob.CID) (bool, error) {
+func (p *Executor) revealed(ctx context.Context, update blob.CID) (bool, error) {
 	ok, err := p.Blobs.Has(ctx, update)
 	if err != nil || !ok {
 		return false, err
@@ -40,7 +40,7 @@ func (p *Party) revealed(ctx context.Context, update blob.CID) (bool, error) {
 }
 
 // reduce computes a slice. An update of which that slice cannot be had, or is not what was committed, is reported.
-func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
+func (p *Executor) reduce(ctx context.Context, a role.Reduce) (string, error) {
 	if err := p.load(ctx, a.Base); err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
 }
 
 // probe fetches what another member misses, and reports it, too, if it cannot be had.
-func (p *Party) probe(ctx context.Context, a role.Probe) error {
+func (p *Executor) probe(ctx context.Context, a role.Probe) error {
 	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
 		func(cid string) ([]byte, error) { return p.find(ctx, cid, a.Unit.Worker) })
 	if err == nil || ctx.Err() != nil {
@@ -76,7 +76,7 @@ func (p *Party) probe(ctx context.Context, a role.Probe) error {
 
 // join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that
 // those who agreed on it were wrong, and contests it.
-func (p *Party) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
+func (p *Executor) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
 	parts := p.gather(len(a.Slices), p.anywhere(), func(slice int) ([]byte, error) {
 		var holders []string
 		for _, r := range a.Slices[slice].Reducers {

@@ -120,7 +120,7 @@ func TestBeats(t *testing.T) {
 		v := view(height)
 		v.Uptime = &u
 		for _, a := range r.Block(v) {
-			after, err := u.Beat(params, height+1)
+			after, err := u.Heartbeat(params, height+1)
 			if err != nil {
 				t.Fatalf("height %d: %v", height, err)
 			}

@@ -13,7 +13,7 @@ import (
 func measuring() run.State {
 	s := auditing()
 	s.Terms.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
-	s.Units[0].Verifier, s.Units[0].Looks = "", []run.Look{{Verifier: me}}
+	s.Units[0].Verifier, s.Units[0].Looks = "", []run.SealedReport{{Verifier: me}}
 	return s
 }
 
@@ -44,7 +44,7 @@ func TestFindingIsSealedAndThenShown(t *testing.T) {
 		v.Step(role.Finished{Action: report})
 		s = measuring()
 		s.Members[0].Active, s.Members[0].Why = !guest, map[bool]string{true: run.WhyGuest}[guest]
-		s.Units[0].Status, s.Units[0].Looks = run.Sealed, []run.Look{{Verifier: me, Seal: report.Seal, Outside: true}}
+		s.Units[0].Status, s.Units[0].Looks = run.Sealed, []run.SealedReport{{Verifier: me, Seal: report.Seal, Outside: true}}
 		got = v.Step(role.Block{Height: 3, Run: s})
 		if show, ok := got[0].(role.ShowReport); !ok || show.Finding != f || f.Seal(subject, show.Salt) != report.Seal {
 			t.Fatalf("shows %+v", got)

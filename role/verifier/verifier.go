@@ -37,9 +37,9 @@ func New(id string, seed canon.Digest) *Verifier {
 		checked: map[run.UnitID]role.Checked{}, sealed: map[run.UnitID]bool{}, measured: map[run.UnitID]role.Measured{}}
 }
 
-// Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it looks at
+// NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it looks at
 // first follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
-func Watchful(id string, seed canon.Digest) *Verifier {
+func NewProactive(id string, seed canon.Digest) *Verifier {
 	v := New(id, seed)
 	v.watches = true
 	return v
@@ -105,7 +105,7 @@ func (v *Verifier) forget(s run.State) {
 // busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the
 // one that it is executing.
 func (v *Verifier) busy(s run.State) bool {
-	return slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
+	return slices.ContainsFunc(s.Audits(v.id), func(d run.AuditTarget) bool {
 		work := d.ID()
 		_, checked := v.checked[work]
 		_, measured := v.measured[work]
@@ -130,10 +130,10 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 		for _, u := range l.Units {
 			work := u.ID(l.Round)
 			mine := u.Status == run.Auditing && u.Verifier == v.id
-			doubts := s.Doubts(v.id, *u)
+			doubts := s.ProvesReportFalse(v.id, *u)
 			open := role.Challengeable(u)
 			c, known := v.checked[work]
-			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) || s.Forfeited(run.Duty{Lap: l, Unit: *u}) {
+			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) || s.Forfeited(run.AuditTarget{RoundState: l, Unit: *u}) {
 				continue
 			}
 			known = known && c.Of(u)
@@ -180,8 +180,8 @@ func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
 
 // answers reports whether it has to answer for what it reported of a unit whose exact execution says something else.
 func (v *Verifier) answers(s run.State) bool {
-	return slices.ContainsFunc(s.Laps(), func(l run.Lap) bool {
-		return slices.ContainsFunc(l.Units, func(u *run.Unit) bool { return s.Doubts(v.id, *u) })
+	return slices.ContainsFunc(s.Rounds(), func(l run.RoundState) bool {
+		return slices.ContainsFunc(l.Units, func(u *run.Unit) bool { return s.ProvesReportFalse(v.id, *u) })
 	})
 }
 

@@ -22,7 +22,7 @@ func auditing() run.State {
 		Phase: run.Attest, Members: []run.Member{{ID: me, Role: run.Verifier, Active: true},
 			{ID: "w", Role: run.Worker, Active: true}},
 		Votes: []run.Vote{{Member: me}},
-		Lap: run.Lap{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing,
+		RoundState: run.RoundState{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing,
 			Commit: run.Commitment{UpdateCID: "u"}}}},
 	}
 }
@@ -69,13 +69,13 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 	v.Step(role.Finished{Action: got[0]})
 	s := auditing()
 	s.Units[0].Status, s.Units[0].Challengers = run.Disputed, []string{me}
-	g := dispute.Game{Config: dispute.Config{Asserter: "w", Challenger: me}, Turn: dispute.Challenger}
-	if got := v.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}); len(got) != 1 ||
+	g := dispute.Dispute{Config: dispute.Config{Asserter: "w", Challenger: me}, Turn: dispute.Challenger}
+	if got := v.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Dispute{g}}); len(got) != 1 ||
 		got[0].(role.Move).Game.Config.Challenger != me {
 		t.Fatalf("%v", got)
 	}
 	g.Turn = dispute.Asserter
-	if got := v.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{g}}); len(got) != 0 {
+	if got := v.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Dispute{g}}); len(got) != 0 {
 		t.Fatalf("moves out of turn: %v", got)
 	}
 }
@@ -130,8 +130,8 @@ func TestOthersAuditsAreTheirs(t *testing.T) {
 func TestAuditsEarlierRounds(t *testing.T) {
 	v := ready(t)
 	s := auditing()
-	s.Open = []run.Lap{s.Lap}
-	s.Lap = run.Lap{Round: 1, Base: base}
+	s.Open = []run.RoundState{s.RoundState}
+	s.RoundState = run.RoundState{Round: 1, Base: base}
 	s.Phase = run.Assign
 	got := v.Step(role.Block{Height: 2, Run: s})
 	if len(got) != 1 || got[0].(role.Check).Work.Round != 0 || got[0].(role.Check).Base != base {
@@ -142,7 +142,7 @@ func TestAuditsEarlierRounds(t *testing.T) {
 // A watchful verifier with nothing to audit checks the work of others one at a time, and challenges what is wrong even
 // while another does.
 func TestWatches(t *testing.T) {
-	v := Watchful(me, seeds(func(unit uint32) bool { return unit == 0 }))
+	v := NewProactive(me, seeds(func(unit uint32) bool { return unit == 0 }))
 	s := auditing()
 	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted},
 		{Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
@@ -167,7 +167,7 @@ func TestWatches(t *testing.T) {
 // In a run in which it has no part a watchful verifier looks at units too, challenges what is wrong, and leaves when
 // the run is over.
 func TestWatchesRunsOfOthers(t *testing.T) {
-	v := Watchful(me, canon.Digest{})
+	v := NewProactive(me, canon.Digest{})
 	s := auditing()
 	s.Members, s.Units = s.Members[1:], run.Units{{Index: 0, Worker: "w", Verifier: "other", Status: run.Accepted}}
 	spare := v.Step(role.Block{Height: 1, Run: s})
@@ -188,7 +188,7 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 // seeds returns a seed by which a verifier watches a unit first, of units 0 and 1 of round 0.
 func seeds(first func(unit uint32) bool) canon.Digest {
 	for seed := (canon.Digest{}); ; seed[0]++ {
-		v := Watchful(me, seed)
+		v := NewProactive(me, seed)
 		a, b := v.turn(run.State{}, run.UnitID{}), v.turn(run.State{}, run.UnitID{Unit: 1})
 		if first(map[bool]uint32{true: 0, false: 1}[bytes.Compare(a[:], b[:]) < 0]) {
 			return seed
@@ -201,7 +201,7 @@ func TestWatchersLookAtDifferentUnits(t *testing.T) {
 	s := auditing()
 	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Status: run.Accepted}}
 	for _, want := range []uint32{0, 1} {
-		v := Watchful(me, seeds(func(unit uint32) bool { return unit == want }))
+		v := NewProactive(me, seeds(func(unit uint32) bool { return unit == want }))
 		v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
 		if got := v.Step(role.Block{Height: 2, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != want {
 			t.Errorf("wants %v, unit %d comes first by its seed", got, want)
@@ -211,7 +211,7 @@ func TestWatchersLookAtDifferentUnits(t *testing.T) {
 
 // An audit that is drawn for it does not wait until it has watched another unit.
 func TestDutiesComeBeforeWatching(t *testing.T) {
-	v := Watchful(me, canon.Digest{})
+	v := NewProactive(me, canon.Digest{})
 	s := auditing()
 	watched, drawn := *s.Units[0], *s.Units[0]
 	watched.Status, watched.Verifier, drawn.Index = run.Accepted, "", 1

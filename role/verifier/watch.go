@@ -14,7 +14,7 @@ import (
 // watch returns what it does with its time: one of the checks that nobody asked it for, if it has nothing else to do.
 // What it watches waits for nobody: as soon as it has a duty, that is stopped.
 func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Action {
-	if busy = busy || slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool { return s.Tolerant(d.Unit) }); busy {
+	if busy = busy || slices.ContainsFunc(s.Audits(v.id), func(d run.AuditTarget) bool { return s.Tolerant(d.Unit) }); busy {
 		if v.spare == nil || v.mine(s, v.spare.Work) {
 			return nil
 		}
@@ -35,7 +35,7 @@ func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Acti
 
 // may reports whether it watches a unit. One that begins with what it handed on to itself has to be fetched from its
 // worker, whose link others wait for: of those it watches as large a part as is audited.
-func (v *Verifier) may(s run.State, l run.Lap, w run.UnitID) bool {
+func (v *Verifier) may(s run.State, l run.RoundState, w run.UnitID) bool {
 	return len(l.From) == 0 || audit.Draw(v.turn(s, w), s.Terms.Job, w.Round, w.Unit, w.Attempt, s.Terms.AuditPPM)
 }
 

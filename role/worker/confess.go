@@ -36,7 +36,7 @@ func (w *Worker) doubtful(round uint32, u *run.Unit) bool {
 // stands reports whether a commitment is what the worker makes of a result, with a planted fault or without.
 func (w *Worker) stands(at run.UnitID, right, committed run.Commitment) bool {
 	return right.Update == committed.Update && right.UpdateCID == committed.UpdateCID &&
-		right.Carried.Root == committed.Carried.Root &&
+		right.HandedState.Root == committed.HandedState.Root &&
 		(slices.Equal(right.Segments, committed.Segments) ||
 			slices.Equal(audit.Plant(w.nonce(at), right.Segments), committed.Segments))
 }

@@ -14,10 +14,10 @@ func (w *Worker) nonce(at run.UnitID) canon.Digest {
 	return audit.Nonce(w.secret, w.run.Terms.Job, at.Round, at.Unit, at.Attempt)
 }
 
-// masked is what is committed for a result: it hides the right state roots, and shows others if a fault is planted.
-func (w *Worker) masked(at run.UnitID, c run.Commitment) run.Commitment {
+// withHiddenRoots is what is committed for a result: it hides the right state roots, and shows others if a fault is planted.
+func (w *Worker) withHiddenRoots(at run.UnitID, c run.Commitment) run.Commitment {
 	nonce := w.nonce(at)
-	c.Hidden = audit.Hide(nonce, c.Segments)
+	c.HiddenRoots = audit.Hide(nonce, c.Segments)
 	if w.plants(nonce) {
 		c.Segments = audit.Plant(nonce, c.Segments)
 	}
@@ -43,7 +43,7 @@ func (w *Worker) plants(nonce canon.Digest) bool {
 
 // suspect reports whether a fault may be planted in what it committed for a unit. Whether one is, the right roots tell.
 func (w *Worker) suspect(at run.UnitID, u *run.Unit) bool {
-	return u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(at))
+	return u.Status != run.Assigned && !u.Commit.HiddenRoots.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(at))
 }
 
 // answered reports whether the verifier of a unit can no longer learn from it that a fault was planted.
@@ -52,7 +52,7 @@ func answered(u *run.Unit) bool {
 }
 
 // planted reports whether a dispute is about a fault that it planted, as far as it knows.
-func (w *Worker) planted(g dispute.Game) bool {
+func (w *Worker) planted(g dispute.Dispute) bool {
 	at := role.Disputed(g)
 	d, ok := w.run.Playing(at, g.Config.Challenger)
 	right, computed := w.computed[at]

@@ -37,9 +37,9 @@ func New(id string) *Worker {
 		misled: map[run.UnitID]uint32{}, checked: map[run.UnitID]role.Checked{}}
 }
 
-// Planting returns the worker with this ID, which plants faults in a few of its commitments to find out whether its
+// NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to find out whether its
 // verifiers look. Which ones follows from the secret, which it needs again after a restart.
-func Planting(id string, secret canon.Digest) *Worker {
+func NewWithPlantedFaults(id string, secret canon.Digest) *Worker {
 	w := New(id)
 	w.secret = secret
 	return w
@@ -108,7 +108,7 @@ func (w *Worker) units() (actions []role.Action) {
 	s := &w.run
 	for l := range s.Each {
 		for _, u := range l.Units {
-			if l.Round == s.Round && len(u.Former) > 0 {
+			if l.Round == s.Round && len(u.PreviousAssignees) > 0 {
 				actions = append(actions, w.late(u.Index)...)
 			}
 			if u.Worker != w.id {
@@ -118,7 +118,7 @@ func (w *Worker) units() (actions []role.Action) {
 			commit, computed := w.computed[work]
 			switch {
 			case u.Status == run.Assigned && computed:
-				actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
+				actions = append(actions, role.Commit{Work: work, Commit: w.withHiddenRoots(work, commit)})
 			case u.Status == run.Assigned:
 				if wrong, known := w.misled[work]; known {
 					actions = append(actions, w.accuse(wrong, u.Index)...)
@@ -141,10 +141,10 @@ func (w *Worker) units() (actions []role.Action) {
 
 // late commits what it was late with and has computed by now: it counts while nobody else has committed it.
 func (w *Worker) late(unit uint32) (actions []role.Action) {
-	for _, h := range w.run.Former(w.id, unit) {
+	for _, h := range w.run.PreviousAssignments(w.id, unit) {
 		work := run.UnitID{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
 		if commit, computed := w.computed[work]; computed {
-			actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
+			actions = append(actions, role.Commit{Work: work, Commit: w.withHiddenRoots(work, commit)})
 		}
 	}
 	return actions

@@ -21,7 +21,7 @@ func state(p run.Phase, units ...*run.Unit) run.State {
 	for i := range units {
 		units[i].Index = uint32(i)
 	}
-	return run.State{Phase: p, Lap: run.Lap{Base: base, Units: units},
+	return run.State{Phase: p, RoundState: run.RoundState{Base: base, Units: units},
 		Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
 }
 
@@ -105,14 +105,14 @@ func TestDefendsItsWork(t *testing.T) {
 	s := state(run.Attest, accused)
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
-	g := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
+	g := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
 	next := g
 	next.Config.Challenger = "x"
-	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g, next}}), "Advance", "Reveal",
+	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Dispute{g, next}}), "Advance", "Reveal",
 		"Move")
 	g.Turn = dispute.Challenger
 	want(t, "the other's turn, and a dispute that waits",
-		w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g, next}}))
+		w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Dispute{g, next}}))
 }
 
 // The work of a round that is attested is defended from the checkpoint that the round started from.
@@ -121,12 +121,12 @@ func TestDefendsItsWorkOfAnEarlierRound(t *testing.T) {
 	accused := unit(me, run.Disputed, "mine")
 	accused.Challengers = []string{"v"}
 	s := state(run.Train, unit(other, run.Assigned, ""))
-	s.Open = []run.Lap{{Round: 0, Base: base, Attested: 1, Units: run.Units{accused}}}
+	s.Open = []run.RoundState{{Round: 0, Base: base, Attested: 1, Units: run.Units{accused}}}
 	s.Round, s.Base = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "later"}
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
-	g := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
-	got := w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g}})
+	g := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
+	got := w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Dispute{g}})
 	want(t, "accused two rounds later", got, "Reveal", "Move")
 	if m := got[1].(role.Move); m.Base != base || m.Commit.UpdateCID != "mine" {
 		t.Errorf("moves with %+v", m)
@@ -177,8 +177,8 @@ func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
 	w.Step(role.Finished{Action: commit[0]})
 	u := s.Units[at]
 	u.Status, u.Verifier, u.Commit = run.Sealed, "v", commit[0].(role.Commit).Commit
-	s.Open, s.Phase = []run.Lap{s.Lap}, run.Assign
-	s.Lap = run.Lap{Round: 1, Base: run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}}
+	s.Open, s.Phase = []run.RoundState{s.RoundState}, run.Assign
+	s.RoundState = run.RoundState{Round: 1, Base: run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}}
 	s.Members[0].Active, s.Members[0].Why = false, run.WhyMissedAttest
 	got := w.Step(role.Block{Height: 3, Run: s})
 	want(t, "out, with a planted fault", got, "Return", "Unmask")
@@ -206,7 +206,7 @@ func TestUselessTrainingIsStopped(t *testing.T) {
 // What it is late with it goes on with while it has nothing else, and commits it as long as nobody else has.
 func TestLateTrainingGoesOn(t *testing.T) {
 	mine, theirs := unit(me, run.Assigned, ""), unit(other, run.Assigned, "")
-	theirs.Attempt, theirs.Former = 1, []run.Holder{{Worker: me}}
+	theirs.Attempt, theirs.PreviousAssignees = 1, []run.PreviousAssignee{{Worker: me}}
 	w := New(me)
 	s := state(run.Train, mine)
 	load := w.Step(role.Block{Height: 1, Run: s})
@@ -259,7 +259,7 @@ func TestDrain(t *testing.T) {
 // planting returns a worker that holds the checkpoint, and the first unit in which it plants a fault.
 func planting(t *testing.T) (w *Worker, s run.State, index uint32) {
 	t.Helper()
-	w = Planting(me, canon.Digest{7})
+	w = NewWithPlantedFaults(me, canon.Digest{7})
 	s = state(run.Train)
 	s.Terms.AuditPPM = 1
 	w.run = s
@@ -290,7 +290,7 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	want(t, "trained", commit, "Commit")
 	made := commit[0].(role.Commit).Commit
 	nonce := w.nonce(run.UnitID{Unit: at})
-	if made.Hidden != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) ||
+	if made.HiddenRoots != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) ||
 		made.UpdateCID != "mine" {
 		t.Fatalf("commits to %+v", made)
 	}
@@ -302,14 +302,14 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	want(t, "under audit", reveal, "Reveal")
 	w.Step(role.Finished{Action: reveal[0]})
 	u.Status, u.Challengers = run.Disputed, []string{"v"}
-	game := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v", Unit: at}, Turn: dispute.Asserter}
-	unmask := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{game}})
+	game := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v", Unit: at}, Turn: dispute.Asserter}
+	unmask := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Dispute{game}})
 	want(t, "challenged", unmask, "Unmask")
 	if a := unmask[0].(role.Unmask); a.Nonce != nonce || !reflect.DeepEqual(a.Segments, roots) {
 		t.Fatalf("shows %+v", a)
 	}
 	fresh, _, _ := planting(t)
-	again := fresh.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{game}})
+	again := fresh.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Dispute{game}})
 	want(t, "after a restart", again, "Train")
 	want(t, "computed again", fresh.Step(role.Trained{Action: again[0].(role.Train),
 		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}}), "Unmask")
@@ -326,8 +326,8 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 		w, s, at := planting(t)
 		spoil(w, &s)
 		w.run = s
-		c := w.masked(run.UnitID{Unit: at}, run.Commitment{Segments: roots})
-		if c.Hidden.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
+		c := w.withHiddenRoots(run.UnitID{Unit: at}, run.Commitment{Segments: roots})
+		if c.HiddenRoots.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -372,9 +372,9 @@ func TestWrongCommitmentIsConfessed(t *testing.T) {
 // A worker that was handed on a wrong state challenges the unit that handed it on, and trains when that is put right.
 func TestMisledWorkerChallenges(t *testing.T) {
 	w := New(me)
-	before := run.Lap{Base: base, Units: []*run.Unit{unit(other, run.Accepted, "theirs")}}
+	before := run.RoundState{Base: base, Units: []*run.Unit{unit(other, run.Accepted, "theirs")}}
 	s := state(run.Train, unit(me, run.Assigned, ""))
-	s.Round, s.Base, s.Open = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}, []run.Lap{before}
+	s.Round, s.Base, s.Open = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}, []run.RoundState{before}
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2, Run: s})
@@ -388,12 +388,12 @@ func TestMisledWorkerChallenges(t *testing.T) {
 	}
 	disputed := unit(other, run.Disputed, "theirs")
 	disputed.Challengers = []string{me}
-	s.Open = []run.Lap{{Base: base, Units: []*run.Unit{disputed}}}
+	s.Open = []run.RoundState{{Base: base, Units: []*run.Unit{disputed}}}
 	w.Step(role.Finished{Action: challenge[0]})
-	g := dispute.Game{Config: dispute.Config{Asserter: other, Challenger: me}, Turn: dispute.Asserter}
-	want(t, "while it is judged", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}))
+	g := dispute.Dispute{Config: dispute.Config{Asserter: other, Challenger: me}, Turn: dispute.Asserter}
+	want(t, "while it is judged", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Dispute{g}}))
 	g.Turn = dispute.Challenger
-	move := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{g}})
+	move := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Dispute{g}})
 	want(t, "its turn in the dispute", move, "Move")
 	if move[0].(role.Move).Game.Config.Challenger != me {
 		t.Errorf("moves with %+v", move[0])

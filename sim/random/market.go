@@ -42,21 +42,21 @@ var ofMarket = []saying{
 	{weight: 80, of: &marketpb.MsgOffer{}, say: participant((*speaker).offer)},
 	{weight: 50, of: &marketpb.MsgOrder{}, say: (*speaker).order},
 	{weight: 4, of: &marketpb.MsgCancelOrder{},
-		say: consumer(func(x *speaker, o client.Placed) error { return x.CancelOrder(x.ctx, o.ID) })},
-	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o client.Placed) error {
+		say: consumer(func(x *speaker, o client.OrderStatus) error { return x.CancelOrder(x.ctx, o.ID) })},
+	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o client.OrderStatus) error {
 		if o.Status != string(xmarket.Running) {
 			return nil
 		}
 		return x.PauseJob(x.ctx, o.ID)
 	})},
-	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *speaker, o client.Placed) error {
+	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *speaker, o client.OrderStatus) error {
 		if o.Status != string(xmarket.Paused) {
 			return nil
 		}
 		return x.ResumeJob(x.ctx, o.ID)
 	})},
 	{weight: 15, of: &marketpb.MsgTopUpJob{},
-		say: consumer(func(x *speaker, o client.Placed) error { return x.TopUpJob(x.ctx, o.ID, x.spend()) })},
+		say: consumer(func(x *speaker, o client.OrderStatus) error { return x.TopUpJob(x.ctx, o.ID, x.spend()) })},
 }
 
 // offer offers the work of a participant, of a machine by the hour, or of a pool.
@@ -88,7 +88,7 @@ func (x *speaker) order() error {
 		Terms: run.Terms{
 			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
 			Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
-			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), Drawn: x.often(50),
+			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), PartialAudits: x.often(50),
 			Window:    uint32(x.upTo(1, 4)),
 			Deadlines: run.Deadlines{Train: x.upTo(2, 20), Audit: x.upTo(2, 20), Attest: x.upTo(2, 20), Challenge: x.upTo(0, 6)},
 		},
@@ -107,13 +107,13 @@ func (x *speaker) order() error {
 	case 0:
 		o.Terms.Slices = uint32(x.upTo(1, 3))
 	case 1:
-		o.Terms.Tolerance, o.Terms.Drawn = run.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
+		o.Terms.Tolerance, o.Terms.PartialAudits = run.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
 	}
 	return x.Order(x.ctx, o, nil)
 }
 
 // consumer lets who ordered a job that goes on speak about it.
-func consumer(say func(*speaker, client.Placed) error) func(*speaker) error {
+func consumer(say func(*speaker, client.OrderStatus) error) func(*speaker) error {
 	return func(x *speaker) error {
 		jobs, err := x.Runs(x.ctx, true)
 		if err != nil {

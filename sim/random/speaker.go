@@ -47,7 +47,7 @@ func (s saying) Create() simsx.FactoryMethod {
 // is makes an account the one that speaks.
 func (x *speaker) is(a simsx.SimAccount) {
 	x.me = a
-	x.Client = client.Through(x.conn, client.NewKey(a.PrivKey.(*secp256k1.PrivKey)),
+	x.Client = client.NewWithSubmitter(x.conn, client.NewKey(a.PrivKey.(*secp256k1.PrivKey)),
 		func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
 			x.said = msgs[0]
 			return client.Result{}, nil

@@ -102,7 +102,7 @@ func (x *speaker) commit(s run.State) error {
 	u := pick(x.draws, units)
 	c := run.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update",
 		Bytes: x.below(1 << 30), Loss: x.Int63n(10_000_000)}
-	c.Hidden = audit.Hide(nonce, c.Segments)
+	c.HiddenRoots = audit.Hide(nonce, c.Segments)
 	switch {
 	case x.often(3):
 		c.Segments = audit.Plant(nonce, c.Segments)
@@ -117,7 +117,7 @@ func (x *speaker) unmask(s run.State) error {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			right := roots(s, l.Round, u.Index)
-			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.Hidden.IsZero() &&
+			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.HiddenRoots.IsZero() &&
 				slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
 				return x.Unmask(x.ctx, s.Terms.Job, u.ID(l.Round), nonce, right)
 			}
@@ -201,7 +201,7 @@ func (x *speaker) finding(s run.State, round uint32, u run.Unit) (f audit.Findin
 
 // pass passes an audit, now and then without a look.
 func (x *speaker) pass(s run.State) error {
-	due := slices.DeleteFunc(s.Audits(x.Address()), func(d run.Duty) bool { return s.Tolerant(d.Unit) })
+	due := slices.DeleteFunc(s.Audits(x.Address()), func(d run.AuditTarget) bool { return s.Tolerant(d.Unit) })
 	if len(due) == 0 {
 		return nil
 	}
@@ -234,8 +234,8 @@ func (x *speaker) unseal(s run.State) error {
 			}
 		}
 	}
-	if t, ok := s.Trial(x.Address()); ok && !t.Question.IsZero() {
-		open, questions = append(open, s.TrialSubject(t)), append(questions, t.Question)
+	if t, ok := s.Probation(x.Address()); ok && !t.Question.IsZero() {
+		open, questions = append(open, s.ProbationSubject(t)), append(questions, t.Question)
 	}
 	if len(open) == 0 {
 		return nil
@@ -251,12 +251,12 @@ func (x *speaker) unseal(s run.State) error {
 
 // prove answers the exam of a newcomer.
 func (x *speaker) prove(s run.State) error {
-	t, ok := s.Trial(x.Address())
-	if !ok || t.Exam.Worker == "" || !t.Seal.IsZero() {
+	t, ok := s.Probation(x.Address())
+	if !ok || t.Task.Worker == "" || !t.Seal.IsZero() {
 		return nil
 	}
-	subject := s.TrialSubject(t)
-	return x.Prove(x.ctx, s.Terms.Job, t.Exam.ID(), audit.NewSeal(subject, end(s, subject).Trees()).Root())
+	subject := s.ProbationSubject(t)
+	return x.Prove(x.ctx, s.Terms.Job, t.Task.ID(), audit.NewSeal(subject, end(s, subject).Trees()).Root())
 }
 
 // slice seals a slice of a round, or shows it.

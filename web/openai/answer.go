@@ -174,7 +174,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p *shared, f for
 
 // patience bounds the next write.
 func (s *Server) patience(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Patience)) // a recorder has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout)) // a recorder has none
 }
 
 // answer is the texts of one request.

@@ -9,7 +9,7 @@ import (
 )
 
 // Limits of connections: a request that does not come to its end ends with them. How long an answer may take is the
-// model's business, how long its reader, Config.Patience.
+// model's business, how long its reader, Config.Timeout.
 const (
 	headerPatience = 5 * time.Second
 	bodyPatience   = 20 * time.Second

@@ -83,9 +83,9 @@ type Result struct {
 type Config struct {
 	Token string // bearer token that requests must carry; "" is none
 	// names, besides those of the loopback, that a browser may know the server by; nil with a Token: any
-	Hosts    []string
-	Rest     http.Handler  // answers what is not of this interface, behind the same guard; nil is nobody
-	Patience time.Duration // with a client that does not read what it asked for
+	Hosts   []string
+	Rest    http.Handler  // answers what is not of this interface, behind the same guard; nil is nobody
+	Timeout time.Duration // with a client that does not read what it asked for
 
 	Origins []string     // whose pages may ask from a browser, such as https://chat.example; "*" is any
 	Watch   bool         // answer /, /health and /metrics, too: the server is not a part of another
@@ -113,8 +113,8 @@ type Server struct {
 // New returns a handler of the paths under /v1 that this package names.
 func New(m Model, c Config) *Server {
 	s := &Server{model: m, config: c, mux: http.NewServeMux()}
-	if s.config.Patience == 0 {
-		s.config.Patience = 30 * time.Second
+	if s.config.Timeout == 0 {
+		s.config.Timeout = 30 * time.Second
 	}
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /v1/models/{name...}", s.oneModel)

@@ -323,7 +323,7 @@ func TestSlowClients(t *testing.T) {
 	e := endless{over: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, l, New(e, Config{Patience: 50 * time.Millisecond})) }()
+	go func() { served <- Serve(ctx, l, New(e, Config{Timeout: 50 * time.Millisecond})) }()
 	for name, read := range map[string]func(c net.Conn){
 		"reads nothing": func(net.Conn) {},
 		"vanishes": func(c net.Conn) {

@@ -31,8 +31,8 @@ var (
 	ErrParams       = errors.New("beacon: invalid parameters")
 )
 
-// Refusals of the module.
-var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+// ErrorTable of the module.
+var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: ErrNotValidator, Fix: "Create a validator with this account first."},
 	{Code: 3, Rule: ErrKey, Fix: "Send the 32 bytes of an Ed25519 public key."},
 	{Code: 4, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},

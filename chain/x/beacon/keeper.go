@@ -108,10 +108,10 @@ func (k *Keeper) record(ctx context.Context, height int64, value canon.Digest) e
 func (k *Keeper) SetVRFKey(ctx context.Context, m *beaconpb.MsgSetVRFKey) (*beaconpb.MsgSetVRFKeyResponse, error) {
 	validator, err := k.operated(ctx, m.Sender)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if len(m.PublicKey) != 32 {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %d bytes instead of 32", ErrKey, len(m.PublicKey)))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d bytes instead of 32", ErrKey, len(m.PublicKey)))
 	}
 	key, err := k.keys.Get(ctx, validator)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {

@@ -34,15 +34,15 @@ func (k *Keeper) kept(ctx context.Context) (int64, error) {
 func (k *Keeper) UpdateParams(ctx context.Context,
 	m *beaconpb.MsgUpdateParams) (*beaconpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if m.Params.Keep < leastKeep || m.Params.Keep > mostKeep {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %d beacons, wanted %d to %d", ErrParams, m.Params.Keep, leastKeep,
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d beacons, wanted %d to %d", ErrParams, m.Params.Keep, leastKeep,
 			mostKeep))
 	}
 	c := censorship.Params{Turns: m.Params.Turns, Within: m.Params.TurnsWithin, SlashPPM: m.Params.SlashPpm}
 	if err := c.Validate(); err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %w", ErrParams, err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrParams, err))
 	}
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	return &beaconpb.MsgUpdateParamsResponse{}, errors.Join(

@@ -31,7 +31,7 @@ func (k *Keeper) prune(ctx context.Context, stale []offerKey) (err error) {
 
 // lots lists the offers of accounts that may be matched, those of pools one for each member, with the slots that are
 // left. stale are the offers of accounts that no longer stake what their role needs.
-func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, stale []offerKey, err error) {
+func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offerKey, err error) {
 	params, err := k.registry.Params(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +68,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, stale []offerKey,
 		if pools[p.Pool] { // both say so: it named the pool, and the pool offers for who names it
 			owner = p.Pool
 		}
-		lots = append(lots, market.Lot{Offer: o,
+		lots = append(lots, market.Listing{Offer: o,
 			Profile: market.ProfileOf(p, params, owner, at.value+engaged[other(o)].value)})
 		return nil
 	}

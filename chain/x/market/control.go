@@ -46,7 +46,7 @@ func (k *Keeper) CancelOrder(ctx context.Context,
 	m *marketpb.MsgCancelOrder) (*marketpb.MsgCancelOrderResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if job.Status == Open {
 		return &marketpb.MsgCancelOrderResponse{}, k.refund(ctx, job, Cancelled, "")
@@ -59,7 +59,7 @@ func (k *Keeper) CancelOrder(ctx context.Context,
 func (k *Keeper) PauseJob(ctx context.Context, m *marketpb.MsgPauseJob) (*marketpb.MsgPauseJobResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Running)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	job.Paused = sdk.UnwrapSDKContext(ctx).BlockHeight()
 	return &marketpb.MsgPauseJobResponse{}, k.steer(ctx, job)
@@ -69,10 +69,10 @@ func (k *Keeper) PauseJob(ctx context.Context, m *marketpb.MsgPauseJob) (*market
 func (k *Keeper) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*marketpb.MsgResumeJobResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Paused)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if job.Paused == 0 {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: the budget of %s covers no further round: raise it", ErrState, m.Job))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: the budget of %s covers no further round: raise it", ErrState, m.Job))
 	}
 	job.Paused = 0
 	return &marketpb.MsgResumeJobResponse{}, k.steer(ctx, job)
@@ -82,7 +82,7 @@ func (k *Keeper) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*mark
 func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marketpb.MsgTopUpJobResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	before, err := k.Escrow(ctx, m.Job)
 	if err != nil {
@@ -90,7 +90,7 @@ func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*market
 	}
 	after, err := before.TopUp(m.Amount)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.lock(ctx, m.Sender, m.Amount); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (k *Keeper) lock(ctx context.Context, sender string, amount uint64) error {
 		return err
 	}
 	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(amount)); err != nil {
-		return Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
+		return ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, e
 	case env.Height > job.Short+params.PauseBlocks:
 		waits = false
 	}
-	env.Ended, env.Paused, env.Broke = job.Ending, job.Paused > 0 || waits, broke && !waits
+	env.CancelRequested, env.Paused, env.BudgetExhausted = job.Ending, job.Paused > 0 || waits, broke && !waits
 	if job.Short == was.Short && job.Paused == was.Paused {
 		return env, nil
 	}
@@ -179,11 +179,11 @@ func (k *Keeper) Params(ctx context.Context) (rules.Params, error) {
 func (k *Keeper) UpdateParams(ctx context.Context,
 	m *marketpb.MsgUpdateParams) (*marketpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	p := rules.Params{FeePPM: m.Params.FeePpm, PauseBlocks: m.Params.PauseBlocks, GasPrice: m.Params.GasPrice}
 	if err := p.Validate(); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &marketpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
 }

@@ -163,8 +163,8 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 // Connect gives the keeper the module that starts runs, which itself needs the keeper.
 func (k *Keeper) Connect(runs Runs) { k.runs = runs }
 
-// Refusals of the module.
-var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+// ErrorTable of the module.
+var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: market.ErrOrder, Fix: "Correct the order and send it again."},
 	{Code: 3, Rule: market.ErrOverflow, Fix: "Ask for less work or a lower price."},
 	{Code: 4, Rule: ErrRole, Fix: "Register the account in this role, with its stake, first."},

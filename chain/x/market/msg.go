@@ -28,7 +28,7 @@ func (k *Keeper) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.Msg
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(offerGas, "offer")
 	o, err := k.offer(ctx, m)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &marketpb.MsgOfferResponse{}, k.offers.Set(ctx, key, o)
 }
@@ -64,7 +64,7 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(orderGas, "order")
 	o, err := k.order(ctx, m)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.lock(ctx, m.Sender, o.Budget); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 		if errors.Is(err, run.ErrTerms) {
 			err = fmt.Errorf("%w: %w", market.ErrOrder, err)
 		}
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	err = errors.Join(
 		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open, Fee: market.WaitingFee(len(m.Opening))}),

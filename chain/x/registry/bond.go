@@ -29,12 +29,12 @@ func (k *Keeper) Bond(ctx context.Context, id string) error {
 	least, has := params.MinStake(run.Verifier), p.Firm()
 	switch {
 	case p.Jailed:
-		return Refusals.Wrap(fmt.Errorf("%w: %s was slashed", ErrJailed, id))
+		return ErrorTable.Wrap(fmt.Errorf("%w: %s was slashed", ErrJailed, id))
 	case has >= least:
 		return nil
 	}
 	if p, err = p.TopUp(least - has); err != nil {
-		return Refusals.Wrap(err)
+		return ErrorTable.Wrap(err)
 	}
 	if err := k.lock(ctx, id, least-has); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) bool {
 		u, err := k.uptimes.Get(now, account)
 		params, wrong := k.Params(now)
 		if err == nil && wrong == nil {
-			_, err = u.Beat(params, now.BlockHeight()+1)
+			_, err = u.Heartbeat(params, now.BlockHeight()+1)
 		}
 		return err == nil && wrong == nil && m.Sender == account
 	case *registrypb.MsgAnswerMeasure:

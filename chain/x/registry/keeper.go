@@ -35,8 +35,8 @@ var (
 	ErrNoTier   = errors.New("registry: the participant commits to no tier")
 )
 
-// Refusals of the module.
-var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+// ErrorTable of the module.
+var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: registry.ErrInvalid, Fix: "Correct the registration and send it again."},
 	{Code: 3, Rule: registry.ErrStake, Fix: "Register with a larger stake."},
 	{Code: 4, Rule: registry.ErrOverflow, Fix: "Add a smaller stake."},
@@ -218,7 +218,7 @@ func (k *Keeper) Take(ctx context.Context, id, to string, amount uint64) error {
 	if amount > p.Stake {
 		return fmt.Errorf("registry: %d uzen from the stake of %s, which is %d", amount, id, p.Stake)
 	}
-	if err := k.put(ctx, p.Take(amount)); err != nil {
+	if err := k.put(ctx, p.Withdraw(amount)); err != nil {
 		return err
 	}
 	if to == reward.CommunityPool {

@@ -36,10 +36,10 @@ func (k *Keeper) AskMeasure(ctx context.Context,
 			m.Sender)
 	}
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if r, err := k.resting.Get(ctx, m.Sender); err == nil && r.Until > now.BlockHeight() {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s was measured, and may be again from block %d on", ErrRests, m.Sender,
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s was measured, and may be again from block %d on", ErrRests, m.Sender,
 			r.Until))
 	} else if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return nil, err
@@ -48,11 +48,11 @@ func (k *Keeper) AskMeasure(ctx context.Context,
 	case err != nil:
 		return nil, err
 	case goesOn:
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s", ErrMeasured, m.Sender))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s", ErrMeasured, m.Sender))
 	}
 	asked, err := registry.Ask(m.Sender, m.Steps, now.BlockHeight())
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgAskMeasureResponse{}, k.measurements.Set(ctx, m.Sender, asked)
 }
@@ -62,7 +62,7 @@ func (k *Keeper) AnswerMeasure(ctx context.Context,
 	m *registrypb.MsgAnswerMeasure) (*registrypb.MsgAnswerMeasureResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	now := sdk.UnwrapSDKContext(ctx)
 	return &registrypb.MsgAnswerMeasureResponse{},
@@ -76,7 +76,7 @@ func (k *Keeper) CheckMeasure(ctx context.Context,
 	m *registrypb.MsgCheckMeasure) (*registrypb.MsgCheckMeasureResponse, error) {
 	result, err := runpb.Digest(m.Result)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgCheckMeasureResponse{},
 		k.move(ctx, m.Participant, func(at registry.Measurement) (registry.Measurement, error) {
@@ -89,15 +89,15 @@ func (k *Keeper) OpenMeasure(ctx context.Context,
 	m *registrypb.MsgOpenMeasure) (*registrypb.MsgOpenMeasureResponse, error) {
 	results, err := runpb.Digests(m.Results)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	at, err := k.measurement(ctx, m.Sender)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	out, err := at.Open(results)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgOpenMeasureResponse{}, k.end(ctx, m.Sender, out)
 }
@@ -117,7 +117,7 @@ func (k *Keeper) move(ctx context.Context, id string,
 		at, err = f(at)
 	}
 	if err != nil {
-		return Refusals.Wrap(err)
+		return ErrorTable.Wrap(err)
 	}
 	return k.measurements.Set(ctx, id, at)
 }

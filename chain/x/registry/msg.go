@@ -33,10 +33,10 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 		p.Roles = append(p.Roles, role.Rule())
 	}
 	if p, err = p.TopUp(m.Stake); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if p, err = registry.Register(p, params, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if known {
 		p = old.Renew(p)
@@ -55,11 +55,11 @@ func (k *Keeper) UpdateAddresses(ctx context.Context,
 	m *registrypb.MsgUpdateAddresses) (*registrypb.MsgUpdateAddressesResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	p, err := old.Moved(m.PeerId, m.Addresses)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgUpdateAddressesResponse{}, errors.Join(k.There(ctx, p.ID), k.set(ctx, p))
 }
@@ -70,7 +70,7 @@ func (k *Keeper) lock(ctx context.Context, sender string, stake uint64) error {
 		return err
 	}
 	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(stake)); err != nil {
-		return Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
+		return ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (k *Keeper) commit(ctx context.Context, old, p registry.Participant) error 
 func (k *Keeper) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*registrypb.MsgHeartbeatResponse, error) {
 	u, err := k.uptimes.Get(ctx, m.Sender)
 	if errors.Is(err, collections.ErrNotFound) {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s", ErrNoTier, m.Sender))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s", ErrNoTier, m.Sender))
 	}
 	if err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func (k *Keeper) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*re
 	if err != nil {
 		return nil, err
 	}
-	if u, err = u.Beat(params, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
-		return nil, Refusals.Wrap(err)
+	if u, err = u.Heartbeat(params, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgHeartbeatResponse{}, k.uptimes.Set(ctx, m.Sender, u)
 }
@@ -116,11 +116,11 @@ func (k *Keeper) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*re
 // Attest implements registrypb.MsgServer.
 func (k *Keeper) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registrypb.MsgAttestResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	p, err := k.Get(ctx, m.Participant)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	p.Attested = m.Attested
 	return &registrypb.MsgAttestResponse{}, k.set(ctx, p)
@@ -130,11 +130,11 @@ func (k *Keeper) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registry
 func (k *Keeper) UpdateParams(ctx context.Context,
 	m *registrypb.MsgUpdateParams) (*registrypb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	p := m.Params.Rule()
 	if err := p.Validate(); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
 }

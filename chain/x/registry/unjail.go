@@ -13,7 +13,7 @@ import (
 func (k *Keeper) Unjail(ctx context.Context, m *registrypb.MsgUnjail) (*registrypb.MsgUnjailResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	params, err := k.Params(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (k *Keeper) Unjail(ctx context.Context, m *registrypb.MsgUnjail) (*registry
 	}
 	p, err := old.Unjail(params, sdk.UnwrapSDKContext(ctx).BlockHeight())
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgUnjailResponse{}, errors.Join(k.There(ctx, p.ID), k.set(ctx, p))
 }

@@ -16,7 +16,7 @@ import (
 func (k *Keeper) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*registrypb.MsgUnstakeResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	params, err := k.Params(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (k *Keeper) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*regist
 	}
 	p, err := old.Unstake(m.Amount, params, sdk.UnwrapSDKContext(ctx).BlockHeight())
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.plan(ctx, old, p); err != nil {
 		return nil, err

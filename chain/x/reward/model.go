@@ -27,10 +27,10 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 	if err != nil || o.SharesPPM == 0 {
 		return err
 	}
-	var work []reward.Holding
+	var work []reward.ShareBalance
 	within := collections.NewPrefixedPairRange[string, string](job)
 	err = k.earned.Walk(ctx, within, func(key collections.Pair[string, string], flops uint64) (bool, error) {
-		work = append(work, reward.Holding{Who: key.K2(), Shares: flops})
+		work = append(work, reward.ShareBalance{Who: key.K2(), Shares: flops})
 		return false, nil
 	})
 	if err != nil {
@@ -116,17 +116,17 @@ const maxRevenue = 1 << 53
 func (k *Keeper) PayRevenue(ctx context.Context, msg *rewardpb.MsgPayRevenue) (*rewardpb.MsgPayRevenueResponse, error) {
 	m, err := k.model(ctx, msg.Job)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if msg.Amount == 0 || msg.Amount >= maxRevenue {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %d uzen", ErrAmount, msg.Amount))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d uzen", ErrAmount, msg.Amount))
 	}
 	from, err := sdk.AccAddressFromBech32(msg.Sender)
 	if err != nil {
 		return nil, err
 	}
 	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(msg.Amount)); err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
 	}
 	return &rewardpb.MsgPayRevenueResponse{}, errors.Join(
 		k.models.Set(ctx, msg.Job, m.Pay(msg.Amount)),
@@ -139,7 +139,7 @@ func (k *Keeper) ClaimRevenue(ctx context.Context,
 	msg *rewardpb.MsgClaimRevenue) (*rewardpb.MsgClaimRevenueResponse, error) {
 	m, err := k.model(ctx, msg.Job)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	to, err := sdk.AccAddressFromBech32(msg.Sender)
 	if err != nil {

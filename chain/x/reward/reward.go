@@ -31,8 +31,8 @@ var (
 	ErrAmount  = errors.New("reward: not an amount")
 )
 
-// Refusals of the module.
-var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+// ErrorTable of the module.
+var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: ErrMember, Fix: "Report about members of a run that you are a member of, while it goes on."},
 	{Code: 3, Rule: registry.ErrReport, Fix: "Report what was measured, at most 2^50 bytes at once."},
 	{Code: 4, Rule: ErrNoModel, Fix: "Check the name of the job; shares are granted when its run ends, if its order " +
@@ -160,14 +160,14 @@ func (k *Keeper) Params(ctx context.Context) (reward.Schedule, error) {
 func (k *Keeper) UpdateParams(ctx context.Context,
 	m *rewardpb.MsgUpdateParams) (*rewardpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	s := reward.Schedule{
 		PerEpoch: m.Params.PerEpoch, Halving: m.Params.Halving,
 		BasePPM: m.Params.BasePpm, WorkPPM: m.Params.WorkPpm, BandwidthPPM: m.Params.BandwidthPpm,
 	}
 	if err := s.Validate(); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &rewardpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, s)
 }
@@ -213,11 +213,11 @@ func (k *Keeper) Committed(ctx context.Context, who string, bytes uint64) error 
 func (k *Keeper) Report(ctx context.Context, m *rewardpb.MsgReport) (*rewardpb.MsgReportResponse, error) {
 	s, err := k.runs.State(ctx, m.Job)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %w", ErrMember, err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrMember, err))
 	}
 	for _, id := range []string{m.Sender, m.Peer} {
 		if _, ok := s.Member(id); !ok || m.Sender == m.Peer || s.Phase == run.Done || s.Phase == run.Halted {
-			return nil, Refusals.Wrap(fmt.Errorf("%w: %s of %s", ErrMember, id, m.Job))
+			return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s of %s", ErrMember, id, m.Job))
 		}
 	}
 	key := collections.Join(m.Peer, m.Sender)
@@ -231,7 +231,7 @@ func (k *Keeper) Report(ctx context.Context, m *rewardpb.MsgReport) (*rewardpb.M
 	}
 	l, err = l.Report(registry.Link{Bytes: m.Bytes, Millis: m.Millis, RTT: m.Rtt}, serves-min(serves, l.Bytes))
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &rewardpb.MsgReportResponse{}, k.links.Set(ctx, key, l)
 }

@@ -56,7 +56,7 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 	if err := k.runs.Set(ctx, s.Terms.Job, s); err != nil || !before.Disputed() {
 		return err
 	}
-	return k.docket(ctx, s)
+	return k.closeMootDisputes(ctx, s)
 }
 
 // trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave
@@ -136,29 +136,29 @@ func (k *Keeper) settle(ctx context.Context, s run.State, events []run.Event) er
 	return k.issued.Set(ctx, job, settled.Seq)
 }
 
-func (k *Keeper) book(ctx context.Context, job string) (reward.Book, error) {
+func (k *Keeper) book(ctx context.Context, job string) (reward.SettlementInput, error) {
 	order, err := k.market.Job(ctx, job)
 	if err != nil {
-		return reward.Book{}, err
+		return reward.SettlementInput{}, err
 	}
 	escrow, err := k.market.Escrow(ctx, job)
 	if err != nil {
-		return reward.Book{}, err
+		return reward.SettlementInput{}, err
 	}
 	params, err := k.market.Params(ctx)
 	if err != nil {
-		return reward.Book{}, err
+		return reward.SettlementInput{}, err
 	}
 	penalty, err := k.Params(ctx)
 	if err != nil {
-		return reward.Book{}, err
+		return reward.SettlementInput{}, err
 	}
 	stakes, err := k.registry.Params(ctx)
 	if err != nil {
-		return reward.Book{}, err
+		return reward.SettlementInput{}, err
 	}
 	seq, err := k.issued.Get(ctx, job)
-	return reward.Book{
+	return reward.SettlementInput{
 		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM, Waiting: order.Fee,
 		Least:  stakes.MinStake,
 		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
@@ -202,7 +202,7 @@ func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !s.Gone(id) || s.Liable(id) {
+		if !s.Removed(id) || s.Liable(id) {
 			return true, nil
 		}
 	}
@@ -256,7 +256,7 @@ func (k *Keeper) tick(ctx context.Context, job string, turns bool) error {
 	if env.Last, err = k.since(ctx, job, turns); err != nil {
 		return err
 	}
-	if err := k.silence(ctx, job, env); err != nil {
+	if err := k.expireDisputes(ctx, job, env); err != nil {
 		return err
 	}
 	before, err := k.State(ctx, job)

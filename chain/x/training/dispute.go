@@ -26,7 +26,7 @@ type Case interface {
 	// Bound reports, as an error that wraps run.ErrTerms, in what terms are not those of the work.
 	Bound(t run.Terms) error
 	// Config is the dispute of a challenger about a unit, in which a party has some blocks for a move.
-	Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error)
+	Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
 	// Refute answers what a payload shows: that a checkpoint is not what its updates lead to, or an error.
 	Refute(c run.Combination, payload []byte) (string, error)
 }
@@ -42,12 +42,12 @@ type disputeKey = collections.Quad[string, uint32, uint32, uint32]
 func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*trainingpb.MsgChallengeResponse, error) {
 	commitment, err := runpb.Digest(m.Commitment)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("commitment: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("commitment: %w", err))
 	}
 	if err := k.bond(ctx, m.Job, m.Sender); err != nil {
 		return nil, err
 	}
-	var game dispute.Game
+	var game dispute.Dispute
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 		if err := s.Stands(unitID(m), commitment); err != nil {
 			return s, nil, err
@@ -69,7 +69,7 @@ func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*tr
 func (k *Keeper) bond(ctx context.Context, job, challenger string) error {
 	s, err := k.State(ctx, job)
 	if err != nil {
-		return Refusals.Wrap(err)
+		return ErrorTable.Wrap(err)
 	}
 	if m, _ := s.Member(challenger); m.Active {
 		return nil
@@ -78,27 +78,27 @@ func (k *Keeper) bond(ctx context.Context, job, challenger string) error {
 }
 
 // game is the dispute that a challenge opens.
-func (k *Keeper) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
+func (k *Keeper) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Dispute, error) {
 	d, _ := s.Find(unitID(m))
 	work, err := k.admitted(ctx, s.Terms.Spec)
 	if err != nil {
-		return dispute.Game{}, err
+		return dispute.Dispute{}, err
 	}
 	worker, challenger := s.MoveBlocks(d.Unit, m.Sender)
 	config, err := work.Config(m.Job, d, m.Sender, worker)
 	config.ChallengerBlocks = challenger
 	if err != nil {
-		return dispute.Game{}, err
+		return dispute.Dispute{}, err
 	}
 	return dispute.Open(config, m.Segment, env.Height)
 }
 
 // open stores a new dispute.
-func (k *Keeper) open(ctx context.Context, g dispute.Game) error {
+func (k *Keeper) open(ctx context.Context, g dispute.Dispute) error {
 	c := g.Config
 	earlier := uint32(0)
 	within := collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](c.Job, c.Round, c.Unit)
-	err := k.disputes.Walk(ctx, within, func(disputeKey, dispute.Game) (bool, error) {
+	err := k.disputes.Walk(ctx, within, func(disputeKey, dispute.Dispute) (bool, error) {
 		earlier++
 		return false, nil
 	})
@@ -106,18 +106,18 @@ func (k *Keeper) open(ctx context.Context, g dispute.Game) error {
 		return err
 	}
 	key := collections.Join4(c.Job, c.Round, c.Unit, earlier)
-	return errors.Join(k.disputes.Set(ctx, key, g), k.pending.Set(ctx, key), told(ctx, g))
+	return errors.Join(k.disputes.Set(ctx, key, g), k.pending.Set(ctx, key), emitDispute(ctx, g))
 }
 
 // Move implements trainingpb.MsgServer.
 func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.MsgMoveResponse, error) {
 	move, err := dispute.Decode(m.Body)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	key, g, err := k.current(ctx, m.Job, unitID(m))
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	s, err := k.State(ctx, m.Job)
 	if err != nil {
@@ -130,7 +130,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	work := &lazyCase{open: func() (Case, error) { return k.admitted(ctx, s.Terms.Spec) }}
 	after, err := g.Apply(env.Height, m.Sender, move, work)
 	if err := errors.Join(work.err, err); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	if work.refused != nil {
 		sdk.UnwrapSDKContext(ctx).Logger().Info("a leaf answers nothing: its challenger loses", "job", m.Job, "unit", m.Unit,
@@ -140,7 +140,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 }
 
 // current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
-func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key disputeKey, g dispute.Game, err error) {
+func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key disputeKey, g dispute.Dispute, err error) {
 	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job,
 		id.Round, id.Unit))
 	if err != nil {
@@ -160,11 +160,11 @@ func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key di
 func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*trainingpb.MsgRefuteResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("root: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("root: %w", err))
 	}
 	entry, err := k.lineage.Get(ctx, collections.Join(m.Job, m.Checkpoint))
 	if errors.Is(err, collections.ErrNotFound) || err == nil && entry.Attestation.Checkpoint.Root != root {
-		err = Refusals.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", run.ErrStale, m.Checkpoint,
+		err = ErrorTable.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", run.ErrStale, m.Checkpoint,
 			m.Job, root.Short()))
 	}
 	if err != nil {
@@ -190,8 +190,8 @@ func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*training
 }
 
 // moved stores a game after a move, and carries out its verdict if it has one.
-func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Game) error {
-	if err := errors.Join(k.disputes.Set(ctx, key, g), told(ctx, g)); err != nil || g.Verdict == nil {
+func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Dispute) error {
+	if err := errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g)); err != nil || g.Verdict == nil {
 		return err
 	}
 	if err := k.pending.Remove(ctx, key); err != nil {
@@ -219,11 +219,11 @@ func (k *Keeper) next(ctx context.Context, ended dispute.Config, env run.Env) er
 	if g, err = dispute.Open(g.Config, g.Segment, env.Height); err != nil {
 		return err
 	}
-	return errors.Join(k.disputes.Set(ctx, key, g), told(ctx, g))
+	return errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g))
 }
 
-// silence ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
-func (k *Keeper) silence(ctx context.Context, job string, env run.Env) error {
+// expireDisputes ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
+func (k *Keeper) expireDisputes(ctx context.Context, job string, env run.Env) error {
 	keys, err := k.opened(ctx, job)
 	if err != nil {
 		return err
@@ -258,8 +258,8 @@ func (k *Keeper) opened(ctx context.Context, job string) ([]disputeKey, error) {
 	return it.Keys()
 }
 
-// docket closes the disputes without a verdict that the run no longer waits for: it is over, or their unit is gone.
-func (k *Keeper) docket(ctx context.Context, s run.State) error {
+// closeMootDisputes closes the disputes without a verdict that the run no longer waits for: it is over, or their unit is gone.
+func (k *Keeper) closeMootDisputes(ctx context.Context, s run.State) error {
 	keys, err := k.opened(ctx, s.Terms.Job)
 	if err != nil {
 		return err
@@ -274,15 +274,15 @@ func (k *Keeper) docket(ctx context.Context, s run.State) error {
 			continue
 		}
 		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight(), s.Unmasked(disputed(c)))
-		if err := errors.Join(k.disputes.Set(ctx, key, g), k.pending.Remove(ctx, key), told(ctx, g)); err != nil {
+		if err := errors.Join(k.disputes.Set(ctx, key, g), k.pending.Remove(ctx, key), emitDispute(ctx, g)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// told emits what the last record of a game says.
-func told(ctx context.Context, g dispute.Game) error {
+// emitDispute emits what the last record of a game says.
+func emitDispute(ctx context.Context, g dispute.Dispute) error {
 	c, last := g.Config, g.Log[len(g.Log)-1]
 	return emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: g.Text(last, nil)})
 }
@@ -299,7 +299,7 @@ func (q Queries) Disputes(ctx context.Context,
 	}
 	r := &trainingpb.QueryDisputesResponse{}
 	from := new(collections.Range[disputeKey]).StartInclusive(collections.Join4(m.Job, m.Round, m.Unit, m.Number))
-	err := q.disputes.Walk(ctx, from, func(key disputeKey, g dispute.Game) (bool, error) {
+	err := q.disputes.Walk(ctx, from, func(key disputeKey, g dispute.Dispute) (bool, error) {
 		switch {
 		case key.K1() != m.Job:
 			return true, nil

@@ -89,10 +89,10 @@ func (k *Keeper) Return(ctx context.Context, m *trainingpb.MsgReturn) (*training
 func (k *Keeper) Prove(ctx context.Context, m *trainingpb.MsgProve) (*trainingpb.MsgProveResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	return &trainingpb.MsgProveResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-			return s.Prove(env, m.Sender, unitID(m), seal)
+			return s.SubmitProbation(env, m.Sender, unitID(m), seal)
 		})
 }

@@ -22,7 +22,7 @@ type rule func(s run.State, env run.Env) (run.State, []run.Event, error)
 func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 	s, err := k.State(ctx, job)
 	if err != nil {
-		return Refusals.Wrap(err)
+		return ErrorTable.Wrap(err)
 	}
 	env, failed, err := k.env(ctx, job)
 	if err != nil {
@@ -30,7 +30,7 @@ func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 	}
 	after, events, err := rule(s, env)
 	if err != nil {
-		return Refusals.Wrap(err)
+		return ErrorTable.Wrap(err)
 	}
 	if err := failed(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*trainingpb.MsgCommitResponse, error) {
 	commitment, err := m.Commitment.Rule()
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(gasUnit, "the end of its round")
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
@@ -58,7 +58,7 @@ func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*training
 func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.MsgPassResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 		return s.Pass(env, m.Sender, unitID(m), seal)
@@ -74,7 +74,7 @@ func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.M
 func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*trainingpb.MsgUnsealResponse, error) {
 	opening, err := audit.DecodeOpening(m.Opening)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &trainingpb.MsgUnsealResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
@@ -86,7 +86,7 @@ func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*training
 func (k *Keeper) Report(ctx context.Context, m *trainingpb.MsgReport) (*trainingpb.MsgReportResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	return &trainingpb.MsgReportResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
@@ -99,11 +99,11 @@ func (k *Keeper) ShowReport(ctx context.Context,
 	m *trainingpb.MsgShowReport) (*trainingpb.MsgShowReportResponse, error) {
 	end, err := runpb.Digest(m.End)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("end: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("end: %w", err))
 	}
 	salt, err := runpb.Digest(m.Salt)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("salt: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("salt: %w", err))
 	}
 	f := audit.Finding{DistancePPM: m.DistancePPM, CosinePPM: m.CosinePPM, End: end}
 	return &trainingpb.MsgShowReportResponse{},
@@ -116,11 +116,11 @@ func (k *Keeper) ShowReport(ctx context.Context,
 func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainingpb.MsgUnmaskResponse, error) {
 	nonce, err := runpb.Digest(m.Nonce)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("nonce: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("nonce: %w", err))
 	}
 	segments, err := runpb.Digests(m.Segments)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &trainingpb.MsgUnmaskResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
@@ -156,7 +156,7 @@ func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*traini
 func (k *Keeper) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*trainingpb.MsgSealSliceResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	return &trainingpb.MsgSealSliceResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
@@ -176,11 +176,11 @@ func (k *Keeper) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*tr
 func (k *Keeper) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainingpb.MsgAttestResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("state root: %w", err))
+		return nil, ErrorTable.Wrap(fmt.Errorf("state root: %w", err))
 	}
 	key, err := k.publicKey(ctx, m.Sender)
 	if err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	vote := run.Vote{
 		Member: m.Sender, Next: run.Checkpoint{Round: m.Round + 1, Root: root, CID: m.CID},

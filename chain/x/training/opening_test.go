@@ -46,7 +46,7 @@ func TestDisputesComeInPages(t *testing.T) {
 	k, ctx := keeper(t, nil)
 	for _, job := range []string{"a", "job", "z"} {
 		for i := range uint32(250) {
-			g := dispute.Game{Config: dispute.Config{Job: job, Round: i / 100, Unit: i % 10}, Segment: i}
+			g := dispute.Dispute{Config: dispute.Config{Job: job, Round: i / 100, Unit: i % 10}, Segment: i}
 			if err := k.disputes.Set(ctx, collections.Join4(job, i/100, i%10, i%100/10), g); err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +59,7 @@ func TestDisputesComeInPages(t *testing.T) {
 			t.Fatalf("page %d: %d games, %v", pages, len(r.Games), err)
 		}
 		for _, raw := range r.Games {
-			var g dispute.Game
+			var g dispute.Dispute
 			if err := canon.Unmarshal(raw, &g); err != nil || g.Config.Job != "job" || found[g.Segment] {
 				t.Fatalf("page %d has %+v: %v", pages, g, err)
 			}

@@ -28,7 +28,7 @@ func (k *Keeper) UpdateParams(ctx context.Context,
 		FirstPPM: m.Params.FirstPpm, MemoryBlocks: m.Params.MemoryBlocks,
 	}
 	if err := errors.Join(adapter.OnlyBy(k.authority, m.Authority), p.Validate()); err != nil {
-		return nil, Refusals.Wrap(err)
+		return nil, ErrorTable.Wrap(err)
 	}
 	return &trainingpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
 }

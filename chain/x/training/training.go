@@ -36,8 +36,8 @@ var (
 	ErrSignature = errors.New("training: the signature is not the sender's over this checkpoint")
 )
 
-// Refusals of the module.
-var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+// ErrorTable of the module.
+var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: ErrNoRun, Fix: "Check the name of the job; an order has no run before it is matched."},
 	{Code: 3, Rule: run.ErrTerms, Fix: "Correct the terms of the order."},
 	{Code: 4, Rule: run.ErrHalted, Fix: "Nothing is left to do; read the receipts for how it ended."},
@@ -125,15 +125,15 @@ type Keeper struct {
 	accounts  Accounts
 	referee   Referee
 	works     works
-	rooting   audit.Rooting
+	rooting   audit.RootFuncs
 
-	runs     *shelf.Shelf
+	runs     *shelf.RunStore
 	active   collections.KeySet[string] // neither done nor halted
 	lineage  collections.Map[collections.Pair[string, uint32], run.Entry]
 	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
 	issued   collections.Map[string, uint64] // receipts of a job
 	seals    collections.Map[sealKey, []byte]
-	disputes collections.Map[disputeKey, dispute.Game]
+	disputes collections.Map[disputeKey, dispute.Dispute]
 	pending  collections.KeySet[disputeKey] // the disputes that have no verdict
 	// of the work of open orders and of runs that are not over, by the digest of its specification
 	openings collections.Map[[]byte, []byte]
@@ -150,7 +150,7 @@ type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
 func NewKeeper(s store.KVStoreService, authority string, market Market, registry Registry, rewards Rewards,
-	beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
+	beacon Beacon, accounts Accounts, referee Referee, rooting audit.RootFuncs) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
@@ -166,7 +166,7 @@ func NewKeeper(s store.KVStoreService, authority string, market Market, registry
 		seals: collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job),
 			collections.BytesValue),
 		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32),
-			adapter.Record[dispute.Game]()),
+			adapter.Record[dispute.Dispute]()),
 		pending:  collections.NewKeySet(b, collections.NewPrefix(7), "pending", collections.QuadKeyCodec(job, u32, u32, u32)),
 		openings: collections.NewMap(b, collections.NewPrefix(25), "openings", collections.BytesKey, collections.BytesValue),
 		held:     collections.NewMap(b, collections.NewPrefix(26), "held", collections.BytesKey, collections.Uint64Value),

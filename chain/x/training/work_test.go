@@ -60,7 +60,7 @@ func TestWorkIsOpenedWhenItIsAsked(t *testing.T) {
 		move   dispute.Move
 	}{
 		{2, "stranger", leaf}, {2, "worker", leaf}, {12, "verifier", leaf},
-		{2, "verifier", dispute.Move{Bind: &dispute.Bind{}}},
+		{2, "verifier", dispute.Move{Bind: &dispute.BindClaim{}}},
 		{2, "verifier", dispute.Move{Leaf: &dispute.Leaf{Index: 1}}},
 	} {
 		if _, err := g.Apply(c.height, c.from, c.move, l); err == nil || opens > 0 {

@@ -142,7 +142,7 @@ func feeUzen(r client.Result) uint64 {
 	return n
 }
 
-// movement is a client.Movement for programs.
+// movement is a client.AccountTx for programs.
 type movement struct {
 	Hash     string   `json:"hash"`
 	Height   int64    `json:"height"`

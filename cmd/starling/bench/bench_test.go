@@ -12,9 +12,9 @@ import (
 
 // What was not played is not shown as nothing.
 func TestStrategiesWithoutACrowd(t *testing.T) {
-	for crowd, want := range map[*strategies.CrowdRow]bool{nil: false, {Runs: 625}: true} {
+	for crowd, want := range map[*strategies.ScaleRow]bool{nil: false, {Runs: 625}: true} {
 		var b bytes.Buffer
-		if err := printStrategies(&b, &strategies.Result{Note: "losses: none", Crowd: crowd}); err != nil {
+		if err := printStrategies(&b, &strategies.Result{Note: "losses: none", ScaleModel: crowd}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), "losses: none") || strings.Contains(b.String(), "modelled workers") != want {

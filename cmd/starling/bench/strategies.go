@@ -89,19 +89,19 @@ func printStrategies(out io.Writer, r *strategies.Result) error {
 			float64(l.Bytes)/1e6, float64(l.Received)/1e6, l.Less, 100*l.Utilisation)
 	}
 	fmt.Fprintln(w, r.Note)
-	if c := r.Crowd; c != nil {
+	if c := r.ScaleModel; c != nil {
 		fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a "+
 			"round, %.2f GiB\n", c.Workers, c.Runs, c.Rounds, c.Seconds, c.Processor, c.GiB)
 	}
-	if len(r.Sieges) == 0 {
+	if len(r.Attacks) == 0 {
 		return w.Flush()
 	}
 	fmt.Fprint(w, "\nATTACK")
-	rules := slices.Sorted(maps.Keys(r.Sieges[0].Rules))
+	rules := slices.Sorted(maps.Keys(r.Attacks[0].Rules))
 	for _, rule := range rules {
 		fmt.Fprintf(w, "\t%s", rule)
 	}
-	for _, s := range r.Sieges {
+	for _, s := range r.Attacks {
 		fmt.Fprintf(w, "\n%s", s.Attack)
 		for _, rule := range rules {
 			switch x := s.Rules[rule]; {

@@ -11,7 +11,7 @@ import (
 
 // Network gives the errors of networks their codes.
 func Network(err error) error {
-	stopped := (*client.Stopped)(nil)
+	stopped := (*client.Halted)(nil)
 	switch {
 	case errors.As(err, &stopped):
 		return terminal.WithExit(&terminal.Problem{Code: stopped.Code, What: "the validator is stopped", Why: stopped.Why,

@@ -76,7 +76,7 @@ func showUntilOver(c *terminal.Console, cmd *cobra.Command, a *source.Client, id
 		terminal.Width(os.Stderr))
 	defer show.Done()
 	rate := math.NaN()
-	err = a.Follow(cmd.Context(), id, "", func(n rest.News) error {
+	err = a.Follow(cmd.Context(), id, "", func(n rest.RunEvent) error {
 		last = n.Job
 		for _, m := range n.Metrics {
 			if m.LearningRate > 0 {

@@ -30,7 +30,7 @@ type Offered struct {
 	Cover        uint64 `json:"cover_uzen"` // price of the work that its stake may still stand behind
 }
 
-func offersOf(lots []market.Lot) []Offered {
+func offersOf(lots []market.Listing) []Offered {
 	lines := make([]Offered, len(lots))
 	for i, l := range lots {
 		lines[i] = Offered{
@@ -58,7 +58,7 @@ type Ordered struct {
 	Why       string `json:"why"`
 }
 
-func ordersOf(orders []client.Placed) []Ordered {
+func ordersOf(orders []client.OrderStatus) []Ordered {
 	lines := make([]Ordered, len(orders))
 	for i, o := range orders {
 		lines[i] = Ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min,

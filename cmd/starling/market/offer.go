@@ -52,7 +52,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 			case o.Pool && (hourly != "" || o.Verifier):
 				return usage.Error(cmd, errors.New("a pool offers workers, at a --price: their machines are not alike"))
 			}
-			var mine []market.Lot
+			var mine []market.Listing
 			err = t.Act(cmd, "the folder of the account that offers", func(ctx context.Context, cl *client.Client) (err error) {
 				mine, err = inspect.Offer(ctx, cl, o)
 				return err

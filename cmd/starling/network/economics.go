@@ -80,11 +80,11 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 			if rate.millionths > millionth || cheat.millionths > millionth {
 				return usage.Error(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
 			}
-			w := wager.Wager{
+			w := wager.CheatModel{
 				Stake: stake.millionths, Reward: pay.millionths, Cost: cost.millionths,
 				AuditPPM: uint32(rate.millionths), Steps: steps, CheatPPM: uint32(cheat.millionths),
 			}
-			odds, err := w.Odds()
+			odds, err := w.Gain()
 			if err != nil {
 				return usage.Error(cmd, err)
 			}
@@ -105,7 +105,7 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 	return cmd
 }
 
-func reckoned(w wager.Wager, o wager.Odds) Economics {
+func reckoned(w wager.CheatModel, o wager.ExpectedGain) Economics {
 	stake := func(uzen uint64) *float64 {
 		if uzen == wager.NoStake {
 			return nil

@@ -134,7 +134,7 @@ func printPeople(s *inspect.NetworkStatus) error {
 	return w.Flush()
 }
 
-func printBooks(b *inspect.Books) error {
+func printBooks(b *inspect.Balances) error {
 	fmt.Printf("%s at height %d\n\n", b.ChainID, b.Height)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "MODULE\tACCOUNTS FOR, ZEN\tHOLDS, ZEN\t")
@@ -167,7 +167,7 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 				return err
 			}
 			if c.Form.Machine() {
-				err = c.Form.Print(os.Stdout, terminal.List(b, b.Books, func(book client.Book) string { return book.Module }))
+				err = c.Form.Print(os.Stdout, terminal.List(b, b.Books, func(book client.ModuleBalance) string { return book.Module }))
 			} else {
 				err = printBooks(b)
 			}

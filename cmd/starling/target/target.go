@@ -89,12 +89,12 @@ func (t *Target) Settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// AskPatience is how long a validator may take for its answers.
-const AskPatience = 20 * time.Second
+// AskTimeout is how long a validator may take for its answers.
+const AskTimeout = 20 * time.Second
 
 // Ask returns the network as the validator sees it, with the account.
 func (t *Target) Ask(ctx context.Context) (*inspect.NetworkStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, AskPatience)
+	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
 	return inspect.AskNetwork(ctx, t.Network, t.Account)
 }

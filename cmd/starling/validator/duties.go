@@ -30,7 +30,7 @@ func logsCommand(c *terminal.Console) *cobra.Command {
 
 // validatorProblem gives the errors of questions to the validator of a folder their codes.
 func validatorProblem(home string, err error) error {
-	stopped := (*client.Stopped)(nil)
+	stopped := (*client.Halted)(nil)
 	switch {
 	case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
 		return cause.Network(err)
@@ -113,7 +113,7 @@ With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uz
   starling validator earnings --home net/validator-0 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskPatience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskTimeout)
 			defer cancel()
 			e, err := inspect.AskValidatorEarnings(ctx, args[0])
 			if err != nil {

@@ -30,10 +30,10 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 		Example: `  starling validator status --home net/validator-0`,
 		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskPatience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskTimeout)
 			defer cancel()
 			s, err := inspect.AskValidator(ctx, args[0])
-			stopped := (*client.Stopped)(nil)
+			stopped := (*client.Halted)(nil)
 			switch {
 			case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
 				return cause.Network(err)

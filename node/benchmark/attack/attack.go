@@ -24,25 +24,25 @@ import (
 
 // Options say how thoroughly attacks are played.
 type Options struct {
-	Seeds  uint64 // of networks in which one adversary has a quarter of all stake, for each of its plans
-	Mixes  uint64 // random networks
-	First  uint64 // the seed of the first of them
-	Rounds uint32 // of a thousand workers, in which what verification costs is counted
-	Flood  floods.Flood
-	Siege  Siege
+	Seeds        uint64 // of networks in which one adversary has a quarter of all stake, for each of its plans
+	Mixes        uint64 // random networks
+	First        uint64 // the seed of the first of them
+	Rounds       uint32 // of a thousand workers, in which what verification costs is counted
+	Flood        floods.Flood
+	HostilePeers HostilePeers
 }
 
 // Quick takes less than a minute on a machine that does nothing else. ThoroughAttack plays all mixes.
 var (
 	Quick = Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
-		Flood: floods.Flood{Orders: 1000, Pools: 200, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
-		Siege: Siege{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 6},
+		Flood:        floods.Flood{Orders: 1000, Pools: 200, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
+		HostilePeers: HostilePeers{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 6},
 	}
 	Thorough = Options{
 		Seeds: 24, Mixes: 1000, First: 1, Rounds: 60,
-		Flood: floods.Flood{Orders: 10_000, Pools: 2000, Disputes: 1000, Free: 50_000, Asking: 8, Blocks: 60},
-		Siege: Siege{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 30},
+		Flood:        floods.Flood{Orders: 10_000, Pools: 2000, Disputes: 1000, Free: 50_000, Asking: 8, Blocks: 60},
+		HostilePeers: HostilePeers{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 30},
 	}
 )
 
@@ -122,8 +122,8 @@ func (r *Report) flood(ctx context.Context, o Options) error {
 }
 
 func (r *Report) siege(ctx context.Context, o Options) error {
-	ratio, err := o.Siege.delivered(ctx)
-	name := fmt.Sprintf("updates delivered in time by a worker under %d hostile peers, of those without", o.Siege.Peers)
+	ratio, err := o.HostilePeers.delivered(ctx)
+	name := fmt.Sprintf("updates delivered in time by a worker under %d hostile peers, of those without", o.HostilePeers.Peers)
 	r.Bars = append(r.Bars, benchmark.AtLeast(name, ratio, 0.9))
 	return err
 }
@@ -233,7 +233,7 @@ func (r *Report) canary() error {
 // overhead counts what verifiers are asked to execute beside what workers do, of whom no audit is new.
 func (r *Report) overhead(ctx context.Context, o Options) error {
 	v, w := job.Default().Strategy.Verification, job.Default().Strategy.Workers
-	c, err := sim.Crowd{
+	c, err := sim.ScaleModel{
 		Seed: 1, Workers: 1000, Run: w.Target, Verifiers: v.Verifiers, Rounds: o.Rounds, AuditPPM: v.AuditPPM(),
 		Block: time.Second, Unit: 10 * time.Second,
 		Link: sim.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,

@@ -11,8 +11,8 @@ import (
 func TestAttack(t *testing.T) {
 	r, err := Measure(t.Context(), Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
-		Flood: floods.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
-		Siege: Siege{Peers: 10, Streams: 4, Round: time.Second, Rounds: 1},
+		Flood:        floods.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
+		HostilePeers: HostilePeers{Peers: 10, Streams: 4, Round: time.Second, Rounds: 1},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// Siege is how many hostile peers take what a worker gives them, and in how many rounds the worker has an update to
+// HostilePeers is how many hostile peers take what a worker gives them, and in how many rounds the worker has an update to
 // deliver, with them and without. An update is late at the end of its round.
-type Siege struct {
+type HostilePeers struct {
 	Peers, Streams int
 	Round          time.Duration // shorter than any of a real job
 	Rounds         int
@@ -32,7 +32,7 @@ const besiegedBytes = 10 << 20
 
 // delivered is how many updates a member of its run gets from a worker while peers ask it for the same blob on as
 // many streams as it lets them open, and read slowly, of those that it gets without them.
-func (s Siege) delivered(ctx context.Context) (float64, error) {
+func (s HostilePeers) delivered(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	data := make([]byte, besiegedBytes)
@@ -78,14 +78,14 @@ func (s Siege) delivered(ctx context.Context) (float64, error) {
 }
 
 // fetched is how many updates a member gets before their rounds end.
-func (s Siege) fetched(ctx context.Context, member, worker *peer.Host, of blob.Store, c blob.CID) (n float64,
+func (s HostilePeers) fetched(ctx context.Context, member, worker *peer.Host, of blob.Store, c blob.CID) (n float64,
 	err error) {
 	for range s.Rounds {
 		if err := of.Delete(ctx, c); err != nil {
 			return n, err
 		}
 		round, end := context.WithTimeout(ctx, s.Round)
-		if member.Have(round, c, worker.Addrs()) == nil {
+		if member.Ensure(round, c, worker.Addrs()) == nil {
 			n++
 		}
 		<-round.Done()
@@ -95,7 +95,7 @@ func (s Siege) fetched(ctx context.Context, member, worker *peer.Host, of blob.S
 }
 
 // around lets all peers connect to a worker and ask. They go when they are told to leave.
-func (s Siege) around(ctx context.Context, worker *peer.Host, c blob.CID) (leave func(), err error) {
+func (s HostilePeers) around(ctx context.Context, worker *peer.Host, c blob.CID) (leave func(), err error) {
 	var closers []io.Closer
 	leave = func() {
 		for _, c := range closers {

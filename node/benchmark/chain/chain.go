@@ -127,13 +127,13 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 func matching() float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
-	lots := make([]market.Lot, 10_000)
+	lots := make([]market.Listing, 10_000)
 	for i := range lots {
 		role := run.Worker
 		if i%5 == 0 {
 			role = run.Verifier
 		}
-		lots[i] = market.Lot{
+		lots[i] = market.Listing{
 			Offer: market.Offer{ID: "account-" + strconv.Itoa(i), Role: role, Price: 100 + r.Uint64N(900), Slots: 1,
 				At: r.Int64N(1000)},
 			Profile: market.Profile{
@@ -357,7 +357,7 @@ func (l *ledger) sign(ctx context.Context, s run.State) (txs [][]byte, err error
 			Sender: u.Worker, Job: s.Terms.Job, Unit: u.Index, Attempt: u.Attempt,
 			Commitment: runpb.FromCommitment(run.Commitment{
 				Segments: []canon.Digest{d, d, d, d, d}, Update: d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(),
-				Hidden: d,
+				HiddenRoots: d,
 			}),
 		}
 		tx, err := client.Sign(ctx, k, client.Account{ChainID: "bench", Number: number, Sequence: sequence,

@@ -106,7 +106,7 @@ func (l *litigants) begin(terms run.Terms, members []run.Member, disputes int) e
 		d := canon.Sum("bench/commitment", []byte(terms.Job), []byte(u.Worker))
 		c := run.Commitment{
 			Segments: slices.Repeat([]canon.Digest{d}, int(terms.Segments)+1),
-			Update:   d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(), Hidden: d,
+			Update:   d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(), HiddenRoots: d,
 		}
 		if s, _, err = s.Commit(env(2), u.Worker, u.ID(s.Round), c); err != nil {
 			return err

@@ -100,8 +100,8 @@ func lasting(x train.Exchange, rounds uint32) train.Exchange {
 // demo is an exchange of gradients, of which 32 of 4096 frequencies are sent with so many bits a value.
 func demo(bits int) train.Exchange {
 	return train.Exchange{
-		Codec: codec.TopKName(32, bits), Transform: transform.Waves, Rule: aggregate.Contributors,
-		Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 32,
+		Codec: codec.TopKName(32, bits), Transform: transform.CosineTransform, Rule: aggregate.Contributors,
+		Outer: outer.SignSGD, Rate: 1, Feedback: 0.999, Carry: 32,
 		Gradients: true, Shrink: decay, Clip: clip,
 	}
 }
@@ -140,7 +140,7 @@ var compared = []contender{
 	{name: "fedadam, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Adam), 8)},
 	{name: "fedyogi, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Yogi), 8)},
 	{name: "gossip", steps: 20, rate: gentle,
-		exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5,
+		exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.PairwiseGossip, Rate: 0.7, Momentum: 0.5,
 			Pairs: workers, Topology: "complete"}},
 	{name: "diloco int8, rounds of 10", steps: 10, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
 	{name: "diloco int8, rounds of 100", steps: 100, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
@@ -220,7 +220,7 @@ func (c *contest) utilisation(x contender, sent int64) (float64, error) {
 	if x.pupils == parallel {
 		rounds, steps = rounds*steps, 1
 	}
-	course := sim.Course{
+	course := sim.RunModel{
 		Round: farAway, Rounds: int(rounds), Sizes: s.Sizes, Overlap: s.Exchange.Overlap > 0, Carry: int(s.Exchange.Carry),
 		Window: int(run.Window(s.Units, s.Exchange.Carry)),
 	}
@@ -293,7 +293,7 @@ func (r *Result) contested(c *contest, o Options) error {
 	r.Note = fmt.Sprintf("losses: up to %d seeds of %d steps; attacks: %d rounds of 20 steps; busy: of the time in "+
 		"steps of a second of a model of 100 M parameters, at 100 Mbit/s and 100 ms; moments last in data-parallel "+
 		"training, for 8 rounds of diloco and for 32 with feedback, unless it says otherwise; their second decays by "+
-		"0.95, and by 0.99 in groups of 128", o.Seeds, o.Steps, o.Siege)
+		"0.95, and by 0.99 in groups of 128", o.Seeds, o.Steps, o.AttackRounds)
 	if len(diverged) > 0 {
 		r.Note += "; diverged: " + strings.Join(diverged, ", ")
 	}

@@ -17,8 +17,8 @@ const (
 	crowdRounds  = 1000
 )
 
-// CrowdRow is what it takes to simulate a crowd on this machine.
-type CrowdRow struct {
+// ScaleRow is what it takes to simulate a crowd on this machine.
+type ScaleRow struct {
 	Workers   int     `json:"workers"`
 	Runs      int     `json:"runs"`
 	Rounds    int     `json:"rounds"`       // that were played
@@ -35,7 +35,7 @@ func (r *Result) crowd(ctx context.Context, rounds int) error {
 	before, _ := benchmark.Usage()
 	begin := time.Now()
 	const block = 5 * time.Second
-	c, err := sim.Crowd{
+	c, err := sim.ScaleModel{
 		Seed: 1, Workers: crowdWorkers, Run: 16, Verifiers: 1, Rounds: uint32(rounds), AuditPPM: 50_000, Block: block,
 		Link: sim.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000, Unit: 10 * time.Second,
 	}.Play(ctx)
@@ -46,7 +46,7 @@ func (r *Result) crowd(ctx context.Context, rounds int) error {
 	after, peak := benchmark.Usage()
 	blocks := c.Round.Seconds() / block.Seconds() // of a round
 	share := min(1, blocks*float64(rounds)/float64(c.Blocks))
-	r.Crowd = &CrowdRow{
+	r.ScaleModel = &ScaleRow{
 		Workers: crowdWorkers, Runs: c.Runs, Rounds: rounds, Seconds: benchmark.Rounded(took, 1),
 		Processor: benchmark.Rounded(share*(after-before).Seconds()*1e6/float64(rounds)/crowdWorkers, 1),
 		GiB:       benchmark.Rounded(float64(peak)/1024, 2),
@@ -55,7 +55,7 @@ func (r *Result) crowd(ctx context.Context, rounds int) error {
 		benchmark.Below(fmt.Sprintf("seconds to simulate %d rounds of %d modelled workers (from %d rounds)", crowdRounds,
 			crowdWorkers,
 			rounds), took/float64(c.Blocks)*(blocks*crowdRounds+float64(c.Blocks)-blocks*float64(rounds)), 300),
-		benchmark.Below("GiB of memory meanwhile, with what this command took before", r.Crowd.GiB, 8),
+		benchmark.Below("GiB of memory meanwhile, with what this command took before", r.ScaleModel.GiB, 8),
 	)
 	return nil
 }

@@ -154,11 +154,11 @@ func TestSiegesInPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		var r Result
-		if err := r.besieged(w, 2); err != nil || len(r.Sieges) != step.attacks || len(r.Bars) != step.bar {
+		if err := r.besieged(w, 2); err != nil || len(r.Attacks) != step.attacks || len(r.Bars) != step.bar {
 			t.Errorf("after %d lessons: %+v, %v", len(step.lessons), r, err)
 		}
-		if step.attacks > 0 && len(r.Sieges[0].Rules["mean"].Loss) != step.seeds {
-			t.Errorf("after %d lessons: %+v", len(step.lessons), r.Sieges[0].Rules["mean"])
+		if step.attacks > 0 && len(r.Attacks[0].Rules["mean"].Loss) != step.seeds {
+			t.Errorf("after %d lessons: %+v", len(step.lessons), r.Attacks[0].Rules["mean"])
 		}
 	}
 }

@@ -308,7 +308,7 @@ func (s *school) parallel(ctx context.Context, l lesson, task *train.Task, base 
 const examined = 32
 
 func (s *school) examine(task *train.Task, params []*tensor.Tensor) (float64, error) {
-	meter, err := task.Meter()
+	meter, err := task.Evaluator()
 	if err != nil {
 		return 0, err
 	}

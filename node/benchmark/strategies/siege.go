@@ -67,7 +67,7 @@ func (r *Result) besieged(w siege, seeds int) error {
 	plain, worst := 0.0, 0.0 // of the mean, and of the best rule, under the worst attack
 	for i := range len(attacks) + 1 {
 		best := math.Inf(1)
-		var row SiegeRow
+		var row AttackRow
 		for _, l := range w.battles(i, 0) {
 			losses, _, err := w.school.known(l, seeds)
 			if err != nil {
@@ -77,7 +77,7 @@ func (r *Result) besieged(w siege, seeds int) error {
 				continue
 			}
 			if row.Rules == nil {
-				row = SiegeRow{Attack: l.name, Rules: map[string]*Sample{}}
+				row = AttackRow{Attack: l.name, Rules: map[string]*Sample{}}
 			}
 			s := sample(losses, clean.Mean)
 			if row.Rules[l.exchange.Rule] = &s; s.diverged() {
@@ -90,7 +90,7 @@ func (r *Result) besieged(w siege, seeds int) error {
 			}
 		}
 		if row.Rules != nil {
-			r.Sieges = append(r.Sieges, row)
+			r.Attacks = append(r.Attacks, row)
 		}
 		worst = max(worst, best)
 	}

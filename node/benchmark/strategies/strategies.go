@@ -21,8 +21,8 @@ type Options struct {
 	Layers, Width, Batch, Length int
 	Steps                        int           // inner steps of the comparison of losses
 	Seeds                        int           // of all training, from 1 on
-	Siege                        int           // rounds of 20 steps under attack
-	Crowd                        int           // rounds of 10,000 modelled workers; 0: none, as with For
+	AttackRounds                 int           // rounds of 20 steps under attack
+	ScaleModel                   int           // rounds of 10,000 modelled workers; 0: none, as with For
 	Data                         string        // file of text; "": sentences that are made
 	Keep                         string        // file of training runs that are over, which are not done again; "": none
 	For                          time.Duration // no training run begins later than this; 0: all are done
@@ -35,20 +35,20 @@ type Options struct {
 
 // Quick and ThoroughStrategies are the options of the command, but for the text and the threads.
 var (
-	Quick = Options{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 6,
-		Crowd: 24}
-	Thorough = Options{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 40,
-		Crowd: crowdRounds, Losses: true}
+	Quick = Options{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, AttackRounds: 6,
+		ScaleModel: 24}
+	Thorough = Options{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, AttackRounds: 40,
+		ScaleModel: crowdRounds, Losses: true}
 )
 
 // Result is what Strategies measures.
 type Result struct {
-	Bars    []benchmark.Bar `json:"bars"`
-	Losses  []LossRow       `json:"losses"`
-	Sieges  []SiegeRow      `json:"sieges"`
-	Crowd   *CrowdRow       `json:"crowd"` // null: it was not played
-	Note    string          `json:"note"`
-	Seconds float64         `json:"seconds"`
+	Bars       []benchmark.Bar `json:"bars"`
+	Losses     []LossRow       `json:"losses"`
+	Attacks    []AttackRow     `json:"sieges"`
+	ScaleModel *ScaleRow       `json:"crowd"` // null: it was not played
+	Note       string          `json:"note"`
+	Seconds    float64         `json:"seconds"`
 }
 
 // LossRow is a strategy against data-parallel training on as many tokens.
@@ -62,9 +62,9 @@ type LossRow struct {
 	Utilisation float64 `json:"utilisation"` // share of the time in steps of a large model, at 100 Mbit/s and 100 ms
 }
 
-// SiegeRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null: the
+// AttackRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null: the
 // model diverged.
-type SiegeRow struct {
+type AttackRow struct {
 	Attack string             `json:"attack"`
 	Rules  map[string]*Sample `json:"rules"`
 }
@@ -73,7 +73,7 @@ type SiegeRow struct {
 // the code of jobs: exchange/codec, exchange/aggregate, exchange/outer and the training of units.
 func Compare(ctx context.Context, o Options) (*Result, error) {
 	for name, n := range map[string]int{"threads": o.Threads, "steps": o.Steps, "seeds": o.Seeds,
-		"rounds under attack": o.Siege} {
+		"rounds under attack": o.AttackRounds} {
 		if err := benchmark.Positive(name, n); err != nil {
 			return nil, err
 		}
@@ -83,8 +83,8 @@ func Compare(ctx context.Context, o Options) (*Result, error) {
 	if err := r.formulas(ctx); err != nil {
 		return nil, err
 	}
-	if o.Crowd > 0 && o.For == 0 {
-		if err := r.crowd(ctx, o.Crowd); err != nil {
+	if o.ScaleModel > 0 && o.For == 0 {
+		if err := r.crowd(ctx, o.ScaleModel); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func Compare(ctx context.Context, o Options) (*Result, error) {
 	if s.notes, err = openNotebook(o.Keep, o.For); err != nil {
 		return nil, err
 	}
-	c, w := newContest(s, o), siege{school: s, rounds: o.Siege}
+	c, w := newContest(s, o), siege{school: s, rounds: o.AttackRounds}
 	var lessons []lesson
 	for seed := range uint64(o.Seeds) {
 		lessons = slices.Concat(lessons, c.lessons(seed+1), w.lessons(seed+1))

@@ -27,7 +27,7 @@ func TestPublishedUtilisation(t *testing.T) {
 // Whatever strategies are at ends when nobody waits for it any more, also a crowd of ever so many rounds.
 func TestStrategiesEnd(t *testing.T) {
 	o := Quick
-	o.Threads, o.Crowd = 1, 1<<20
+	o.Threads, o.ScaleModel = 1, 1<<20
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Compare(ctx, o); !errors.Is(err, context.Canceled) {
@@ -39,13 +39,13 @@ func TestStrategiesEnd(t *testing.T) {
 // robust rule.
 func TestStrategiesTrainAModel(t *testing.T) {
 	o := Quick
-	o.Width, o.Steps, o.Siege, o.Threads, o.Length, o.Crowd = 16, 20, 1, 1, 16, 0
+	o.Width, o.Steps, o.AttackRounds, o.Threads, o.Length, o.ScaleModel = 16, 20, 1, 1, 16, 0
 	r, err := Compare(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Losses) < 15 || len(r.Sieges) != 1+len(attacks) {
-		t.Fatalf("%d strategies, %d attacks", len(r.Losses), len(r.Sieges))
+	if len(r.Losses) < 15 || len(r.Attacks) != 1+len(attacks) {
+		t.Fatalf("%d strategies, %d attacks", len(r.Losses), len(r.Attacks))
 	}
 	less := map[string]float64{}
 	for _, l := range r.Losses {

@@ -88,7 +88,7 @@ type end struct {
 var moments = []float64{1. / 4, 3. / 4, 1. / 2}
 
 // Block implements sim.Checker.
-func (o *Pacer) Block(w *sim.World) error {
+func (o *Pacer) Block(w *sim.Network) error {
 	if err := o.Ctx.Err(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (o *Pacer) Block(w *sim.World) error {
 	}
 	if o.fails.every > 0 && s.Phase == run.Train && s.Round == o.next+1 {
 		after := time.Duration(moments[o.times%len(moments)]*float64(o.unit)).Truncate(sim.DraftEvery) + sim.DraftEvery/2
-		w.Happen(sim.Fault{Who: w.Name(workers[0]), At: after, For: o.fails.away})
+		w.Inject(sim.Fault{Who: w.Name(workers[0]), At: after, For: o.fails.away})
 		o.next += o.fails.every
 		o.times++
 	}
@@ -114,4 +114,4 @@ func (o *Pacer) Block(w *sim.World) error {
 }
 
 // End implements sim.Checker.
-func (o *Pacer) End(*sim.World) error { return nil }
+func (o *Pacer) End(*sim.Network) error { return nil }

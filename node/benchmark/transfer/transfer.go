@@ -232,7 +232,7 @@ func overFetch(ctx context.Context, data []byte) (func() error, error) {
 		if err := store.Delete(ctx, c); err != nil {
 			return err
 		}
-		return sink.Have(ctx, c, source.Addrs())
+		return sink.Ensure(ctx, c, source.Addrs())
 	}, nil
 }
 
@@ -267,7 +267,7 @@ func (r *Result) control(ctx context.Context, o Options) error {
 	moving, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- sink.Have(moving, c, []string{through}) }()
+	go func() { ended <- sink.Ensure(moving, c, []string{through}) }()
 	start, err := trips(ctx, messages, 2*time.Second) // while the pace is searched
 	if err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// ErrWager is wrapped by the error for a wager that cannot be reckoned.
-var ErrWager = errors.New("reward: the wager cannot be reckoned")
+// ErrCheatModel is wrapped by the error for a wager that cannot be reckoned.
+var ErrCheatModel = errors.New("reward: the wager cannot be reckoned")
 
 // Limits of a wager. They keep every sum of amounts within 64 bits, and the error of a probability below 10^-9.
 const (
-	MaxWager      = 1 << 60 // uzen
-	MaxWagerSteps = 1 << 28
+	MaxCheatSum   = 1 << 60 // uzen
+	MaxCheatSteps = 1 << 28
 )
 
 // Certainty is the unit of the probabilities in Odds.
@@ -28,11 +28,11 @@ const Certainty = 1_000_000_000_000_000_000
 
 const million = 1_000_000
 
-// Wager is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets that
+// CheatModel is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets that
 // part. The work has a number of steps, each audited with the same probability whatever happens to the others; a
 // network audits work units, so there a step is a unit. An audit of a step that was not done always finds it:
 // re-execution is bit-exact.
-type Wager struct {
+type CheatModel struct {
 	Stake    uint64 // uzen that a conviction takes
 	Reward   uint64 // uzen for the whole work, which a conviction forfeits
 	Cost     uint64 // uzen that the whole work costs who does it
@@ -41,8 +41,8 @@ type Wager struct {
 	CheatPPM uint32 // part of the steps that is left undone, in parts per million; rounded up to whole steps
 }
 
-// Odds are what a wager is worth.
-type Odds struct {
+// ExpectedGain are what a wager is worth.
+type ExpectedGain struct {
 	Faked     uint32 // steps left undone
 	Detection uint64 // probability that at least one of them is audited, in 1/Certainty: 1 - (1 - p)^Faked
 	// uzen that cheating is expected to gain over honest work, rounded down: saved cost - Detection (Reward + Stake)
@@ -54,25 +54,25 @@ type Odds struct {
 // NoStake stands for a stake that does not exist.
 const NoStake = math.MaxUint64
 
-func (w Wager) check() error {
+func (w CheatModel) check() error {
 	switch {
-	case max(w.Stake, w.Reward, w.Cost) > MaxWager:
-		return fmt.Errorf("%w: amounts above %d uzen", ErrWager, uint64(MaxWager))
+	case max(w.Stake, w.Reward, w.Cost) > MaxCheatSum:
+		return fmt.Errorf("%w: amounts above %d uzen", ErrCheatModel, uint64(MaxCheatSum))
 	case w.AuditPPM > million || w.CheatPPM > million:
-		return fmt.Errorf("%w: a rate or fraction above 1", ErrWager)
-	case w.Steps < 1 || w.Steps > MaxWagerSteps:
-		return fmt.Errorf("%w: %d steps, wanted 1 to %d", ErrWager, w.Steps, MaxWagerSteps)
+		return fmt.Errorf("%w: a rate or fraction above 1", ErrCheatModel)
+	case w.Steps < 1 || w.Steps > MaxCheatSteps:
+		return fmt.Errorf("%w: %d steps, wanted 1 to %d", ErrCheatModel, w.Steps, MaxCheatSteps)
 	}
 	return nil
 }
 
-// Odds reckons a wager. A rational worker stays honest when the gain is not above 0. Since the probability of being
+// Gain reckons a wager. A rational worker stays honest when the gain is not above 0. Since the probability of being
 // caught is concave in the steps left undone, the stake that deters leaving out everything deters leaving out a part.
-func (w Wager) Odds() (Odds, error) {
+func (w CheatModel) Gain() (ExpectedGain, error) {
 	if err := w.check(); err != nil {
-		return Odds{}, err
+		return ExpectedGain{}, err
 	}
-	o := Odds{
+	o := ExpectedGain{
 		Faked:  uint32((uint64(w.Steps)*uint64(w.CheatPPM) + million - 1) / million),
 		Audits: market.Share(w.Cost, w.AuditPPM),
 	}
@@ -142,7 +142,7 @@ func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
 // up: with a quarter of the auditors and the accuser its own, so that of what a conviction takes only what no accuser
 // gets is lost. Nobody fakes for what is not above 0.
 func Temptation(p reward.Penalty, price, stake uint64, ratePPM uint32) int64 {
-	taken := p.Taken(reward.Conviction{Stake: min(stake, MaxWager), Bond: audit.Bond(price, ratePPM)})
+	taken := p.Taken(reward.Conviction{Stake: min(stake, MaxCheatSum), Bond: audit.Bond(price, ratePPM)})
 	taken -= market.Share(taken, p.BountyPPM)
 	return expected(price, taken, uint64(ratePPM)*(million-audit.CollusionPPM))
 }
@@ -151,12 +151,12 @@ func Temptation(p reward.Penalty, price, stake uint64, ratePPM uint32) int64 {
 // uzen, rounded up, with a quarter of all verifiers its own: it is paid, unless all who look at it find it outside,
 // which takes its deposit.
 func Backed(price, stake uint64, ratePPM uint32) int64 {
-	return expected(price, min(stake, MaxWager, audit.Deposit(price, ratePPM)), million*uint64(audit.Forfeits(ratePPM)))
+	return expected(price, min(stake, MaxCheatSum, audit.Deposit(price, ratePPM)), million*uint64(audit.Forfeits(ratePPM)))
 }
 
 // expected is (1 - caught) price - caught taken, rounded up, with caught in parts per 10^12.
 func expected(price, taken, caught uint64) int64 {
-	gain := new(big.Int).Sub(product(min(price, MaxWager), million*million-caught), product(taken, caught))
+	gain := new(big.Int).Sub(product(min(price, MaxCheatSum), million*million-caught), product(taken, caught))
 	rest := new(big.Int)
 	gain.DivMod(gain, product(million, million), rest)
 	if rest.Sign() > 0 {

@@ -22,12 +22,12 @@ func TestDetection(t *testing.T) {
 		{50_000, 100, 1 - math.Pow(0.95, 100)}, // 99.4 %
 		{20_000, 1, 0.02},
 		{1, 1, 1e-6},
-		{1, MaxWagerSteps, 1},
+		{1, MaxCheatSteps, 1},
 		{0, 1000, 0},
 		{million, 1, 1},
 		{500_000, 63, 1 - math.Pow(0.5, 63)},
 	} {
-		o, err := Wager{AuditPPM: c.ppm, Steps: c.steps, CheatPPM: million}.Odds()
+		o, err := CheatModel{AuditPPM: c.ppm, Steps: c.steps, CheatPPM: million}.Gain()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,12 +43,12 @@ func TestStakeThatDeters(t *testing.T) {
 		want uint64
 	}{{5_000, 19870}, {10_000, 9870}, {20_000, 4870}, {50_000, 1870}, {100_000, 870}, {200_000, 370}, {million, 0},
 		{0, NoStake}} {
-		o, err := Wager{Reward: 130, Cost: 100, AuditPPM: c.ppm, Steps: 1, CheatPPM: million}.Odds()
+		o, err := CheatModel{Reward: 130, Cost: 100, AuditPPM: c.ppm, Steps: 1, CheatPPM: million}.Gain()
 		if err != nil || o.Needed != c.want {
 			t.Errorf("%d ppm: %d uzen, want %d (%v)", c.ppm, o.Needed, c.want, err)
 		}
 	}
-	if o, _ := (Wager{Cost: 100, AuditPPM: 50_000, Steps: 8}).Odds(); o.Needed != 0 || o.Gain != 0 || o.Audits != 5 {
+	if o, _ := (CheatModel{Cost: 100, AuditPPM: 50_000, Steps: 8}).Gain(); o.Needed != 0 || o.Gain != 0 || o.Audits != 5 {
 		t.Errorf("an honest worker: %+v", o)
 	}
 }
@@ -57,26 +57,26 @@ func TestStakeThatDeters(t *testing.T) {
 func TestNeededIsTheEdge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		w := Wager{Reward: r.Uint64N(1 << 30), Cost: r.Uint64N(1 << 30), AuditPPM: 1 + r.Uint32N(million),
+		w := CheatModel{Reward: r.Uint64N(1 << 30), Cost: r.Uint64N(1 << 30), AuditPPM: 1 + r.Uint32N(million),
 			Steps: 1 + r.Uint32N(200), CheatPPM: million}
-		o, err := w.Odds()
+		o, err := w.Gain()
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.Stake = o.Needed
-		if at, err := w.Odds(); err != nil || at.Gain > 0 || at.Needed != o.Needed {
+		if at, err := w.Gain(); err != nil || at.Gain > 0 || at.Needed != o.Needed {
 			t.Fatalf("%+v: %+v (%v)", w, at, err)
 		}
 		part := w
 		part.CheatPPM = r.Uint32N(million)
-		if at, _ := part.Odds(); at.Gain > 0 {
+		if at, _ := part.Gain(); at.Gain > 0 {
 			t.Fatalf("%+v: a part pays: %+v", part, at)
 		}
 		if w.Stake == 0 {
 			continue
 		}
 		if w.Stake--; w.Stake > 0 {
-			if below, _ := w.Odds(); below.Gain < 0 && w.Cost > 0 {
+			if below, _ := w.Gain(); below.Gain < 0 && w.Cost > 0 {
 				t.Fatalf("%+v: a smaller stake deters: %+v", w, below)
 			}
 		}
@@ -84,20 +84,20 @@ func TestNeededIsTheEdge(t *testing.T) {
 }
 
 func TestWagerLimits(t *testing.T) {
-	for _, w := range []Wager{
-		{Steps: 0}, {Steps: MaxWagerSteps + 1}, {Steps: 1, AuditPPM: million + 1}, {Steps: 1, CheatPPM: million + 1},
-		{Steps: 1, Stake: MaxWager + 1}, {Steps: 1, Cost: MaxWager + 1}, {Steps: 1, Reward: MaxWager + 1},
+	for _, w := range []CheatModel{
+		{Steps: 0}, {Steps: MaxCheatSteps + 1}, {Steps: 1, AuditPPM: million + 1}, {Steps: 1, CheatPPM: million + 1},
+		{Steps: 1, Stake: MaxCheatSum + 1}, {Steps: 1, Cost: MaxCheatSum + 1}, {Steps: 1, Reward: MaxCheatSum + 1},
 	} {
-		if _, err := w.Odds(); !errors.Is(err, ErrWager) {
+		if _, err := w.Gain(); !errors.Is(err, ErrCheatModel) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
-	o, err := Wager{Stake: MaxWager, Reward: MaxWager, Cost: MaxWager, AuditPPM: million, Steps: MaxWagerSteps,
-		CheatPPM: million}.Odds()
-	if err != nil || o.Gain != -MaxWager {
+	o, err := CheatModel{Stake: MaxCheatSum, Reward: MaxCheatSum, Cost: MaxCheatSum, AuditPPM: million, Steps: MaxCheatSteps,
+		CheatPPM: million}.Gain()
+	if err != nil || o.Gain != -MaxCheatSum {
 		t.Errorf("%+v, %v", o, err)
 	}
-	o, err = Wager{Cost: MaxWager, AuditPPM: 1, Steps: 1, CheatPPM: million}.Odds()
+	o, err = CheatModel{Cost: MaxCheatSum, AuditPPM: 1, Steps: 1, CheatPPM: million}.Gain()
 	if err != nil || o.Needed != NoStake {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -182,8 +182,8 @@ func TestDepositLeavesNoTemptation(t *testing.T) {
 			}
 			for m := uint32(1); m <= 64; m *= 2 {
 				all := uint64(m) * price
-				odds, err := Wager{Stake: deposit, Reward: all, Cost: all, AuditPPM: audit.Forfeits(rate), Steps: m,
-					CheatPPM: million}.Odds()
+				odds, err := CheatModel{Stake: deposit, Reward: all, Cost: all, AuditPPM: audit.Forfeits(rate), Steps: m,
+					CheatPPM: million}.Gain()
 				if err != nil || odds.Gain > 0 {
 					t.Errorf("price %d, rate %d, %d units: %+v, %v", price, rate, m, odds, err)
 				}

@@ -12,7 +12,7 @@ import (
 
 // named are the acts that a researcher can ask for by name, and what each is.
 var named = map[string]struct {
-	act   adversary.Act
+	act   adversary.Attack
 	about string
 }{
 	"skips": {adversary.Skips{}, "a worker that skips its training"},
@@ -34,23 +34,23 @@ var named = map[string]struct {
 		"a member that attests to a checkpoint of its own making after the second round, and serves it"},
 	"silent":     {adversary.GoesSilent{}, "a worker that does nothing more once it has committed to a unit"},
 	"misattests": {adversary.Misattests{}, "a member that attests to another checkpoint than the updates lead to"},
-	"stamps":     {verifiers.Stamps{}, "a verifier that passes whatever it is to audit, without a look"},
+	"stamps":     {verifiers.RubberStamps{}, "a verifier that passes whatever it is to audit, without a look"},
 	"rescales": {adversary.Rescales{After: 2, Factor: 0.5},
 		"a worker that is honest for two rounds, and from then on sends half of what the last outer step changed, without " +
 			"training"},
 	"denies": {verifiers.Denies{}, "a verifier that says of all tolerant work that it is outside the tolerance"},
 	"idle":   {verifiers.Idle{}, "a verifier that looks at what is drawn for it, and at nothing else in its spare time"},
-	"tampers-state": {adversary.TampersState{},
+	"tampers-state": {adversary.CorruptsCarriedState{},
 		"a worker that lies about what its units hand on: its updates are led astray " +
 			"a round later"},
-	"starts-anew": {adversary.StartsAnew{},
+	"starts-anew": {adversary.IgnoresCarriedState{},
 		"a worker of replicas that begins its units from the checkpoint, and not from " +
 			"where they came to; elsewhere it is honest"},
 	"copies-seal": {verifiers.CopiesSeal{},
 		"a verifier that passes whatever it is to audit with the seal of another verifier"},
 	"fakes-slices": {adversary.FakesSlices{}, "a member that makes up the slices of a checkpoint that are drawn for it; " +
 		"elsewhere it is honest"},
-	"shirks-slices": {adversary.ShirksSlices{}, "a member that computes no slice of a checkpoint that is drawn for it; " +
+	"shirks-slices": {adversary.SkipsReduction{}, "a member that computes no slice of a checkpoint that is drawn for it; " +
 		"elsewhere it is honest"},
 	"fakes": {adversary.Tells{Then: adversary.Faking},
 		"a worker that takes one inner step of every unit, and tells its accomplices so"},
@@ -64,15 +64,15 @@ var named = map[string]struct {
 	"hides-divergence": {adversary.HidesDivergence{},
 		"a worker that commits to an update of zeros where its unit diverged"},
 	"withholds-slice": {adversary.WithholdsPiece{}, "a worker that serves its updates but for their first slice"},
-	"other-stack": {adversary.Vendor{Bits: 6},
+	"other-stack": {adversary.NondeterministicStack{Bits: 6},
 		"a worker whose results differ in their lowest six bits, as those of another " +
 			"numerical stack do"},
-	"accuses": {verifiers.Accuses{Segment: 1, Manner: verifiers.ToTheLeaf},
+	"accuses": {verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf},
 		"a verifier that disputes right work, to the last move"},
 }
 
 // Named returns the act with a name.
-func Named(name string) (adversary.Act, bool) {
+func Named(name string) (adversary.Attack, bool) {
 	n, ok := named[name]
 	return n.act, ok
 }

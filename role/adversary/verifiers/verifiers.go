@@ -19,11 +19,11 @@ import (
 	"github.com/starling-network/starling/role/verifier"
 )
 
-// Stamps is a verifier that passes whatever it is to audit, without a look.
-type Stamps struct{}
+// RubberStamps is a verifier that passes whatever it is to audit, without a look.
+type RubberStamps struct{}
 
-// Play implements Act.
-func (Stamps) Play(c adversary.Cast) adversary.Step {
+// Install implements Act.
+func (RubberStamps) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = stamper{c.Honest,
 		func(run.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
 	return c.Step
@@ -32,8 +32,8 @@ func (Stamps) Play(c adversary.Cast) adversary.Step {
 // Idle is a verifier that keeps the rules, and looks at nothing that is not drawn for it.
 type Idle struct{}
 
-// Play implements Act.
-func (Idle) Play(c adversary.Cast) adversary.Step {
+// Install implements Act.
+func (Idle) Install(c adversary.Setup) adversary.Step {
 	return verifier.New(c.Party.ID, canon.Sum("starling/idle", []byte(c.Party.ID))).Step
 }
 
@@ -41,8 +41,8 @@ func (Idle) Play(c adversary.Cast) adversary.Step {
 // particular: with one that another has given, of the same unit if there is one.
 type CopiesSeal struct{ Of string }
 
-// Play implements Act.
-func (a CopiesSeal) Play(c adversary.Cast) adversary.Step {
+// Install implements Act.
+func (a CopiesSeal) Install(c adversary.Setup) adversary.Step {
 	if a.Of == "" {
 		c.Party.Compute = &sealCopier{Honest: c.Honest, cast: c}
 		return c.Step
@@ -66,14 +66,14 @@ type stamper struct {
 
 // Check implements party.Compute.
 func (s stamper) Check(_ context.Context, base run.Checkpoint, at audit.Subject,
-	_ run.Commitment) (engine.Finding, error) {
-	return engine.Finding{Right: true, Seal: s.seal(base, at)}, nil
+	_ run.Commitment) (engine.Comparison, error) {
+	return engine.Comparison{Right: true, Seal: s.seal(base, at)}, nil
 }
 
 // sealCopier copies what is on the chain.
 type sealCopier struct {
 	adversary.Honest
-	cast   adversary.Cast
+	cast   adversary.Setup
 	mu     sync.Mutex
 	copied canon.Digest // the latest
 }
@@ -81,10 +81,10 @@ type sealCopier struct {
 // Check implements party.Compute. Where nobody has given a seal yet it makes one up, as an audit without an answer
 // would cost it the seat.
 func (p *sealCopier) Check(ctx context.Context, _ run.Checkpoint, at audit.Subject,
-	_ run.Commitment) (engine.Finding, error) {
+	_ run.Commitment) (engine.Comparison, error) {
 	s, err := p.cast.State(ctx)
 	if err != nil {
-		return engine.Finding{}, err
+		return engine.Comparison{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,17 +97,17 @@ func (p *sealCopier) Check(ctx context.Context, _ run.Checkpoint, at audit.Subje
 		}
 	}
 	if p.copied.IsZero() {
-		return engine.Finding{Right: true, Seal: canon.Sum("starling/invented/seal")}, nil
+		return engine.Comparison{Right: true, Seal: canon.Sum("starling/invented/seal")}, nil
 	}
-	return engine.Finding{Right: true, Seal: p.copied}, nil
+	return engine.Comparison{Right: true, Seal: p.copied}, nil
 }
 
 // Colludes is a verifier that passes what its partners committed to, with the seal of the right state, and audits
 // everybody else.
 type Colludes struct{ With []string }
 
-// Play implements Act.
-func (a Colludes) Play(c adversary.Cast) adversary.Step {
+// Install implements Act.
+func (a Colludes) Install(c adversary.Setup) adversary.Step {
 	friend := colluder{c.Honest, nil}
 	c.Party.Compute = &friend
 	return func(e role.Event) []role.Action {
@@ -137,13 +137,13 @@ type shielded struct {
 
 // Check implements party.Compute.
 func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subject,
-	c run.Commitment) (engine.Finding, error) {
+	c run.Commitment) (engine.Comparison, error) {
 	if !slices.Contains(p.units, shielded{base, s.Unit}) {
 		return p.Honest.Check(ctx, base, s, c)
 	}
 	right, err := p.Honest.Train(ctx, base, s.Unit)
 	if err != nil {
-		return engine.Finding{}, err
+		return engine.Comparison{}, err
 	}
 	return p.Honest.Check(ctx, base, s, right.Commit)
 }
@@ -157,8 +157,8 @@ func (s stamper) Measure(_ context.Context, base run.Checkpoint, unit uint32, _ 
 // Denies is a verifier that says of every unit of tolerant work that it is outside, having executed it.
 type Denies struct{}
 
-// Play implements Act.
-func (Denies) Play(c adversary.Cast) adversary.Step {
+// Install implements Act.
+func (Denies) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = denier{c.Honest}
 	return c.Step
 }
@@ -173,27 +173,27 @@ func (d denier) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c
 	return f, err
 }
 
-// Manner is how a false accusation is carried through.
-type Manner uint8
+// DisputeStrategy is how a false accusation is carried through.
+type DisputeStrategy uint8
 
 // The manners.
 const (
 	// says that the trace of a step, which it agrees with, does not lead to the state, and shows the trace
-	ToTheLeaf Manner = iota
-	Inventing        // says that every output of a step is another, and brings what the first is computed from
-	Silently         // opens the dispute and says nothing more
-	Malformed        // brings a payload in which bytes are missing
-	Oversized        // brings a payload that is too large, and nothing more
+	ToTheLeaf DisputeStrategy = iota
+	Inventing                 // says that every output of a step is another, and brings what the first is computed from
+	Silently                  // opens the dispute and says nothing more
+	Malformed                 // brings a payload in which bytes are missing
+	Oversized                 // brings a payload that is too large, and nothing more
 )
 
-// Accuses is a verifier that disputes right work.
-type Accuses struct {
+// ChallengesFalsely is a verifier that disputes right work.
+type ChallengesFalsely struct {
 	Segment uint32 // that it says is wrong
-	Manner  Manner
+	Manner  DisputeStrategy
 }
 
-// Play implements Act.
-func (a Accuses) Play(c adversary.Cast) adversary.Step {
+// Install implements Act.
+func (a ChallengesFalsely) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = accuser{c.Honest, a}
 	brought := false
 	return adversary.Moving(c, func(m dispute.Move) dispute.Move {
@@ -219,16 +219,16 @@ func (a Accuses) Play(c adversary.Cast) adversary.Step {
 
 type accuser struct {
 	adversary.Honest
-	Accuses
+	ChallengesFalsely
 }
 
 // Check implements party.Compute.
-func (p accuser) Check(context.Context, run.Checkpoint, audit.Subject, run.Commitment) (engine.Finding, error) {
-	return engine.Finding{Differ: p.Segment}, nil
+func (p accuser) Check(context.Context, run.Checkpoint, audit.Subject, run.Commitment) (engine.Comparison, error) {
+	return engine.Comparison{Differ: p.Segment}, nil
 }
 
 // Oracle implements party.Compute: everything that is shown differs.
-func (p accuser) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+func (p accuser) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := p.Honest.Oracle(base, g)
 	return contrarian{honest, p.Manner == Inventing}, err
 }

@@ -40,9 +40,9 @@ func (t Terms) Rule() (run.Terms, error) {
 		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest,
 			Challenge: t.Deadlines.Challenge},
 		Window: t.Window, Slices: t.Slices,
-		Screen:    run.Screen(min(t.Screen, math.MaxUint8)),
-		Tolerance: run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
-		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
+		Screen:        run.Screen(min(t.Screen, math.MaxUint8)),
+		Tolerance:     run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
+		PartialAudits: t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 	}, nil
 }
 
@@ -57,7 +57,7 @@ func FromTerms(t run.Terms) Terms {
 		Window: t.Window, Slices: t.Slices,
 		Screen:    uint32(t.Screen),
 		Tolerance: Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
-		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
+		Drawn:     t.PartialAudits, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 	}
 }
 
@@ -75,15 +75,15 @@ func (c Commitment) Rule() (run.Commitment, error) {
 	if err != nil {
 		return run.Commitment{}, err
 	}
-	carried := run.Carried{CID: c.CarriedCID}
+	carried := run.HandedState{CID: c.CarriedCID}
 	if len(c.Carried) > 0 {
 		if carried.Root, err = Digest(c.Carried); err != nil {
 			return run.Commitment{}, fmt.Errorf("state that is handed on: %w", err)
 		}
 	}
 	return run.Commitment{
-		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: hidden,
-		Carried: carried,
+		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, HiddenRoots: hidden,
+		HandedState: carried,
 	}, nil
 }
 
@@ -103,11 +103,11 @@ func Digests(list [][]byte) (roots []canon.Digest, err error) {
 func FromCommitment(c run.Commitment) Commitment {
 	m := Commitment{
 		Segments: FromDigests(c.Segments), Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss,
-		Log: c.Log, Hidden: c.Hidden[:],
-		CarriedCID: c.Carried.CID,
+		Log: c.Log, Hidden: c.HiddenRoots[:],
+		CarriedCID: c.HandedState.CID,
 	}
-	if !c.Carried.Root.IsZero() {
-		m.Carried = c.Carried.Root[:]
+	if !c.HandedState.Root.IsZero() {
+		m.Carried = c.HandedState.Root[:]
 	}
 	return m
 }

@@ -19,7 +19,7 @@ const rolled = 1 << 31
 // keyed is a round of a state, and what the shelf knows it by.
 type keyed struct {
 	key uint32
-	lap *run.Lap
+	lap *run.RoundState
 }
 
 // laps are the rounds of a run that are not final: those that are open, the current one, and those that were rolled
@@ -28,15 +28,15 @@ func laps(s *run.State) (all []keyed) {
 	for i := range s.Open {
 		all = append(all, keyed{s.Open[i].Round, &s.Open[i]})
 	}
-	all = append(all, keyed{s.Round, &s.Lap})
-	for i := range s.Void {
-		all = append(all, keyed{rolled + uint32(i), &s.Void[i]})
+	all = append(all, keyed{s.Round, &s.RoundState})
+	for i := range s.RolledBack {
+		all = append(all, keyed{rolled + uint32(i), &s.RolledBack[i]})
 	}
 	return all
 }
 
 // bare is a round without its lists.
-func bare(l run.Lap) lap {
+func bare(l run.RoundState) lap {
 	stored := lap{Lap: l, Units: uint32(len(l.Units)), From: len(l.From) > 0}
 	stored.Lap.Units, stored.Lap.From = nil, nil
 	return stored
@@ -45,28 +45,28 @@ func bare(l run.Lap) lap {
 // bareHead is the head of a state, without its stamp.
 func bareHead(s run.State) head {
 	h := head{
-		State: s, Void: uint32(len(s.Void)), Members: uint32(len(s.Members)), Votes: uint32(len(s.Votes)),
-		Slices: uint32(len(s.Slices)), Trials: uint32(len(s.Trials)),
+		State: s, Void: uint32(len(s.RolledBack)), Members: uint32(len(s.Members)), Votes: uint32(len(s.Votes)),
+		Slices: uint32(len(s.Slices)), Trials: uint32(len(s.Probations)),
 	}
 	for _, l := range s.Open {
 		h.Open = append(h.Open, l.Round)
 	}
-	h.State.Terms, h.State.Sample, h.State.Lap = run.Terms{}, run.Exam{}, run.Lap{Round: s.Round}
-	h.State.Open, h.State.Void, h.State.Members = nil, nil, nil
-	h.State.Votes, h.State.Slices, h.State.Trials = nil, nil, nil
+	h.State.Terms, h.State.LatestFinal, h.State.RoundState = run.Terms{}, run.ProbationTask{}, run.RoundState{Round: s.Round}
+	h.State.Open, h.State.RolledBack, h.State.Members = nil, nil, nil
+	h.State.Votes, h.State.Slices, h.State.Probations = nil, nil, nil
 	return h
 }
 
 // parts writes all that is stored beside the head, where it differs, and returns the head.
-func (s *Shelf) parts(w *writer, job string, before, after run.State) head {
+func (s *RunStore) parts(w *writer, job string, before, after run.State) head {
 	at := func(i uint32) pair { return collections.Join(job, i) }
-	known := map[uint32]run.Lap{}
+	known := map[uint32]run.RoundState{}
 	for _, l := range laps(&before) {
 		known[l.key] = *l.lap
 	}
 	alone := func(uint32) string { return job }
 	write(w, s.terms, alone, one(before, &before.Terms), []run.Terms{after.Terms}, nil)
-	write(w, s.samples, alone, one(before, &before.Sample), []run.Exam{after.Sample}, nil)
+	write(w, s.samples, alone, one(before, &before.LatestFinal), []run.ProbationTask{after.LatestFinal}, nil)
 	for _, l := range laps(&after) {
 		var header []lap
 		old, ok := known[l.key]
@@ -90,7 +90,7 @@ func (s *Shelf) parts(w *writer, job string, before, after run.State) head {
 	write(w, s.members, at, before.Members, after.Members, sameMember)
 	write(w, s.votes, at, before.Votes, after.Votes, sameVote)
 	write(w, s.slices, at, before.Slices, after.Slices, sameSlice)
-	write(w, s.trials, at, before.Trials, after.Trials, nil)
+	write(w, s.trials, at, before.Probations, after.Probations, nil)
 	return bareHead(after)
 }
 
@@ -103,11 +103,11 @@ func one[T any](s run.State, part *T) []T {
 }
 
 // handed is what the units of a round start from, as one part: it is written once, when the round begins.
-func handed(l run.Lap) [][]run.Carried {
+func handed(l run.RoundState) [][]run.HandedState {
 	if len(l.From) == 0 {
 		return nil
 	}
-	return [][]run.Carried{l.From}
+	return [][]run.HandedState{l.From}
 }
 
 func within(job string, lap uint32) func(uint32) triple {
@@ -145,12 +145,14 @@ func write[K, T any](
 	}
 }
 
-// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.draft). Two copies may be equal all
+// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.transition). Two copies may be equal all
 // the same, and then have the same bytes.
 func sameUnit(a, b *run.Unit) bool { return a == b }
 
 // sameCarried compares where lists are: nobody changes what a round began with.
-func sameCarried(a, b []run.Carried) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+func sameCarried(a, b []run.HandedState) bool {
+	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
+}
 
 func sameMember(a, b run.Member) bool { return a == b }
 
@@ -172,7 +174,7 @@ func Genesis(s run.State, add func(collection string, key, value any)) {
 	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) } // numbers in keys are text
 	add("runs", job, bareHead(s))
 	add("terms", job, s.Terms)
-	add("samples", job, s.Sample)
+	add("samples", job, s.LatestFinal)
 	for _, l := range laps(&s) {
 		add("laps", []string{job, number(l.key)}, bare(*l.lap))
 		if len(l.lap.From) > 0 {
@@ -183,7 +185,7 @@ func Genesis(s run.State, add func(collection string, key, value any)) {
 	each(s.Members, func(i string, m any) { add("members", []string{job, i}, m) })
 	each(s.Votes, func(i string, v any) { add("votes", []string{job, i}, v) })
 	each(s.Slices, func(i string, x any) { add("slices", []string{job, i}, x) })
-	each(s.Trials, func(i string, x any) { add("trials", []string{job, i}, x) })
+	each(s.Probations, func(i string, x any) { add("trials", []string{job, i}, x) })
 }
 
 func each[T any](list []T, do func(i string, v any)) {

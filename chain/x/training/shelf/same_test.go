@@ -91,14 +91,14 @@ func TestShelfHoldsWhatItRemembers(t *testing.T) {
 	} {
 		key := storetypes.NewKVStoreKey("training")
 		ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-		open := func() *Shelf { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
+		open := func() *RunStore { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
 		s := open()
 		state := run.State{
-			Terms:   run.Terms{Job: "job"},
-			Members: []run.Member{{ID: "ann"}, {ID: "bob"}},
-			Votes:   []run.Vote{{Member: "ann", Signature: []byte{1}}},
-			Slices:  []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}},
-			Lap:     run.Lap{Units: run.Units{{Index: 0}, {Index: 1}}},
+			Terms:      run.Terms{Job: "job"},
+			Members:    []run.Member{{ID: "ann"}, {ID: "bob"}},
+			Votes:      []run.Vote{{Member: "ann", Signature: []byte{1}}},
+			Slices:     []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}},
+			RoundState: run.RoundState{Units: run.Units{{Index: 0}, {Index: 1}}},
 		}
 		if err := s.Set(ctx, "job", state); err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func copied(s run.State, change func(u *run.Unit)) run.State {
 }
 
 // consistent compares what a shelf remembers with what another reads from the store.
-func consistent(ctx context.Context, warm, cold *Shelf) error {
+func consistent(ctx context.Context, warm, cold *RunStore) error {
 	remembered, err := warm.get(ctx, "job")
 	if err != nil {
 		return err

@@ -29,8 +29,8 @@ type (
 	triple = collections.Triple[string, uint32, uint32] // job, lap, index
 )
 
-// Shelf is the states of runs.
-type Shelf struct {
+// RunStore is the states of runs.
+type RunStore struct {
 	heads   collections.Map[string, []byte]
 	terms   collections.Map[string, []byte]
 	samples collections.Map[string, []byte]
@@ -60,9 +60,9 @@ type head struct {
 
 // lap is a round without its lists.
 type lap struct {
-	Lap   run.Lap `cbor:"1,keyasint"`
-	Units uint32  `cbor:"2,keyasint"`
-	From  bool    `cbor:"3,keyasint,omitempty"` // its units start from what was handed on to them
+	Lap   run.RoundState `cbor:"1,keyasint"`
+	Units uint32         `cbor:"2,keyasint"`
+	From  bool           `cbor:"3,keyasint,omitempty"` // its units start from what was handed on to them
 }
 
 // shelved is a state, and the head that is stored of it.
@@ -77,32 +77,32 @@ type shelved struct {
 const remembered = 64
 
 // New is a shelf in a store of which it takes the prefixes 0, 8 to 11 and 30 to 34.
-func New(b *collections.SchemaBuilder) *Shelf {
+func New(b *collections.SchemaBuilder) *RunStore {
 	job, u32 := collections.StringKey, collections.Uint32Key
 	two, three := collections.PairKeyCodec(job, u32), collections.TripleKeyCodec(job, u32, u32)
 	at := collections.NewPrefix[int]
-	return &Shelf{
+	return &RunStore{
 		heads:   collections.NewMap(b, at(0), "runs", job, adapter.Text[head]()),
 		members: collections.NewMap(b, at(8), "members", two, adapter.Text[run.Member]()),
 		units:   collections.NewMap(b, at(9), "units", three, adapter.Text[run.Unit]()),
 		votes:   collections.NewMap(b, at(10), "votes", two, adapter.Text[run.Vote]()),
 		slices:  collections.NewMap(b, at(11), "slices", two, adapter.Text[run.Slice]()),
 		terms:   collections.NewMap(b, at(30), "terms", job, adapter.Text[run.Terms]()),
-		samples: collections.NewMap(b, at(31), "samples", job, adapter.Text[run.Exam]()),
+		samples: collections.NewMap(b, at(31), "samples", job, adapter.Text[run.ProbationTask]()),
 		laps:    collections.NewMap(b, at(32), "laps", two, adapter.Text[lap]()),
-		froms:   collections.NewMap(b, at(33), "froms", two, adapter.Text[[]run.Carried]()),
-		trials:  collections.NewMap(b, at(34), "trials", two, adapter.Text[run.Trial]()),
+		froms:   collections.NewMap(b, at(33), "froms", two, adapter.Text[[]run.HandedState]()),
+		trials:  collections.NewMap(b, at(34), "trials", two, adapter.Text[run.Probation]()),
 		latest:  map[string]shelved{},
 	}
 }
 
 // Get returns the state of a run, or collections.ErrNotFound.
-func (s *Shelf) Get(ctx context.Context, job string) (run.State, error) {
+func (s *RunStore) Get(ctx context.Context, job string) (run.State, error) {
 	known, err := s.get(ctx, job)
 	return known.state, err
 }
 
-func (s *Shelf) get(ctx context.Context, job string) (shelved, error) {
+func (s *RunStore) get(ctx context.Context, job string) (shelved, error) {
 	text, err := s.heads.Get(ctx, job)
 	if err != nil {
 		return shelved{}, err
@@ -120,7 +120,7 @@ func (s *Shelf) get(ctx context.Context, job string) (shelved, error) {
 }
 
 // Set stores a state: what differs from the one in the store.
-func (s *Shelf) Set(ctx context.Context, job string, after run.State) error {
+func (s *RunStore) Set(ctx context.Context, job string, after run.State) error {
 	old, err := s.get(ctx, job)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return err
@@ -141,7 +141,7 @@ func (s *Shelf) Set(ctx context.Context, job string, after run.State) error {
 }
 
 // remember keeps a state, but that of a simulation, which is nobody's and would take the place of one that is.
-func (s *Shelf) remember(ctx context.Context, job string, known shelved) {
+func (s *RunStore) remember(ctx context.Context, job string, known shelved) {
 	if sdk.UnwrapSDKContext(ctx).ExecMode() == sdk.ExecModeSimulate {
 		return
 	}
@@ -157,7 +157,7 @@ func (s *Shelf) remember(ctx context.Context, job string, known shelved) {
 }
 
 // read puts the parts into a head.
-func (s *Shelf) read(ctx context.Context, job string, text []byte) (shelved, error) {
+func (s *RunStore) read(ctx context.Context, job string, text []byte) (shelved, error) {
 	h, err := decode[head](text, nil)
 	if err != nil {
 		return shelved{}, err
@@ -169,11 +169,11 @@ func (s *Shelf) read(ctx context.Context, job string, text []byte) (shelved, err
 	at := func(i uint32) pair { return collections.Join(job, i) }
 	var wrong [6]error
 	state.Terms, wrong[0] = decode[run.Terms](s.terms.Get(free, job))
-	state.Sample, wrong[1] = decode[run.Exam](s.samples.Get(free, job))
+	state.LatestFinal, wrong[1] = decode[run.ProbationTask](s.samples.Get(free, job))
 	state.Members, wrong[2] = list[run.Member](free, s.members, at, h.Members)
 	state.Votes, wrong[3] = list[run.Vote](free, s.votes, at, h.Votes)
 	state.Slices, wrong[4] = list[run.Slice](free, s.slices, at, h.Slices)
-	state.Trials, wrong[5] = list[run.Trial](free, s.trials, at, h.Trials)
+	state.Probations, wrong[5] = list[run.Probation](free, s.trials, at, h.Trials)
 	if err := errors.Join(wrong[:]...); err != nil {
 		return read, err
 	}
@@ -189,20 +189,20 @@ func (s *Shelf) read(ctx context.Context, job string, text []byte) (shelved, err
 		if err != nil {
 			return read, err
 		}
-		state.Void = append(state.Void, l)
+		state.RolledBack = append(state.RolledBack, l)
 	}
-	state.Lap, err = s.lap(free, job, state.Round)
+	state.RoundState, err = s.lap(free, job, state.Round)
 	return read, err
 }
 
 // lap reads a round.
-func (s *Shelf) lap(ctx context.Context, job string, key uint32) (l run.Lap, err error) {
+func (s *RunStore) lap(ctx context.Context, job string, key uint32) (l run.RoundState, err error) {
 	stored, err := decode[lap](s.laps.Get(ctx, collections.Join(job, key)))
 	if l = stored.Lap; err != nil {
 		return l, fmt.Errorf("training: round %d of %s: %w", key, job, err)
 	}
 	if stored.From {
-		if l.From, err = decode[[]run.Carried](s.froms.Get(ctx, collections.Join(job, key))); err != nil {
+		if l.From, err = decode[[]run.HandedState](s.froms.Get(ctx, collections.Join(job, key))); err != nil {
 			return l, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // empty is a shelf on an empty store, and a context of it.
-func empty(t *testing.T) (*Shelf, sdk.Context) {
+func empty(t *testing.T) (*RunStore, sdk.Context) {
 	t.Helper()
 	key := storetypes.NewKVStoreKey("training")
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
@@ -30,15 +30,15 @@ func empty(t *testing.T) (*Shelf, sdk.Context) {
 }
 
 // lapOf is a round of so many units, each of which began with something and has a commitment.
-func lapOf(round, units uint32) run.Lap {
-	l := run.Lap{Round: round, Base: run.Checkpoint{Round: round, Root: canon.Sum("base"), CID: cid("base", round)}}
+func lapOf(round, units uint32) run.RoundState {
+	l := run.RoundState{Round: round, Base: run.Checkpoint{Round: round, Root: canon.Sum("base"), CID: cid("base", round)}}
 	list := make([]run.Unit, units)
 	for i := range list {
 		c := run.Commitment{
 			Segments: make([]canon.Digest, 5), UpdateCID: cid("update", uint32(i)), Log: cid("log", uint32(i)),
 		}
 		list[i] = run.Unit{Index: uint32(i), Status: run.Committed, Worker: cid("worker", uint32(i)%100), Commit: c}
-		l.From = append(l.From, run.Carried{Root: canon.Sum("carried"), CID: cid("carried", uint32(i))})
+		l.From = append(l.From, run.HandedState{Root: canon.Sum("carried"), CID: cid("carried", uint32(i))})
 	}
 	l.Units = run.Shared(list)
 	return l
@@ -48,29 +48,29 @@ func cid(what string, i uint32) string { return fmt.Sprintf("%s-%052d", what, i)
 
 // stateOf is a run with so many open rounds, and one that was rolled back.
 func stateOf(open, units uint32) run.State {
-	s := run.State{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}, Lap: lapOf(open+3, units)}
+	s := run.State{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}, RoundState: lapOf(open+3, units)}
 	for i := range open {
 		s.Open = append(s.Open, lapOf(3+i, units))
 	}
-	s.Void = []run.Lap{lapOf(3+open/2, units)}
+	s.RolledBack = []run.RoundState{lapOf(3+open/2, units)}
 	for i := range uint32(100) {
 		s.Members = append(s.Members, run.Member{ID: cid("member", i), Role: run.Worker, Active: true})
 	}
 	s.Votes = []run.Vote{{Member: "a"}}
-	s.Trials = []run.Trial{{Member: "b"}}
-	s.Sample = run.Exam{Worker: "c"}
+	s.Probations = []run.Probation{{Member: "b"}}
+	s.LatestFinal = run.ProbationTask{Worker: "c"}
 	return s
 }
 
 // committed is a state after a commitment to one unit of the current round.
 func committed(s run.State) run.State {
-	s.Lap.Units = append(run.Units(nil), s.Lap.Units...)
-	u := *s.Lap.Units[3]
+	s.RoundState.Units = append(run.Units(nil), s.RoundState.Units...)
+	u := *s.RoundState.Units[3]
 	u.Commit.Update, u.Took = canon.Sum("update"), 7
-	s.Lap.Units[3] = &u
+	s.RoundState.Units[3] = &u
 	s.Members = append([]run.Member(nil), s.Members...)
 	s.Members[3].Commits++
-	s.Waits = append(append([]int64(nil), s.Waits...), 7)
+	s.TrainBlocks = append(append([]int64(nil), s.TrainBlocks...), 7)
 	return s
 }
 
@@ -80,10 +80,10 @@ func TestStatesAreReadAsTheyWere(t *testing.T) {
 	first := stateOf(4, 10)
 	second := committed(first)
 	third := second // the oldest round is final, another begins, and what was rolled back is dropped
-	third.Open = append(append([]run.Lap(nil), second.Open[1:]...), second.Lap)
-	third.Lap, third.Void, third.Votes, third.Trials = run.Lap{Round: second.Round + 1}, nil, nil, nil
+	third.Open = append(append([]run.RoundState(nil), second.Open[1:]...), second.RoundState)
+	third.RoundState, third.RolledBack, third.Votes, third.Probations = run.RoundState{Round: second.Round + 1}, nil, nil, nil
 	fourth := third // back to an earlier one
-	fourth.Lap, fourth.Open, fourth.Void = third.Open[1], third.Open[:1], third.Open[2:]
+	fourth.RoundState, fourth.Open, fourth.RolledBack = third.Open[1], third.Open[:1], third.Open[2:]
 	for i, state := range []run.State{first, second, third, fourth, first} {
 		if err := s.Set(ctx, "job", state); err != nil {
 			t.Fatal(err)

@@ -535,7 +535,7 @@ func (m *QueryDisputesRequest) GetLimit() uint32 {
 }
 
 type QueryDisputesResponse struct {
-	// dispute.Game
+	// dispute.Dispute
 	Games [][]byte `protobuf:"bytes,1,rep,name=games,proto3" json:"games,omitempty"`
 	// There are more, the first of which stands there.
 	More   bool   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
