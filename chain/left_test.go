@@ -110,7 +110,11 @@ func newCourt(t *testing.T, n, pairs int) *court {
 	c.must(err)
 	doc.AppState = c.disputable(doc.AppState, members, 2*pairs)
 	for range n {
-		a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", SyncPruning: true, Referee: c.referee})
+		a, err := app.New(
+			log.NewNopLogger(),
+			dbm.NewMemDB(),
+			app.Config{ChainID: "test", SyncPruning: true, Referee: c.referee},
+		)
 		c.must(err)
 		c.begin(a, doc)
 		c.apps = append(c.apps, a)

@@ -20,8 +20,8 @@ import (
 	"github.com/starling-network/starling/chain/x/reward"
 )
 
-// ModuleBalance is the account of a module: what it holds, and what the module has written down that it holds for others, in
-// uzen. The book named supply is that of all accounts together, beside what the bank says that there is.
+// ModuleBalance is the account of a module: what it holds, and what the module has written down that it holds for
+// others, in uzen. The book named supply is that of all accounts together, beside what the bank says that there is.
 type ModuleBalance struct {
 	Module string `json:"module"`
 	Held   uint64 `json:"held_uzen"`

@@ -63,8 +63,8 @@ func New(rpc rpcclient.Client, signer Signer) *Client {
 	}
 }
 
-// NewWithSubmitter returns a client that reads over a connection and sends messages through a Submitter. It does not follow
-// blocks.
+// NewWithSubmitter returns a client that reads over a connection and sends messages through a Submitter. It does not
+// follow blocks.
 func NewWithSubmitter(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
 	c := New(rpc, signer)
 	c.submit = submit

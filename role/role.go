@@ -433,7 +433,10 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 			continue
 		}
 		late := w.Round == s.Round && len(s.Work(id)) == 0 &&
-			slices.ContainsFunc(s.PreviousAssignments(id, w.Unit), func(h run.PreviousAssignee) bool { return h.Attempt == w.Attempt })
+			slices.ContainsFunc(
+				s.PreviousAssignments(id, w.Unit),
+				func(h run.PreviousAssignee) bool { return h.Attempt == w.Attempt },
+			)
 		if !late {
 			stops = append(stops, Stop{k})
 		}

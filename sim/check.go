@@ -20,9 +20,9 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// CoinsConserved checks after every block in which something happened, and at the end, that no uzen was made or lost: all
-// accounts together hold what the genesis gave them, the account of all stakes holds their sum, and that of all budgets
-// what is left of this one.
+// CoinsConserved checks after every block in which something happened, and at the end, that no uzen was made or lost:
+// all accounts together hold what the genesis gave them, the account of all stakes holds their sum, and that of all
+// budgets what is left of this one.
 type CoinsConserved struct{}
 
 // account of a module.
@@ -72,8 +72,8 @@ func (CoinsConserved) End(w *Network) error {
 	return nil
 }
 
-// HonestNotSlashed checks at the end that nobody lost stake but those who broke the rules, or could not be reached when it was
-// their move.
+// HonestNotSlashed checks at the end that nobody lost stake but those who broke the rules, or could not be reached when
+// it was their move.
 type HonestNotSlashed struct {
 	Guilty []string // names of those who may be slashed
 	Away   []string // of those who may be, for their silence in a dispute, or for a seal that they did not open
@@ -119,9 +119,9 @@ func onlySilent(receipts []reward.Receipt, who string) bool {
 	})
 }
 
-// PaidOnce checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it, and
-// only what a rollback made void is paid to another again. And when the run is done, that who kept the rules was paid
-// for every commitment whose update could be had, also for those in rounds that were rolled back.
+// PaidOnce checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it,
+// and only what a rollback made void is paid to another again. And when the run is done, that who kept the rules was
+// paid for every commitment whose update could be had, also for those in rounds that were rolled back.
 type PaidOnce struct {
 	Guilty []string // names of those who may go without
 	Away   []string // of those who may, for a unit that was challenged in their silence

@@ -39,7 +39,14 @@ func TestDivergingJob(t *testing.T) {
 			c := small(t)
 			c.Job, c.Acts, c.AuditPPM, c.Slices = job, s.acts, s.auditPPM, s.slices
 			guilty := slices.Collect(maps.Keys(s.acts))
-			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{Honest: true})
+			o := played(
+				t,
+				c,
+				CoinsConserved{},
+				&PaidOnce{Guilty: guilty},
+				HonestNotSlashed{Guilty: guilty},
+				&Lineage{Honest: true},
+			)
 			var unpaid []string
 			for _, name := range c.Names()[:c.Workers] {
 				if o.Earned[name] == 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,17 +63,22 @@ func TestMarket(t *testing.T) {
 	c.Joins = []Newcomer{{Name: citizen, Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
 	c.Acts = one(liar, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5})
 	machine := func(kind registry.Kind, gib uint64, domain string) registry.Hardware {
-		return registry.Hardware{Kind: kind, Memory: gib << 10, Upload: 10_000, Region: "eu", Jurisdiction: "DE", Domain: domain}
+		return registry.Hardware{Kind: kind, Memory: gib << 10, Upload: 10_000, Region: "eu", Jurisdiction: "DE",
+			Domain: domain}
 	}
 	c.Machines = map[string]Machine{
-		slowOne:      {Link: c.Link, Unit: 2 * time.Second, Rate: 300_000_000, Price: 600e9, Tier: registry.Bronze, Hardware: machine(registry.CPU, 8, "home")},
-		liar:         {Link: c.Link, Unit: 2 * time.Second, Rate: 1_000_000_000, Price: 800e9, Hardware: machine(registry.GPU, 12, "garage")},
-		dear:         {Link: c.Link, Unit: 2 * time.Second, Rate: 3_000_000_000, Price: 2000e9, Tier: registry.Bronze, Hardware: machine(registry.GPU, 80, "hall")},
+		slowOne: {Link: c.Link, Unit: 2 * time.Second, Rate: 300_000_000, Price: 600e9, Tier: registry.Bronze,
+			Hardware: machine(registry.CPU, 8, "home")},
+		liar: {Link: c.Link, Unit: 2 * time.Second, Rate: 1_000_000_000, Price: 800e9, Hardware: machine(registry.GPU,
+			12, "garage")},
+		dear: {Link: c.Link, Unit: 2 * time.Second, Rate: 3_000_000_000, Price: 2000e9, Tier: registry.Bronze,
+			Hardware: machine(registry.GPU, 80, "hall")},
 		"verifier-0": {Link: c.Link, Unit: 2 * time.Second, Price: 300e9},
 		"verifier-1": {Link: c.Link, Unit: 2 * time.Second, Price: 1100e9}, // measures, and is dearer than what is ordered
 	}
 	c.Order = &market.Order{
-		ID: c.Job.ID(), Budget: budget, PriceCap: 500e9, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, Verifiers: 1, Terms: c.Terms(),
+		ID: c.Job.ID(), Budget: budget, PriceCap: 500e9, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, Verifiers: 1,
+		Terms: c.Terms(),
 	}
 	e := &economy{t: t, first: first}
 	w := must(New(c, e, &Lineage{Honest: true}))(t)
@@ -110,8 +114,10 @@ type economy struct {
 
 // acts of the story. Each is tried after every block until it is over.
 var acts = []func(e *economy) (over bool){
-	(*economy).proposeRules, (*economy).voteForRules, (*economy).measured, (*economy).proposeChange, (*economy).voteForChange, (*economy).report, (*economy).reported,
-	(*economy).migrate, (*economy).convicted, (*economy).repaid, (*economy).sell, (*economy).share, (*economy).earn, (*economy).claimed, (*economy).leave, (*economy).comeBack,
+	(*economy).proposeRules, (*economy).voteForRules, (*economy).measured, (*economy).proposeChange,
+	(*economy).voteForChange, (*economy).report, (*economy).reported,
+	(*economy).migrate, (*economy).convicted, (*economy).repaid, (*economy).sell, (*economy).share, (*economy).earn,
+	(*economy).claimed, (*economy).leave, (*economy).comeBack,
 	(*economy).settled, (*economy).matched,
 }
 
@@ -171,7 +177,8 @@ func said(e abci.Event) map[string]string {
 // as is the client of an account that no process uses. It does not wait for what becomes of its messages; they must be
 // executed.
 func (e *economy) as(name string) *client.Client {
-	return client.NewWithSubmitter(e.w.ledger.connection, keyOf(name), func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
+	return client.NewWithSubmitter(e.w.ledger.connection, keyOf(name), func(_ context.Context,
+		msgs ...sdk.Msg) (client.Result, error) {
 		e.w.send(e.t, keyOf(name), msgs...)
 		return client.Result{}, nil
 	})
@@ -229,8 +236,10 @@ func (e *economy) proposeRules() bool {
 		&rewardpb.MsgUpdateParams{Authority: governance, Params: rewardpb.Params{
 			PerEpoch: emission, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
 		}},
-		&trainingpb.MsgUpdateParams{Authority: governance, Params: trainingpb.Params{SlashPpm: penalty.SlashPPM, BountyPpm: penalty.BountyPPM}},
-		&beaconpb.MsgUpdateParams{Authority: governance, Params: beaconpb.Params{Keep: 100, Turns: 6, TurnsWithin: 10_000, SlashPpm: 1000}}))
+		&trainingpb.MsgUpdateParams{Authority: governance, Params: trainingpb.Params{SlashPpm: penalty.SlashPPM,
+			BountyPpm: penalty.BountyPPM}},
+		&beaconpb.MsgUpdateParams{Authority: governance, Params: beaconpb.Params{Keep: 100, Turns: 6, TurnsWithin: 10_000,
+			SlashPpm: 1000}}))
 	return true
 }
 
@@ -249,7 +258,8 @@ func (e *economy) measured() bool {
 	if params.EpochBlocks != rules().EpochBlocks || e.w.Height()%params.EpochBlocks != 5 {
 		return false
 	}
-	for name, class := range map[string]registry.Class{slowOne: registry.Processor, liar: registry.Consumer, dear: registry.Datacentre} {
+	for name, class := range map[string]registry.Class{slowOne: registry.Processor, liar: registry.Consumer,
+		dear: registry.Datacentre} {
 		switch p := e.participant(name); {
 		case p.Rate == 0:
 			return false
@@ -265,11 +275,14 @@ func (e *economy) measured() bool {
 	config := e.w.config
 	config.Job = e.first
 	o := market.Order{
-		ID: e.first.ID(), Budget: budget, PriceCap: 1000e9, Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1, Terms: config.Terms(),
-		Conditions: market.Conditions{Classes: []registry.Class{registry.Processor, registry.Consumer}, Domains: 2}, SharesPPM: 600_000,
+		ID: e.first.ID(), Budget: budget, PriceCap: 1000e9, Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1,
+		Terms:      config.Terms(),
+		Conditions: market.Conditions{Classes: []registry.Class{registry.Processor, registry.Consumer}, Domains: 2},
+		SharesPPM:  600_000,
 	}
 	o.Terms.SpecCID, o.Terms.Genesis = cid, genesis
-	e.must(e.as(citizen).Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step, e.first.Task.Corpus.Manifest(bundle.ShardTokens))))
+	e.must(e.as(citizen).Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step,
+		e.first.Task.Corpus.Manifest(bundle.ShardTokens))))
 	return true
 }
 
@@ -299,8 +312,10 @@ func (e *economy) proposeChange() bool {
 	p := market.DefaultParams()
 	e.at = e.w.Height() + 14
 	e.w.send(e.t, keyOf(citizen),
-		e.propose("the fee", &marketpb.MsgUpdateParams{Authority: governance, Params: marketpb.Params{FeePpm: newFee, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice}}),
-		e.propose("the version", &upgradetypes.MsgSoftwareUpgrade{Authority: governance, Plan: upgradetypes.Plan{Name: "v2", Height: e.at}}))
+		e.propose("the fee", &marketpb.MsgUpdateParams{Authority: governance, Params: marketpb.Params{FeePpm: newFee,
+			PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice}}),
+		e.propose("the version", &upgradetypes.MsgSoftwareUpgrade{Authority: governance, Plan: upgradetypes.Plan{Name: "v2",
+			Height: e.at}}))
 	return true
 }
 
@@ -358,7 +373,8 @@ func (e *economy) convicted() bool {
 		return false
 	}
 	if root := must(e.first.Root(6))(e.t); s.Phase != run.Done || s.Base.Root != root {
-		e.t.Errorf("the first run ends in phase %s (%s), and its model is that of honest work: %v", s.Phase, s.Why, s.Base.Root == root)
+		e.t.Errorf("the first run ends in phase %s (%s), and its model is that of honest work: %v", s.Phase, s.Why,
+			s.Base.Root == root)
 	}
 	e.explain(e.receipts())
 	lost := map[reward.Kind]uint64{}
@@ -377,7 +393,8 @@ func (e *economy) convicted() bool {
 		e.t.Errorf("who lied paid %d uzen for what was done in vain over it, of which others got %d: %+v", restored, vain, p)
 	}
 	if lost[reward.Slash] != stake/4 || lost[reward.Bounty] != stake/10 || lost[reward.Fee] != stake*15/100 {
-		e.t.Errorf("the verdict takes %d uzen, gives %d, and the rest is %d", lost[reward.Slash], lost[reward.Bounty], lost[reward.Fee])
+		e.t.Errorf("the verdict takes %d uzen, gives %d, and the rest is %d", lost[reward.Slash], lost[reward.Bounty],
+			lost[reward.Fee])
 	}
 	fees := map[uint32]bool{}
 	for _, r := range e.receipts() {
@@ -432,7 +449,8 @@ func (e *economy) share() bool {
 	}
 	coins := sdk.NewCoins(sdk.NewInt64Coin(chainreward.Denom(e.first.ID()), 100_000))
 	e.let(slowOne, func(ctx context.Context, c client.Member) error {
-		_, err := c.Submit(ctx, &banktypes.MsgSend{FromAddress: c.Address(), ToAddress: keyOf(citizen).Address(), Amount: coins})
+		_, err := c.Submit(ctx, &banktypes.MsgSend{FromAddress: c.Address(), ToAddress: keyOf(citizen).Address(),
+			Amount: coins})
 		return err
 	})
 	return true
@@ -481,7 +499,8 @@ func (e *economy) book(name string) []reward.Receipt {
 	all := must(e.w.Chain().Book(e.t.Context(), name, 0, 0))(e.t)
 	e.explain(all)
 	for i, r := range all {
-		if one := must(e.w.Chain().Book(e.t.Context(), name, uint64(i), 1))(e.t); r.Job != name || r.Seq != uint64(i) || len(one) != 1 || one[0] != r {
+		if one := must(e.w.Chain().Book(e.t.Context(), name, uint64(i), 1))(e.t); r.Job != name || r.Seq != uint64(i) ||
+			len(one) != 1 || one[0] != r {
 			e.t.Errorf("receipt %d of %s is %+v, and asked for alone %+v", i, name, r, one)
 		}
 	}
@@ -496,7 +515,8 @@ func (e *economy) explain(all []reward.Receipt) {
 	e.t.Helper()
 	for _, r := range all {
 		text := strings.Join(reward.Arithmetic(r, all), "\n")
-		if !strings.Contains(text, inZEN(r.Amount)) || strings.Contains(text, "does not add up") || reward.Reason(r) == "of "+r.Reason {
+		if !strings.Contains(text, inZEN(r.Amount)) || strings.Contains(text, "does not add up") ||
+			reward.Reason(r) == "of "+r.Reason {
 			e.t.Errorf("%+v is explained by %q and %q", r, reward.Explain(r), text)
 		}
 	}
@@ -571,30 +591,4 @@ func (e *economy) matched() bool {
 		e.t.Errorf("members: %+v", s.Members)
 	}
 	return true
-}
-
-// compare checks that the imported chain ends in the same state. The numbers of accounts that were made since are not
-// the same: the SDK draws them from the hash of the whole state, in which the import has another history.
-func (e *economy) compare() {
-	number := regexp.MustCompile(`"account_number":"\d+"`)
-	before, after := modules(e.t, e.w.ledger.app), modules(e.t, e.other)
-	if text := string(after["upgrade"]); !strings.Contains(text, fmt.Sprintf(`{"name":"v2","height":%d}`, e.at)) {
-		e.t.Errorf("the imported chain knows of the upgrades %s", text)
-	}
-	for name := range before {
-		before[name], after[name] = number.ReplaceAll(before[name], nil), number.ReplaceAll(after[name], nil)
-		if !bytes.Equal(before[name], after[name]) {
-			e.t.Errorf("%s differs in the imported chain from %s", name, difference(before[name], after[name]))
-		}
-	}
-}
-
-// difference shows where two texts begin to differ.
-func difference(a, b []byte) string {
-	i := 0
-	for i < min(len(a), len(b)) && a[i] == b[i] {
-		i++
-	}
-	around := func(x []byte) []byte { return x[max(0, i-300):min(len(x), i+300)] }
-	return fmt.Sprintf("byte %d on:\n%s\n%s", i, around(a), around(b))
 }

@@ -74,7 +74,10 @@ func TestForecastWaitsForAudits(t *testing.T) {
 	}
 	for name, spare := range map[string]func(*RunModel){
 		"verifiers": func(c *RunModel) { c.Round.Verifiers = 4 }, "segments": func(c *RunModel) { c.Audited = 0.5 },
-		"a lower rate": func(c *RunModel) { c.AuditPPM = 100_000 }, "a window": func(c *RunModel) { c.Window, c.Rounds = 16, 16 },
+		"a lower rate": func(c *RunModel) { c.AuditPPM = 100_000 }, "a window": func(c *RunModel) {
+			c.Window, c.Rounds = 16,
+				16
+		},
 	} {
 		c := c
 		if spare(&c); c.Forecast().Audits >= one.Audits {

@@ -20,7 +20,14 @@ func TestMostForgeACheckpoint(t *testing.T) {
 		c.Acts[name] = adversary.ForgesCheckpoint{Round: 1, By: 0.5}
 	}
 	guilty := slices.Sorted(maps.Keys(c.Acts))
-	o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{Honest: true})
+	o := played(
+		t,
+		c,
+		CoinsConserved{},
+		&PaidOnce{Guilty: guilty},
+		HonestNotSlashed{Guilty: guilty},
+		&Lineage{Honest: true},
+	)
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s; honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 	}

@@ -77,8 +77,8 @@ func (p *process) deliveredBy(from *process) *tally.Peer {
 	return p.delivered[from.name]
 }
 
-// ByteScale is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero is
-// once.
+// ByteScale is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero
+// is once.
 type ByteScale struct {
 	Job     float64 // what the job ships, without its first checkpoint
 	Weights float64 // checkpoints, and what units hand on

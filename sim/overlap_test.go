@@ -26,7 +26,9 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 			c.Machines[name] = alike
 		}
 		s := &since{rounds: size.Rounds}
-		if o := played(t, c, s, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}); o.Phase != run.Done || !o.Honest {
+		if o := played(t, c, s, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{},
+			&Lineage{Honest: true}); o.Phase != run.Done ||
+			!o.Honest {
 			t.Errorf("%s: %+v", name, o)
 		}
 		share[name] = float64(size.Rounds) * alike.Unit.Seconds() / (s.over - s.dealt).Seconds()
@@ -66,8 +68,14 @@ func TestOverlap(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := sized(t, s.size)
 			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
-			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: s.slashed, Away: away(c)}, HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
-				&Lineage{Honest: true})
+			o := played(
+				t,
+				c,
+				CoinsConserved{},
+				&PaidOnce{Guilty: s.slashed, Away: away(c)},
+				HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
+				&Lineage{Honest: true},
+			)
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

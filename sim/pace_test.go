@@ -53,9 +53,11 @@ func TestPaces(t *testing.T) {
 	}{
 		{name: "everybody is honest"},
 		{name: "the slowest lies in a unit of three segments",
-			acts: one(slowest, adversary.DelayedAttack{Round: 2, Then: adversary.FlipsBit{Step: 5}}), slashed: []string{slowest}},
+			acts:    one(slowest, adversary.DelayedAttack{Round: 2, Then: adversary.FlipsBit{Step: 5}}),
+			slashed: []string{slowest}},
 		{name: "the slowest makes its update up",
-			acts: one(slowest, adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{slowest}},
+			acts:    one(slowest, adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: -10}}),
+			slashed: []string{slowest}},
 		{name: "the slowest makes all up, and segments are drawn", acts: one(slowest, adversary.Skips{}), drawn: true,
 			slashed: []string{slowest}},
 		{name: "the fastest is lost for a while", faults: []Fault{{At: 150e9, For: 60e9, Who: fastest}}},
@@ -64,8 +66,15 @@ func TestPaces(t *testing.T) {
 			c := paced(t)
 			c.Acts, c.Faults, c.Drawn = s.acts, s.faults, s.drawn
 			look := &deals{}
-			o := played(t, c, look, CoinsConserved{}, &PaidOnce{Guilty: s.slashed, Away: away(c)}, HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
-				&Lineage{Honest: true})
+			o := played(
+				t,
+				c,
+				look,
+				CoinsConserved{},
+				&PaidOnce{Guilty: s.slashed, Away: away(c)},
+				HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
+				&Lineage{Honest: true},
+			)
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

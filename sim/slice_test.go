@@ -42,7 +42,14 @@ func TestSlices(t *testing.T) {
 			c := small(t)
 			c.Workers, c.Verifiers, c.MaxBlocks = 5, 2, 1500
 			c.AuditPPM, c.Slices, c.Acts, c.Faults = s.auditPPM, s.slices, s.acts, s.faults
-			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: s.slashed}, HonestNotSlashed{Guilty: s.slashed}, &Lineage{Honest: true})
+			o := played(
+				t,
+				c,
+				CoinsConserved{},
+				&PaidOnce{Guilty: s.slashed},
+				HonestNotSlashed{Guilty: s.slashed},
+				&Lineage{Honest: true},
+			)
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

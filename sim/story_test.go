@@ -105,7 +105,10 @@ func stories() []story {
 		caught("accuses with an oversize payload", v1, accuses(1, verifiers.Oversized)),
 		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1},
 			out: []string{w1}, perhaps: v1,
-			acts: map[string]adversary.Attack{w1: adversary.Skips{}, v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
+			acts: map[string]adversary.Attack{
+				w1: adversary.Skips{},
+				v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}},
+			}},
 		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
 		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
 	}
@@ -211,7 +214,14 @@ func (s story) test(t *testing.T, c Config) {
 		c.AuditPPM = s.auditPPM
 	}
 	guilty := slices.Collect(maps.Keys(s.acts))
-	o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{Honest: !s.spoiled})
+	o := played(
+		t,
+		c,
+		CoinsConserved{},
+		&PaidOnce{Guilty: guilty},
+		HonestNotSlashed{Guilty: guilty},
+		&Lineage{Honest: !s.spoiled},
+	)
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}

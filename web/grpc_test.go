@@ -516,7 +516,13 @@ func TestReflection(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("%v", names)
 	}
-	found := ask(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "starling.v1.JobService"}})
+	found := ask(
+		&grpc_reflection_v1.ServerReflectionRequest{
+			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{
+				FileContainingSymbol: "starling.v1.JobService",
+			},
+		},
+	)
 	described := map[string]bool{}
 	for _, b := range found.GetFileDescriptorResponse().GetFileDescriptorProto() {
 		f := new(descriptorpb.FileDescriptorProto)

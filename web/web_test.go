@@ -55,7 +55,8 @@ func (s *shelf) Log(_ context.Context, id string, from int64, limit int) (api.Lo
 }
 
 func (s *shelf) Files(context.Context, string) ([]api.File, error) {
-	return []api.File{{Name: "model.safetensors", Kind: "model", Bytes: 12}, {Name: "report.html", Kind: "record", Bytes: 3}}, nil
+	return []api.File{{Name: "model.safetensors", Kind: "model", Bytes: 12}, {Name: "report.html", Kind: "record",
+		Bytes: 3}}, nil
 }
 
 type content struct{ *strings.Reader }
@@ -85,7 +86,8 @@ func (s *shelf) put(id string, change func(h *History)) {
 // drawer is Files with one file.
 type drawer struct{}
 
-var drawn = api.FileObject{ID: "file-1", Object: "file", Bytes: 10, CreatedAt: 1000, Filename: "a", Purpose: "fine-tune", Status: "processed"}
+var drawn = api.FileObject{ID: "file-1", Object: "file", Bytes: 10, CreatedAt: 1000, Filename: "a",
+	Purpose: "fine-tune", Status: "processed"}
 
 func (drawer) List() ([]api.FileObject, error) { return []api.FileObject{drawn}, nil }
 
@@ -111,7 +113,8 @@ func (*tailor) Request(run string) (r api.FineTuningRequest, err error) {
 	if run != "ftjob-1" {
 		return r, ErrNotFound
 	}
-	return api.FineTuningRequest{Model: "base", TrainingFile: drawn.ID, Suffix: "mine", Seed: ptr(uint64(7)), Hyperparameters: api.Hyperparameters{Epochs: 3, Batch: 8, Rate: 1}}, nil
+	return api.FineTuningRequest{Model: "base", TrainingFile: drawn.ID, Suffix: "mine", Seed: ptr(uint64(7)),
+		Hyperparameters: api.Hyperparameters{Epochs: 3, Batch: 8, Rate: 1}}, nil
 }
 
 // parrot is a model that says the prompt again.
@@ -133,30 +136,45 @@ func ptr[T any](v T) *T { return &v }
 
 // example is a run of some rounds of ten steps, with a receipt of every kind.
 func example(rounds int) *History {
-	h := &History{Version: 1, Job: api.Job{ID: "first", Name: "first", Kind: "run", State: "done", Step: 10 * rounds, Steps: 10 * rounds, Round: rounds, Rounds: rounds,
-		EvalLoss: ptr(2.5), BudgetUzen: 100, PaidUzen: 60, FeeUzen: 3, RefundedUzen: 30, Started: time.Unix(1000, 0).UTC(), Spark: []float64{3, 2}, Facts: []api.Fact{{Name: "Model", Value: "gpt2"}}}}
+	h := &History{Version: 1, Job: api.Job{ID: "first", Name: "first", Kind: "run", State: "done", Step: 10 * rounds,
+		Steps: 10 * rounds, Round: rounds, Rounds: rounds,
+		EvalLoss: ptr(2.5), BudgetUzen: 100, PaidUzen: 60, FeeUzen: 3, RefundedUzen: 30, Started: time.Unix(1000, 0).UTC(),
+		Spark: []float64{3, 2}, Facts: []api.Fact{{Name: "Model", Value: "gpt2"}}}}
 	h.Metrics = append(h.Metrics, api.Metric{Kind: "round", EvalLoss: ptr(5.5), Workers: 4})
 	for round := 1; round <= rounds; round++ {
 		for i := range 10 {
 			step := 10*(round-1) + i + 1
-			h.Metrics = append(h.Metrics, api.Metric{Kind: "step", Round: uint32(round), Step: uint32(step), Loss: 2 + 3/math.Sqrt(float64(step)), LearningRate: 1e-3, Tokens: uint64(100 * step), Workers: 4, GradNorm: ptr(0.5)})
+			h.Metrics = append(h.Metrics, api.Metric{Kind: "step", Round: uint32(round), Step: uint32(step),
+				Loss: 2 + 3/math.Sqrt(float64(step)), LearningRate: 1e-3, Tokens: uint64(100 * step), Workers: 4,
+				GradNorm: ptr(0.5)})
 		}
-		h.Metrics = append(h.Metrics, api.Metric{Kind: "round", Round: uint32(round), Step: uint32(10 * round), EvalLoss: ptr(2 + 1/float64(round)), Tokens: uint64(1000 * round),
-			Seconds: 2, BytesUp: 7, BytesDown: 9, Workers: 4, PaidUzen: uint64(5 * round), TokensPerSecond: 500, GradNorm: ptr(0.5), Agreement: ptr(0.9)})
-		h.Lineage = append(h.Lineage, api.Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", round*7919), Checkpoint: "bafy", Updates: []string{"a"}, Signers: []api.Signer{{ID: "ann", PublicKey: []byte{1}, Signature: []byte{2}}, {ID: "bob", PublicKey: []byte{3}, Signature: []byte{4}}}})
+		h.Metrics = append(h.Metrics, api.Metric{Kind: "round", Round: uint32(round), Step: uint32(10 * round),
+			EvalLoss: ptr(2 + 1/float64(round)), Tokens: uint64(1000 * round),
+			Seconds: 2, BytesUp: 7, BytesDown: 9, Workers: 4, PaidUzen: uint64(5 * round), TokensPerSecond: 500,
+			GradNorm: ptr(0.5), Agreement: ptr(0.9)})
+		h.Lineage = append(h.Lineage, api.Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", round*7919),
+			Checkpoint: "bafy", Updates: []string{"a"}, Signers: []api.Signer{{ID: "ann", PublicKey: []byte{1},
+				Signature: []byte{2}}, {ID: "bob", PublicKey: []byte{3}, Signature: []byte{4}}}})
 		h.Receipts = append(h.Receipts,
-			api.Receipt{Seq: uint64(2 * round), Round: round, Who: "ann", Role: "worker", Kind: "work", Amount: 5, Reason: "verified", Why: "the work is verified", Arithmetic: []string{"5"}},
-			api.Receipt{Seq: uint64(2*round + 1), Round: round, Who: "vic", Role: "verifier", Kind: "audit", Amount: 2, Reason: "verified", Why: "the work is verified", Arithmetic: []string{}})
+			api.Receipt{Seq: uint64(2 * round), Round: round, Who: "ann", Role: "worker", Kind: "work", Amount: 5,
+				Reason: "verified", Why: "the work is verified", Arithmetic: []string{"5"}},
+			api.Receipt{Seq: uint64(2*round + 1), Round: round, Who: "vic", Role: "verifier", Kind: "audit", Amount: 2,
+				Reason: "verified", Why: "the work is verified", Arithmetic: []string{}})
 	}
-	h.Receipts = append(h.Receipts, api.Receipt{Seq: 999, Round: 1, Who: "bob", Role: "worker", Kind: "work", Reason: "wrong_work", Why: "a verdict found the work wrong", Fix: "check the memory", Arithmetic: []string{}, Dispute: ptr(0)},
-		api.Receipt{Seq: 1000, Round: 1, Who: "bob", Role: "worker", Kind: "slash", Amount: 50, Reason: "wrong_work", Arithmetic: []string{}}, api.Receipt{Seq: 1001, Who: "cas", Kind: "refund", Amount: 30, Arithmetic: []string{}})
-	h.Disputes = []api.Dispute{{Worker: "bob", Challenger: "vic", Round: 1, Verdict: "worker_lied", Log: []api.Move{{Height: 3, By: "verifier", What: "challenges"}}}}
+	h.Receipts = append(h.Receipts, api.Receipt{Seq: 999, Round: 1, Who: "bob", Role: "worker", Kind: "work",
+		Reason: "wrong_work", Why: "a verdict found the work wrong", Fix: "check the memory", Arithmetic: []string{},
+		Dispute: ptr(0)},
+		api.Receipt{Seq: 1000, Round: 1, Who: "bob", Role: "worker", Kind: "slash", Amount: 50, Reason: "wrong_work",
+			Arithmetic: []string{}}, api.Receipt{Seq: 1001, Who: "cas", Kind: "refund", Amount: 30, Arithmetic: []string{}})
+	h.Disputes = []api.Dispute{{Worker: "bob", Challenger: "vic", Round: 1, Verdict: "worker_lied",
+		Log: []api.Move{{Height: 3, By: "verifier", What: "challenges"}}}}
 	h.Samples = []api.Sample{{Round: 1, Step: 10, Prompt: "func ", Text: "main"}}
 	return h
 }
 
 func library() *shelf {
-	return &shelf{runs: map[string]*History{"first": example(30), "second": {Job: api.Job{ID: "second", Kind: "run", State: "running", Facts: []api.Fact{}}}}}
+	return &shelf{runs: map[string]*History{"first": example(30), "second": {Job: api.Job{ID: "second", Kind: "run",
+		State: "running", Facts: []api.Fact{}}}}}
 }
 
 func server(t *testing.T, c Config) *Server {
@@ -194,7 +212,8 @@ func header(name, value string) func(*http.Request) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	lib := library()
 	lib.put("ftjob-1", func(h *History) { *h = *example(3) })
-	s := server(t, Config{Runs: lib, Network: village{}, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}, Models: parrot{}})
+	s := server(t, Config{Runs: lib, Network: village{}, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{},
+		Models: parrot{}})
 	_, _, text := get(t, s, "/openapi.json")
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -206,7 +225,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{}
-	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32), "{file}": "file-1", "{model...}": "ft:base:mine:ftjob-1"}
+	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32),
+		"{file}": "file-1", "{model...}": "ft:base:mine:ftjob-1"}
 	for _, r := range routes {
 		if r.answer == nil || r.handle == nil {
 			continue
@@ -268,7 +288,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		t.Fatal(err)
 	}
-	if d := spec.Components.Schemas["Receipt"]; !strings.Contains(d.Description, "why somebody was paid") || !strings.Contains(d.Properties["amount"].Description, "uzen") {
+	if d := spec.Components.Schemas["Receipt"]; !strings.Contains(d.Description, "why somebody was paid") ||
+		!strings.Contains(d.Properties["amount"].Description, "uzen") {
 		t.Errorf("the description of a receipt is %+v", d)
 	}
 }
@@ -295,13 +316,15 @@ func TestPagesFollowEachOther(t *testing.T) {
 	if len(seen) != 63 {
 		t.Errorf("%d receipts of 63", len(seen))
 	}
-	if _, _, text := get(t, s, "/v1/jobs/first/receipts?who=bo&zero=true"); !strings.Contains(text, `"total":1,`) || !strings.Contains(text, "wrong_work") {
+	if _, _, text := get(t, s, "/v1/jobs/first/receipts?who=bo&zero=true"); !strings.Contains(text, `"total":1,`) ||
+		!strings.Contains(text, "wrong_work") {
 		t.Error(text)
 	}
 	if _, _, text := get(t, s, "/v1/jobs/first/lineage?order=desc&limit=1"); !strings.Contains(text, `"round":30`) {
 		t.Error(text)
 	}
-	if _, _, text := get(t, s, "/v1/jobs?state=running"); strings.Contains(text, "first") || !strings.Contains(text, "second") {
+	if _, _, text := get(t, s, "/v1/jobs?state=running"); strings.Contains(text, "first") || !strings.Contains(text,
+		"second") {
 		t.Error(text)
 	}
 }
@@ -323,7 +346,8 @@ func TestSeriesLookLikeTheRun(t *testing.T) {
 	if e := names["eval_loss"]; e.Count != 10_001 || e.Value[0] != 5.5 {
 		t.Errorf("%d", e.Count)
 	}
-	if g, a := names["grad_norm"], names["agreement"]; g.Count != 100_000 || g.Of != "step" || a.Count != 10_000 || a.Value[0] != 0.9 {
+	if g, a := names["grad_norm"], names["agreement"]; g.Count != 100_000 || g.Of != "step" || a.Count != 10_000 ||
+		a.Value[0] != 0.9 {
 		t.Errorf("%d gradient norms of every %s, %d agreements", g.Count, g.Of, a.Count)
 	}
 	if r := names["rejected"]; r.Value[0] != 1 {
@@ -364,7 +388,8 @@ func TestFilesInParts(t *testing.T) {
 	s := server(t, Config{})
 	code, h, body := get(t, s, path)
 	tag := h.Get("ETag")
-	if code != 200 || body != "0123456789" || tag == "" || h.Get("Content-Type") != "application/json" || h.Get("Content-Disposition") != `attachment; filename="config.json"` {
+	if code != 200 || body != "0123456789" || tag == "" || h.Get("Content-Type") != "application/json" ||
+		h.Get("Content-Disposition") != `attachment; filename="config.json"` {
 		t.Errorf("%d %s %v", code, body, h)
 	}
 	for name, c := range map[string]struct {
@@ -376,9 +401,10 @@ func TestFilesInParts(t *testing.T) {
 		"the end":            {[]func(*http.Request){header("Range", "bytes=-3")}, 206, "789"},
 		"behind the end":     {[]func(*http.Request){header("Range", "bytes=10-")}, 416, ""},
 		"a part of the same": {[]func(*http.Request){header("Range", "bytes=8-"), header("If-Range", tag)}, 206, "89"},
-		"a part of another":  {[]func(*http.Request){header("Range", "bytes=8-"), header("If-Range", `"other"`)}, 200, "0123456789"},
-		"what one has":       {[]func(*http.Request){header("If-None-Match", tag)}, 304, ""},
-		"the head":           {[]func(*http.Request){func(r *http.Request) { r.Method = "HEAD" }}, 200, ""},
+		"a part of another": {[]func(*http.Request){header("Range", "bytes=8-"), header("If-Range", `"other"`)}, 200,
+			"0123456789"},
+		"what one has": {[]func(*http.Request){header("If-None-Match", tag)}, 304, ""},
+		"the head":     {[]func(*http.Request){func(r *http.Request) { r.Method = "HEAD" }}, 200, ""},
 	} {
 		if code, _, body := get(t, s, path, c.edit...); code != c.code || code < 400 && body != c.body {
 			t.Errorf("%s: %d %q", name, code, body)
@@ -407,7 +433,8 @@ func TestStrangers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, closed := server(t, Config{Launcher: &pad{}}), server(t, Config{Tokens: tokens, Launcher: &pad{}, Hosts: []string{"train.example"}})
+	open, closed := server(t, Config{Launcher: &pad{}}), server(t, Config{Tokens: tokens, Launcher: &pad{},
+		Hosts: []string{"train.example"}})
 	bearer := func(token string) func(*http.Request) { return header("Authorization", "Bearer "+token) }
 	post := func(body, kind string) func(*http.Request) {
 		return func(r *http.Request) {
@@ -423,56 +450,72 @@ func TestStrangers(t *testing.T) {
 		code int
 		say  string
 	}{
-		"a name made to point here": {open, "/v1/jobs", []func(*http.Request){header("Host", "evil.example:7777")}, 421, "HOST_UNKNOWN"},
-		"a name of ours":            {closed, "/v1/version", []func(*http.Request){header("Host", "train.example")}, 200, "v1"},
-		"localhost":                 {open, "/v1/jobs", []func(*http.Request){header("Host", "localhost:1")}, 200, "first"},
-		"an address":                {open, "/v1/jobs", []func(*http.Request){header("Host", "[::1]:1")}, 200, "first"},
-		"another origin":            {open, "/v1/jobs", []func(*http.Request){header("Origin", "http://evil.example")}, 403, "CROSS_SITE"},
-		"no origin that it tells":   {open, "/v1/jobs", []func(*http.Request){header("Origin", "null")}, 403, "CROSS_SITE"},
-		"our origin":                {open, "/v1/jobs", []func(*http.Request){header("Origin", "http://127.0.0.1:7777")}, 200, "first"},
-		"another port of this host": {open, "/v1/jobs", []func(*http.Request){header("Sec-Fetch-Site", "same-site"), header("Sec-Fetch-Mode", "cors")}, 403, "CROSS_SITE"},
-		"a link to us":              {open, "/jobs/first", []func(*http.Request){header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "navigate")}, 200, "<!doctype"},
-		"an address of OpenAI's":    {open, "/v1/embeddings", []func(*http.Request){post(`{}`, json)}, 404, `"code":"unknown_url"`},
-		"one that is only read":     {open, "/v1/jobs/first", []func(*http.Request){post(`{}`, json)}, 405, "METHOD_NOT_ALLOWED"},
-		"a form of another site":    {open, "/v1/jobs", []func(*http.Request){post("config=1", "text/plain")}, 415, "BODY_NOT_JSON"},
-		"no token":                  {closed, "/v1/jobs", nil, 401, "TOKEN_NEEDED"},
-		"a wrong token":             {closed, "/v1/jobs", []func(*http.Request){bearer("0123456789abcdeF")}, 401, "TOKEN_UNKNOWN"},
-		"a token":                   {closed, "/v1/jobs", []func(*http.Request){bearer("0123456789abcdef")}, 200, "first"},
-		"a token that only reads":   {closed, "/v1/jobs", []func(*http.Request){post(`{}`, json), bearer("0123456789abcdef")}, 403, "SCOPE_MISSING"},
-		"a token that submits":      {closed, "/v1/jobs", []func(*http.Request){post(`{"config":""}`, json), bearer("fedcba9876543210")}, 202, "first"},
-		"the page without a token":  {closed, "/", nil, 200, "<!doctype"},
-		"streams without a token":   {closed, "/v1/events", nil, 401, "TOKEN_NEEDED"},
-		"unknown run":               {open, "/v1/jobs/third", nil, 404, "NOT_FOUND"},
-		"traversal":                 {open, "/v1/jobs/..%2F..%2Fetc", nil, 404, "NOT_FOUND"},
-		"traversal in files":        {open, "/v1/jobs/first/files/..%2F..%2Fetc%2Fpasswd", nil, 404, "NOT_FOUND"},
-		"files without a token":     {closed, "/v1/jobs/first/files/model.safetensors", nil, 401, "TOKEN_NEEDED"},
-		"traversal in pages":        {open, "/static/..%2f..%2fgo.mod", nil, 404, "NOT_FOUND"},
-		"no such page":              {open, "/app.exe", nil, 404, "NOT_FOUND"},
-		"unknown operation":         {open, "/v1/rockets", nil, 404, "NOT_FOUND"},
-		"wrong method":              {open, "/v1/jobs/first", []func(*http.Request){post(`{}`, json)}, 405, ""},
-		"a page too long":           {open, "/v1/jobs?limit=100000", nil, 400, "PARAMETER_INVALID"},
-		"no cursor":                 {open, "/v1/jobs?after=%00", nil, 400, "PARAMETER_INVALID"},
-		"a negative cursor":         {open, "/v1/jobs?after=LTE", nil, 400, "PARAMETER_INVALID"},
-		"no number":                 {open, "/v1/jobs/first/metrics?from=NaN", nil, 400, "PARAMETER_INVALID"},
-		"too many points":           {open, "/v1/jobs/first/metrics?points=99999999", nil, 400, "PARAMETER_INVALID"},
-		"broken JSON":               {open, "/v1/jobs", []func(*http.Request){post(`{"config"`, json)}, 400, "BODY_INVALID"},
-		"two values":                {open, "/v1/jobs", []func(*http.Request){post(`{} {}`, json)}, 400, "BODY_INVALID"},
-		"an unknown key":            {open, "/v1/plans", []func(*http.Request){post(`{"confg": ""}`, json)}, 400, "confg"},
-		"a huge body":               {open, "/v1/jobs", []func(*http.Request){post(`{"config":"`+strings.Repeat("a", maxBody)+`"}`, json)}, 413, "BODY_TOO_LARGE"},
-		"a long key":                {open, "/v1/jobs", []func(*http.Request){post(`{}`, json), header("Idempotency-Key", strings.Repeat("k", 300))}, 400, "KEY_TOO_LONG"},
-		"a hash that is none":       {server(t, Config{Network: village{}}), "/v1/txs/zz", nil, 400, "HASH_INVALID"},
-		"no network":                {open, "/v1/network", nil, 404, "NO_NETWORK"},
-		"an address that is none":   {server(t, Config{Network: village{}}), "/v1/accounts/A%2F", nil, 400, "ADDRESS_INVALID"},
-		"nothing starts jobs":       {server(t, Config{}), "/v1/jobs", []func(*http.Request){post(`{}`, json)}, 501, "SUBMISSION_OFF"},
+		"a name made to point here": {open, "/v1/jobs", []func(*http.Request){header("Host", "evil.example:7777")}, 421,
+			"HOST_UNKNOWN"},
+		"a name of ours": {closed, "/v1/version", []func(*http.Request){header("Host", "train.example")}, 200,
+			"v1"},
+		"localhost":               {open, "/v1/jobs", []func(*http.Request){header("Host", "localhost:1")}, 200, "first"},
+		"an address":              {open, "/v1/jobs", []func(*http.Request){header("Host", "[::1]:1")}, 200, "first"},
+		"another origin":          {open, "/v1/jobs", []func(*http.Request){header("Origin", "http://evil.example")}, 403, "CROSS_SITE"},
+		"no origin that it tells": {open, "/v1/jobs", []func(*http.Request){header("Origin", "null")}, 403, "CROSS_SITE"},
+		"our origin":              {open, "/v1/jobs", []func(*http.Request){header("Origin", "http://127.0.0.1:7777")}, 200, "first"},
+		"another port of this host": {open, "/v1/jobs", []func(*http.Request){header("Sec-Fetch-Site", "same-site"),
+			header("Sec-Fetch-Mode", "cors")}, 403, "CROSS_SITE"},
+		"a link to us": {open, "/jobs/first", []func(*http.Request){header("Sec-Fetch-Site", "cross-site"),
+			header("Sec-Fetch-Mode", "navigate")}, 200, "<!doctype"},
+		"an address of OpenAI's": {open, "/v1/embeddings", []func(*http.Request){post(`{}`, json)}, 404,
+			`"code":"unknown_url"`},
+		"one that is only read": {open, "/v1/jobs/first", []func(*http.Request){post(`{}`, json)}, 405,
+			"METHOD_NOT_ALLOWED"},
+		"a form of another site": {open, "/v1/jobs", []func(*http.Request){post("config=1", "text/plain")}, 415,
+			"BODY_NOT_JSON"},
+		"no token": {closed, "/v1/jobs", nil, 401, "TOKEN_NEEDED"},
+		"a wrong token": {closed, "/v1/jobs", []func(*http.Request){bearer("0123456789abcdeF")}, 401,
+			"TOKEN_UNKNOWN"},
+		"a token": {closed, "/v1/jobs", []func(*http.Request){bearer("0123456789abcdef")}, 200, "first"},
+		"a token that only reads": {closed, "/v1/jobs", []func(*http.Request){post(`{}`, json), bearer("0123456789abcdef")},
+			403, "SCOPE_MISSING"},
+		"a token that submits": {closed, "/v1/jobs", []func(*http.Request){post(`{"config":""}`, json),
+			bearer("fedcba9876543210")}, 202, "first"},
+		"the page without a token": {closed, "/", nil, 200, "<!doctype"},
+		"streams without a token":  {closed, "/v1/events", nil, 401, "TOKEN_NEEDED"},
+		"unknown run":              {open, "/v1/jobs/third", nil, 404, "NOT_FOUND"},
+		"traversal":                {open, "/v1/jobs/..%2F..%2Fetc", nil, 404, "NOT_FOUND"},
+		"traversal in files":       {open, "/v1/jobs/first/files/..%2F..%2Fetc%2Fpasswd", nil, 404, "NOT_FOUND"},
+		"files without a token":    {closed, "/v1/jobs/first/files/model.safetensors", nil, 401, "TOKEN_NEEDED"},
+		"traversal in pages":       {open, "/static/..%2f..%2fgo.mod", nil, 404, "NOT_FOUND"},
+		"no such page":             {open, "/app.exe", nil, 404, "NOT_FOUND"},
+		"unknown operation":        {open, "/v1/rockets", nil, 404, "NOT_FOUND"},
+		"wrong method":             {open, "/v1/jobs/first", []func(*http.Request){post(`{}`, json)}, 405, ""},
+		"a page too long":          {open, "/v1/jobs?limit=100000", nil, 400, "PARAMETER_INVALID"},
+		"no cursor":                {open, "/v1/jobs?after=%00", nil, 400, "PARAMETER_INVALID"},
+		"a negative cursor":        {open, "/v1/jobs?after=LTE", nil, 400, "PARAMETER_INVALID"},
+		"no number":                {open, "/v1/jobs/first/metrics?from=NaN", nil, 400, "PARAMETER_INVALID"},
+		"too many points":          {open, "/v1/jobs/first/metrics?points=99999999", nil, 400, "PARAMETER_INVALID"},
+		"broken JSON":              {open, "/v1/jobs", []func(*http.Request){post(`{"config"`, json)}, 400, "BODY_INVALID"},
+		"two values":               {open, "/v1/jobs", []func(*http.Request){post(`{} {}`, json)}, 400, "BODY_INVALID"},
+		"an unknown key":           {open, "/v1/plans", []func(*http.Request){post(`{"confg": ""}`, json)}, 400, "confg"},
+		"a huge body": {open, "/v1/jobs", []func(*http.Request){post(`{"config":"`+strings.Repeat("a",
+			maxBody)+`"}`, json)}, 413, "BODY_TOO_LARGE"},
+		"a long key": {open, "/v1/jobs", []func(*http.Request){post(`{}`, json), header("Idempotency-Key",
+			strings.Repeat("k", 300))}, 400, "KEY_TOO_LONG"},
+		"a hash that is none": {server(t, Config{Network: village{}}), "/v1/txs/zz", nil, 400, "HASH_INVALID"},
+		"no network":          {open, "/v1/network", nil, 404, "NO_NETWORK"},
+		"an address that is none": {server(t, Config{Network: village{}}), "/v1/accounts/A%2F", nil, 400,
+			"ADDRESS_INVALID"},
+		"nothing starts jobs": {server(t, Config{}), "/v1/jobs", []func(*http.Request){post(`{}`, json)}, 501,
+			"SUBMISSION_OFF"},
 	} {
 		code, h, body := get(t, c.s, c.path, c.edit...)
 		if code != c.code || !strings.Contains(body, c.say) {
 			t.Errorf("%s: %d, want %d; %s", name, code, c.code, body)
 		}
-		if code >= 400 && code != 405 && !strings.Contains(body, "unknown_url") && !strings.HasPrefix(h.Get("Content-Type"), "application/problem+json") {
+		if code >= 400 && code != 405 && !strings.Contains(body, "unknown_url") && !strings.HasPrefix(h.Get("Content-Type"),
+			"application/problem+json") {
 			t.Errorf("%s: the error is %s", name, h.Get("Content-Type"))
 		}
-		if h.Get("X-Request-Id") == "" || h.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
+		if h.Get("X-Request-Id") == "" || h.Get("Access-Control-Allow-Origin") != "" ||
+			!strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: headers %v", name, h)
 		}
 	}
@@ -497,7 +540,8 @@ func TestNothingLeaks(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	for name, text := range map[string]string{"empty": "# none\n", "short": "abc read", "scope": "0123456789abcdef write", "no scope": "0123456789abcdef", "huge": strings.Repeat("#\n", 40_000)} {
+	for name, text := range map[string]string{"empty": "# none\n", "short": "abc read", "scope": "0123456789abcdef write",
+		"no scope": "0123456789abcdef", "huge": strings.Repeat("#\n", 40_000)} {
 		if _, err := parseTokens(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -522,74 +566,15 @@ func TestSlowHeadersEnd(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	if code, _, body := get(t, server(t, Config{Network: village{}}), "/v1/health"); code != 200 || !strings.Contains(body, `"degraded"`) || !strings.Contains(body, "older than a minute") {
+	if code, _, body := get(t, server(t, Config{Network: village{}}), "/v1/health"); code != 200 || !strings.Contains(body,
+		`"degraded"`) || !strings.Contains(body, "older than a minute") {
 		t.Errorf("%d %s", code, body)
 	}
 	_, _, body := get(t, server(t, Config{}), "/metrics")
-	for _, want := range []string{`starling_web_jobs{state="done"} 1`, "starling_web_streams 0", `starling_web_requests_total{status="2xx"} 0`} {
+	for _, want := range []string{`starling_web_jobs{state="done"} 1`, "starling_web_streams 0",
+		`starling_web_requests_total{status="2xx"} 0`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in\n%s", want, body)
 		}
 	}
-}
-
-// FuzzRequests sends paths and bodies of strangers: whatever comes, an answer goes back and nothing breaks.
-func FuzzRequests(f *testing.F) {
-	f.Add("GET", "/v1/jobs/first/metrics?points=3&from=-1e308&to=1e308&series=loss", "", "")
-	f.Add("GET", "/v1/jobs/first/receipts?after=MTA&limit=3", "", "0.0.0.")
-	f.Add("POST", "/v1/jobs", `{"config":"a"}`, "")
-	f.Add("GET", "/v1/jobs/%2e%2e/logs?from=-9223372036854775808", "", "")
-	s := New(Config{Runs: library(), Launcher: &pad{}, Network: village{}, Poll: time.Hour})
-	f.Fuzz(func(t *testing.T, method, path, body, last string) {
-		if strings.Contains(path, "events") {
-			return // it does not end by itself
-		}
-		r, err := http.NewRequest(method, "http://localhost/"+strings.TrimPrefix(path, "/"), strings.NewReader(body))
-		if err != nil || strings.Contains(body, "panic") {
-			return
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header["Last-Event-Id"] = []string{last}
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		if w.Code == http.StatusInternalServerError {
-			t.Errorf("%s %s: %s", method, path, w.Body)
-		}
-	})
-}
-
-// pad is a Launcher that has started the first job already.
-type pad struct{}
-
-func (*pad) Plan(_ context.Context, s api.Spec) (api.Plan, error) {
-	if s.Config == "panic" {
-		panic("pad broke")
-	}
-	return api.Plan{ID: "job-1", Facts: []api.Fact{}, Notes: []string{}, Rejections: []api.Rejection{}}, nil
-}
-func (*pad) Submit(_ context.Context, key string, s api.Submission) (string, error) {
-	if s.Name != "" {
-		return "ftjob-1", nil
-	}
-	return "first", nil
-}
-func (*pad) Cancel(_ context.Context, id string) error {
-	if id != "first" && id != "ftjob-1" {
-		return ErrNotFound
-	}
-	return nil
-}
-
-// village is a small network that stands still.
-type village struct{}
-
-func (village) Overview(context.Context) (api.Network, error) {
-	return api.Network{ChainID: "village-1", Height: 9, Time: time.Unix(2000, 0).UTC(), Validators: []api.Validator{{Address: "AB", Power: 1, Signed: true}},
-		Participants: []api.Participant{{ID: "ann", Roles: []string{"worker"}, Jobs: []string{}}}, Orders: []api.Order{}, Runs: []api.NetworkRun{}, Links: []api.Link{}}, nil
-}
-func (village) Account(_ context.Context, a string) (api.Account, error) {
-	return api.Account{Address: a, Reasons: []api.Standing{}}, nil
-}
-func (village) Tx(context.Context, string, int64) (api.Tx, error) {
-	return api.Tx{Height: 9, Messages: []string{"a"}, Signers: []string{"ann"}, Transfers: []api.Transfer{}}, nil
 }

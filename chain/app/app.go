@@ -79,8 +79,8 @@ type Config struct {
 	GasPrice  sdk.DecCoins     // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
 	Governed  bool             // it has to pay the price that governance has set as well, if that is higher
 
-	// SyncPruning is an application of many in one process. Old versions of the state are dropped at once, not by goroutines
-	// of the stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
+	// SyncPruning is an application of many in one process. Old versions of the state are dropped at once, not by
+	// goroutines of the stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
 	SyncPruning bool
 }
 

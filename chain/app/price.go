@@ -17,8 +17,8 @@ func (a *App) price(ctx sdk.Context) (uint64, error) {
 	return p.GasPrice, err
 }
 
-// FreeTransactions is how many transactions of an account need no fee where validators ask for one, if the stake of a role
-// stands behind the account, or the transaction puts it there: who offers a machine has to register it and have it
+// FreeTransactions is how many transactions of an account need no fee where validators ask for one, if the stake of a
+// role stands behind the account, or the transaction puts it there: who offers a machine has to register it and have it
 // measured before it earns anything. Stakes are locked for long, so that nobody has many of them one after the other
 // with the same coins.
 const FreeTransactions = 16

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -65,9 +64,11 @@ func jobOf(t testing.TB, z size, o model.AdamW) (*train.Task, *train.Checkpoint)
 	}
 	words := corpus(t, 1)
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "test", Seed: 5, Program: step.Digest(), Data: words.Manifest(shardTokens).Digest(),
-		Rounds: 4, Steps: uint32(z.steps), Segment: uint32(z.segment), Units: 2, Batch: uint32(z.batch), Length: uint32(z.length),
-		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 3, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Version: 1, Numerics: kernel.Version, Name: "test", Seed: 5, Program: step.Digest(),
+		Data:   words.Manifest(shardTokens).Digest(),
+		Rounds: 4, Steps: uint32(z.steps), Segment: uint32(z.segment), Units: 2, Batch: uint32(z.batch),
+		Length: uint32(z.length),
+		Rate:   train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 3, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 	}
 	if err := spec.Check(); err != nil {
@@ -163,7 +164,8 @@ func duty(base *train.Checkpoint, c run.Commitment) run.AuditTarget {
 }
 
 // play disputes a commitment to its end, as the chain would: everything passes through bytes.
-func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
+func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter,
+	challenger dispute.Oracle) dispute.Dispute {
 	t.Helper()
 	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	if err != nil {
@@ -172,12 +174,14 @@ func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitme
 	return playWith(t, task, base, c, segment, asserter, challenger, r)
 }
 
-func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Dispute {
+func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter,
+	challenger dispute.Oracle, r dispute.Referee) dispute.Dispute {
 	t.Helper()
 	return playDuty(t, task, duty(base, c), segment, asserter, challenger, r)
 }
 
-func playDuty(t testing.TB, task *train.Task, d run.AuditTarget, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Dispute {
+func playDuty(t testing.TB, task *train.Task, d run.AuditTarget, segment uint32, asserter, challenger dispute.Oracle,
+	r dispute.Referee) dispute.Dispute {
 	t.Helper()
 	config, err := newReferee(task.Spec, task.Step).Config("job", d, verifier, 10)
 	if err != nil {
@@ -247,17 +251,24 @@ func lies(t testing.TB, task *train.Task, base *train.Checkpoint) []lie {
 	pow := func(op *program.Operator) { op.Kind = program.Silu }
 	return []lie{
 		{"one step skipped", dispute.Binding, "outputs of step 5", vouch(t, task, base, unit, func(p *party) { p.skip = 4 })},
-		{"last step skipped", dispute.Binding, "outputs of step 7", vouch(t, task, base, unit, func(p *party) { p.skip = 6 })},
+		{"last step skipped", dispute.Binding, "outputs of step 7", vouch(t, task, base, unit,
+			func(p *party) { p.skip = 6 })},
 		{"other data", dispute.Tile, `input "tokens"`, vouch(t, &wrongData, base, unit, nil)},
 		{"work of another unit", dispute.Tile, `(input "tokens") of step 1`, vouch(t, task, base, 0, nil)},
-		{"learning rate", dispute.Tile, `(input "lr") of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
-		{"bias correction", dispute.Tile, `(input "c2") of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
+		{"learning rate", dispute.Tile, `(input "lr") of step 1`, vouch(t, respecified(task,
+			func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
+		{"bias correction", dispute.Tile, `(input "c2") of step 1`, vouch(t, respecified(task,
+			func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
 		{"other start", dispute.Start, "state at the start", vouch(t, task, &warm, unit, nil)},
 		{"one operator", dispute.Tile, "(Gelu)", vouch(t, tampered(t, task, program.Gelu, pow), base, unit, nil)},
-		{"optimizer", dispute.Tile, "(AdamM)", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
-		{"constant", dispute.Tile, "(Constant)", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
-		{"first parameter of the update", dispute.Update, "the payload of parameter", vouch(t, task, base, unit, func(p *party) { p.forged = 0 })},
-		{"last parameter of the update", dispute.Update, "the payload of parameter", vouch(t, task, base, unit, func(p *party) { p.forged = len(base.Names) - 1 })},
+		{"optimizer", dispute.Tile, "(AdamM)", vouch(t, tampered(t, task, program.AdamM,
+			func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
+		{"constant", dispute.Tile, "(Constant)", vouch(t, tampered(t, task, program.Constant,
+			func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
+		{"first parameter of the update", dispute.Update, "the payload of parameter", vouch(t, task, base, unit,
+			func(p *party) { p.forged = 0 })},
+		{"last parameter of the update", dispute.Update, "the payload of parameter", vouch(t, task, base, unit,
+			func(p *party) { p.forged = len(base.Names) - 1 })},
 	}
 }
 
@@ -267,10 +278,12 @@ func TestWholeDisputes(t *testing.T) {
 	for _, l := range lies(t, task, base) {
 		g := play(t, task, base, l.worker.commit, differ(honest.commit, l.worker.commit), l.worker, honest)
 		said := g.Text(g.Log[len(g.Log)-1], Names(task.Spec, task.Step))
-		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(l.kind) || !strings.Contains(said, l.what) {
+		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(l.kind) ||
+			!strings.Contains(said, l.what) {
 			t.Errorf("%s: verdict %+v: %s", l.name, *v, said)
 		}
-		t.Logf("%-30s %d+%d moves, %5d bytes of digests, leaf %6d bytes: %s", l.name, g.Moves[0], g.Moves[1], g.HashBytes, g.Verdict.LeafBytes, said)
+		t.Logf("%-30s %d+%d moves, %5d bytes of digests, leaf %6d bytes: %s", l.name, g.Moves[0], g.Moves[1], g.HashBytes,
+			g.Verdict.LeafBytes, said)
 
 		g = play(t, task, base, honest.commit, differ(honest.commit, l.worker.commit), honest, l.worker)
 		if g.Verdict.AsserterLies {
@@ -301,10 +314,12 @@ func TestUpdatesOfEveryExchange(t *testing.T) {
 		honest := vouch(t, task, &base, unit, nil)
 		for _, forged := range []int{0, len(base.Names) - 1} {
 			liar := vouch(t, task, &base, unit, func(p *party) { p.forged = forged })
-			if g := play(t, task, &base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies || g.Verdict.Leaf != string(dispute.Update) {
+			if g := play(t, task, &base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies ||
+				g.Verdict.Leaf != string(dispute.Update) {
 				t.Errorf("%s, %s, parameter %d: verdict %+v", x.Codec, x.Outer, forged, *g.Verdict)
 			}
-			if g := play(t, task, &base, honest.commit, differ(honest.commit, liar.commit), honest, liar); g.Verdict.AsserterLies {
+			if g := play(t, task, &base, honest.commit, differ(honest.commit, liar.commit), honest,
+				liar); g.Verdict.AsserterLies {
 				t.Errorf("%s, %s, parameter %d: an honest worker lost: %+v", x.Codec, x.Outer, forged, *g.Verdict)
 			}
 		}
@@ -312,7 +327,8 @@ func TestUpdatesOfEveryExchange(t *testing.T) {
 }
 
 // operatorClaim is the question about a part of one operator's output in an honest worker's step.
-func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int, part uint64) (dispute.Claim, func(int) (canon.Proof, error)) {
+func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int, part uint64) (dispute.Claim,
+	func(int) (canon.Proof, error)) {
 	tree, err := w.Trace(step)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +355,8 @@ func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32
 }
 
 // lastPart is the claim about the end of an operator.
-func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim, func(int) (canon.Proof, error)) {
+func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim,
+	func(int) (canon.Proof, error)) {
 	return operatorClaim(t, w, base, step, op, w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)})-1)
 }
 
@@ -405,7 +422,8 @@ func TestChangedPayloads(t *testing.T) {
 	honest := vouch(t, task, base, unit, nil)
 	r := newReferee(task.Spec, task.Step)
 	for _, l := range lies(t, task, base) {
-		if strings.Contains(l.what, "input \"lr") || strings.Contains(l.what, "input \"c2") || strings.Contains(l.what, "Constant") {
+		if strings.Contains(l.what, "input \"lr") || strings.Contains(l.what, "input \"c2") || strings.Contains(l.what,
+			"Constant") {
 			continue // recomputed from the specification or the program alone
 		}
 		var last dispute.Claim
@@ -445,7 +463,9 @@ func TestOpenRefuses(t *testing.T) {
 	wrongProgram := tampered(t, task, program.Gelu, func(op *program.Operator) { op.Kind = program.Silu })
 	for name, b := range map[string][]byte{
 		"empty": nil, "truncated": good[:len(good)-1], "trailing": append(slices.Clone(good), 0),
-		"another job": Opening(other.Spec, task.Step, task.Corpus.Manifest(shardTokens)), "another program": Opening(task.Spec, wrongProgram.Step, task.Corpus.Manifest(shardTokens)), "too long": make([]byte, MaxOpening+1),
+		"another job":     Opening(other.Spec, task.Step, task.Corpus.Manifest(shardTokens)),
+		"another program": Opening(task.Spec, wrongProgram.Step, task.Corpus.Manifest(shardTokens)), "too long": make([]byte,
+			MaxOpening+1),
 	} {
 		if _, err := Open(task.Spec.Digest(), b); !errors.Is(err, ErrOpening) {
 			t.Errorf("%s: %v", name, err)
@@ -478,7 +498,8 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), `FirstMax of "x" `) {
+	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), `FirstMax of "x" `) {
 		t.Errorf("a large operator: %v", err)
 	}
 }
@@ -490,107 +511,4 @@ func TestZeroRoot(t *testing.T) {
 			t.Errorf("%d zeros", n)
 		}
 	}
-}
-
-// What the largest leaf of a job costs: bytes, and time of the referee.
-func BenchmarkLeaf(b *testing.B) {
-	task, base := job(b, size{layers: 1, width: 128, heads: 4, batch: 4, length: 128, steps: 2, segment: 1})
-	w := NewWitness(task, base, unit, nil, shardTokens)
-	r := newReferee(task.Spec, task.Step)
-	worst := map[string]int{}
-	for i, op := range task.Step.Ops {
-		j, ok := worst[op.Kind.String()]
-		if !ok || cost(task.Step, i) > cost(task.Step, j) {
-			worst[op.Kind.String()] = i
-		}
-	}
-	for _, name := range []string{"Dot", "Add", "AdamP", "Exp", "ReduceSum", "Input"} {
-		c, prove := lastPart(b, w, base, 1, worst[name])
-		payload, err := w.Leaf(c, prove)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
-					b.Fatal(ruling, err)
-				}
-			}
-			b.ReportMetric(float64(len(payload)), "leaf-bytes")
-		})
-	}
-	b.Run("Open", func(b *testing.B) {
-		opening := Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens))
-		for b.Loop() {
-			if _, err := Open(task.Spec.Digest(), opening); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(len(opening)), "opening-bytes")
-	})
-}
-
-func cost(p *program.Program, i int) (n uint64) {
-	single := program.Program{Ops: p.Ops[:i+1]}
-	before := program.Program{Ops: p.Ops[:i]}
-	n = single.Flops() - before.Flops()
-	for _, v := range p.Ops[i].In {
-		n += uint64(p.Ops[v].Out.Bytes())
-	}
-	return n
-}
-
-func FuzzOpen(f *testing.F) {
-	task, _ := job(f, tiny)
-	f.Add(Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
-	f.Add([]byte{0xa0})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := Open(task.Spec.Digest(), b); err != nil && !errors.Is(err, ErrOpening) {
-			t.Fatal(err)
-		}
-	})
-}
-
-// No payload whatever refutes what an honest worker claims.
-func FuzzJudge(f *testing.F) {
-	task, base := job(f, tiny)
-	honest := vouch(f, task, base, unit, nil)
-	r := newReferee(task.Spec, task.Step)
-	first := func(k program.Kind, name string) int {
-		return slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Kind == k && strings.HasPrefix(op.Name, name) })
-	}
-	var claims []dispute.Claim
-	add := func(c dispute.Claim, prove func(int) (canon.Proof, error)) {
-		payload, err := honest.Leaf(c, prove)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(uint8(len(claims)), payload)
-		claims = append(claims, c)
-	}
-	for _, op := range []int{first(program.Dot, ""), first(program.Constant, ""), first(program.TakeRows, ""), first(program.Input, "tokens"), first(program.Input, "m/")} {
-		add(lastPart(f, honest.Witness, base, 2, op))
-	}
-	c, _ := operatorClaim(f, honest.Witness, base, 2, 0, 0)
-	ends, _ := honest.Steps([]uint64{0, 3, uint64(task.Spec.Steps)})
-	c.Kind, c.After = dispute.Binding, ends[1]
-	add(c, nil)
-	c.Kind, c.After = dispute.Start, ends[0]
-	add(c, nil)
-	update, _ := honest.Result(dispute.Update)
-	c.Kind, c.Step, c.Prior, c.Index, c.Output = dispute.Update, task.Spec.Steps, ends[2], 1, leaves(update)[1]
-	add(c, nil)
-	f.Fuzz(func(t *testing.T, i uint8, payload []byte) {
-		begin := time.Now()
-		ruling, err := r.Judge(claims[int(i)%len(claims)], payload)
-		if err == nil && !ruling.Right {
-			t.Fatalf("an honest claim was refuted: %s follows", ruling.Computed.Short())
-		}
-		if err != nil && !errors.Is(err, ErrPayload) {
-			t.Fatal(err)
-		}
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Fatalf("took %v", took)
-		}
-	})
 }

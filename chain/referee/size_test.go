@@ -167,8 +167,11 @@ func TestSizeOfParts(t *testing.T) {
 		p := all[name]
 		begin := time.Now()
 		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8, Outer: outer.SGD}}
-		waves := &train.Spec{Rounds: 8, Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: transform.CosineTransform,
-			Outer: outer.SGD, Feedback: 0.999, Carry: 8}}
+		waves := &train.Spec{
+			Rounds: 8,
+			Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: transform.CosineTransform,
+				Outer: outer.SGD, Feedback: 0.999, Carry: 8},
+		}
 		_, err1 := decidable(spec, p)
 		_, err2 := decidable(waves, p)
 		if err := errors.Join(p.Verify(limits), err1, err2); err != nil {

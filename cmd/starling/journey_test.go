@@ -77,7 +77,9 @@ func publishedFolder(t *testing.T) (dir string, tok *tokenizer.Tokenizer) {
 	// The tokenizer puts the beginning before a text.
 	begin := `{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
 		"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-		"special_tokens": {"<|begin_of_text|>": {"id": "<|begin_of_text|>", "ids": [` + strconv.Itoa(vocab-3) +
+		"special_tokens": {"<|begin_of_text|>": {"id": "<|begin_of_text|>", "ids": [` + strconv.Itoa(
+		vocab-3,
+	) +
 		`], "tokens": ["<|begin_of_text|>"]}}}`
 	text := strings.Replace(string(raw), `"post_processor":null`, `"post_processor":`+begin, 1)
 	writeFile(t, filepath.Join(dir, "tokenizer.json"), []byte(text))

@@ -7,8 +7,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Evaluator measures the loss of parameters: the part of the training step that its loss needs, about a third of the step's
-// operations. It is for one goroutine.
+// Evaluator measures the loss of parameters: the part of the training step that its loss needs, about a third of the
+// step's operations. It is for one goroutine.
 type Evaluator struct {
 	task   *Task
 	exec   *program.Exec

@@ -309,7 +309,8 @@ func TestRefused(t *testing.T) {
 		Trim{-0.1}, Trim{math.NaN()}, Trim{0.6}, Selection{Hostile: 1}, Weiszfeld{}, Weiszfeld{Smooth: 1}, CenteredClipping{},
 		CenteredClipping{Radius: -1, Iterations: 1},
 		CenteredClipping{Center: of([]float32{1, 2})[0].Tensors, Iterations: 1},
-		CenteredClipping{Center: []*tensor.Tensor{}, Iterations: 1}, CenteredClipping{Center: numbers(3e38)[0].Tensors, Iterations: 1},
+		CenteredClipping{Center: []*tensor.Tensor{}, Iterations: 1}, CenteredClipping{Center: numbers(3e38)[0].Tensors,
+			Iterations: 1},
 	} {
 		if out, err := Combine(r, numbers(1, 2, 3, 4)); err == nil {
 			t.Errorf("%#v gave %v", r, out)

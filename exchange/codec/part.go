@@ -21,8 +21,8 @@ func PayloadTree(payload []byte) *canon.Tree {
 	return canon.NewTree(canon.Leaves(slices.Collect(slices.Chunk(payload, tensor.LeafBytes))))
 }
 
-// PartialEncoder is how the payload of a tensor comes out of parts of its elements, one after the other. Between two parts
-// there is a state, which is as fixed as the payload.
+// PartialEncoder is how the payload of a tensor comes out of parts of its elements, one after the other. Between two
+// parts there is a state, which is as fixed as the payload.
 type PartialEncoder struct {
 	codec  Codec
 	shape  tensor.Shape

@@ -12,8 +12,8 @@ type Optimizer interface {
 	Step(p, d []float32, state [][]float32)
 }
 
-// GradientDescent is plain gradient descent: p -= Rate*d. With Rate 1 and the mean weighted by tokens it is FedAvg (McMahan et
-// al. 2017, algorithm 1).
+// GradientDescent is plain gradient descent: p -= Rate*d. With Rate 1 and the mean weighted by tokens it is FedAvg
+// (McMahan et al. 2017, algorithm 1).
 type GradientDescent struct{ Rate float32 }
 
 // State implements Optimizer.

@@ -59,7 +59,8 @@ func Check(x train.Exchange) error {
 	return err
 }
 
-// NewOptimizer returns the optimizer of a specification. What of one for gradients is another in every round is left out.
+// NewOptimizer returns the optimizer of a specification. What of one for gradients is another in every round is left
+// out.
 func NewOptimizer(x train.Exchange) (Optimizer, error) {
 	rate, momentum := float32(x.Rate), float32(x.Momentum)
 	switch x.Outer {

@@ -30,8 +30,13 @@ func checkPairs(x train.Exchange) error {
 	case !ok:
 		return fmt.Errorf("outer: topology %q is not known", x.Topology)
 	case x.Outer != PairwiseGossip || x.Rule != aggregate.Mean:
-		return fmt.Errorf("outer: units in pairs with optimizer %q and rule %q, wanted %q and %q", x.Outer, x.Rule, PairwiseGossip,
-			aggregate.Mean)
+		return fmt.Errorf(
+			"outer: units in pairs with optimizer %q and rule %q, wanted %q and %q",
+			x.Outer,
+			x.Rule,
+			PairwiseGossip,
+			aggregate.Mean,
+		)
 	}
 	return nil
 }

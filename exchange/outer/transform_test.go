@@ -18,8 +18,15 @@ import (
 // Where updates are transformed the frequencies are what is left out, and what counts in the mean: each is averaged
 // over those that sent it. A frequency that nothing finite comes back of is refused.
 func TestTransformedUpdates(t *testing.T) {
-	x := train.Exchange{Codec: codec.TopKName(1, 32), Transform: transform.CosineTransform, Rule: aggregate.Contributors, Outer: SGD,
-		Rate: 1, Feedback: 0.5, Carry: 8}
+	x := train.Exchange{
+		Codec:     codec.TopKName(1, 32),
+		Transform: transform.CosineTransform,
+		Rule:      aggregate.Contributors,
+		Outer:     SGD,
+		Rate:      1,
+		Feedback:  0.5,
+		Carry:     8,
+	}
 	s := &train.Spec{Rounds: 8, Units: 2, Exchange: x}
 	if err := Check(x); err != nil {
 		t.Fatal(err)
@@ -83,8 +90,13 @@ func TestTransformedUpdates(t *testing.T) {
 
 // Whatever bytes a stranger sends for frequencies, what is taken comes back finite.
 func FuzzFrequencies(f *testing.F) {
-	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: transform.CosineTransform, Rule: aggregate.Contributors, Outer: SGD,
-		Rate: 1}
+	x := train.Exchange{
+		Codec:     codec.TopKName(40, 1),
+		Transform: transform.CosineTransform,
+		Rule:      aggregate.Contributors,
+		Outer:     SGD,
+		Rate:      1,
+	}
 	s := &train.Spec{Rounds: 1, Units: 2, Exchange: x}
 	base := &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{noise(3, 40*70)}}
 	base.Params[0].Shape = tensor.Make(tensor.Float32, 40, 70)

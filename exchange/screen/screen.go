@@ -24,10 +24,12 @@ const (
 	NormLarge       Flag = "norm_large"
 	NormSmall       Flag = "norm_small"
 	OpposesMajority Flag = "against_others" // it points away from what the others agree on
-	Copy            Flag = "copy"           // its largest coordinates are those of another update, with nearly the same values
-	NoProgress      Flag = "no_progress"    // the loss on the data it was assigned does not fall, or far less than with others
-	Harm            Flag = "harm"           // the loss on held-out data rises
-	OtherData       Flag = "other_data"     // it helps held-out data more than the data it was assigned
+	// its largest coordinates are those of another update, with nearly the same values
+	Copy Flag = "copy"
+	// the loss on the data it was assigned does not fall, or far less than with others
+	NoProgress Flag = "no_progress"
+	Harm       Flag = "harm"       // the loss on held-out data rises
+	OtherData  Flag = "other_data" // it helps held-out data more than the data it was assigned
 )
 
 // Limits are what is still usual.

@@ -15,8 +15,8 @@ type LeafProof struct {
 	Cover []canon.Digest `cbor:"2,keyasint"` // of them in codec.PayloadTree
 }
 
-// LeafProofOf returns the excerpt for elements lo to before hi, as codec.Spans takes them, of a tensor with this payload
-// and its codec.PayloadTree.
+// LeafProofOf returns the excerpt for elements lo to before hi, as codec.Spans takes them, of a tensor with this
+// payload and its codec.PayloadTree.
 func LeafProofOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *canon.Tree) (x LeafProof, err error) {
 	_, at, err := leavesOf(name, s, lo, hi)
 	if err != nil {

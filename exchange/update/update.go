@@ -55,7 +55,10 @@ func known(name string) (codec.Codec, error) {
 
 // Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for
 // nothing; left is what this one does.
-func (p PackOptions) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
+func (p PackOptions) Pack(
+	round, unit uint32,
+	delta, from []*tensor.Tensor,
+) (u *Update, left []*tensor.Tensor, err error) {
 	if from == nil {
 		from = make([]*tensor.Tensor, len(delta))
 	}

@@ -85,14 +85,25 @@ func metricLines(round int) string {
 		fmt.Fprintf(&b, `{"kind":"step","round":%d,"step":%d,"loss":%g,"learning_rate":1e-05,"tokens":%d,"workers":3}`+"\n",
 			round, 4*(round-1)+i+1, 5-float64(round)/2, 96*(4*(round-1)+i+1))
 	}
-	fmt.Fprintf(&b,
+	fmt.Fprintf(
+		&b,
 		`{"kind":"round","round":%d,"step":%d,"loss":%g,"eval_loss":%g,"learning_rate":0.01,"tokens":%d,"tokens_per_second":1500.25,"bytes_up":506,"bytes_down":66151,"workers":3,"seconds":0.5,"paid_uzen":%d}`+"\n",
-		round, 4*round, 5-float64(round)/2, 5-float64(round)/2, 384*round, 30*round)
+		round,
+		4*round,
+		5-float64(round)/2,
+		5-float64(round)/2,
+		384*round,
+		30*round,
+	)
 	return b.String()
 }
 
 func lineageLine(round int, root string) string {
-	return fmt.Sprintf(`{"job":"job-1","round":%d,"state_root":"%s","checkpoint":"bafy","updates":["a"],"signers":[{"id":"ann","public_key":"AQI=","signature":"Aw=="}]}`+"\n", round, strings.Repeat(root, 64))
+	return fmt.Sprintf(
+		`{"job":"job-1","round":%d,"state_root":"%s","checkpoint":"bafy","updates":["a"],"signers":[{"id":"ann","public_key":"AQI=","signature":"Aw=="}]}`+"\n",
+		round,
+		strings.Repeat(root, 64),
+	)
 }
 
 func history(t *testing.T, l *RunStore, id string) *web.History {

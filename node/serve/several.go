@@ -15,8 +15,8 @@ type Library interface {
 	Folder(name string) (string, error)
 }
 
-// ModelCache is an openai.Model of many, of which one is in memory at a time: that which was last asked. While it writes
-// texts, requests for another get openai.ErrBusy.
+// ModelCache is an openai.Model of many, of which one is in memory at a time: that which was last asked. While it
+// writes texts, requests for another get openai.ErrBusy.
 type ModelCache struct {
 	library Library
 	options Options

@@ -341,6 +341,10 @@ func heardIn(ctx context.Context, e *consumer.FinalState, entry run.Entry,
 		}
 		return w.Blob(ctx, id)
 	}, func(int, error) {})
-	units.Agreement = consumer.Agreement(e.CompiledJob, entry, func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
+	units.Agreement = consumer.Agreement(
+		e.CompiledJob,
+		entry,
+		func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) },
+	)
 	return ckpt, units, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// TensorBoardWriter writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is behind by
-// more than a queue is left out and counted. The methods of a nil Board do nothing.
+// TensorBoardWriter writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is
+// behind by more than a queue is left out and counted. The methods of a nil Board do nothing.
 type TensorBoardWriter struct {
 	queue   chan entry
 	done    chan struct{}

@@ -40,8 +40,8 @@ type Pick struct {
 	Index uint32 `cbor:"1,keyasint"`
 }
 
-// PointNonFinite says where the update that was not committed to is not finite: part Part of the payload of parameter Index
-// cannot be made.
+// PointNonFinite says where the update that was not committed to is not finite: part Part of the payload of parameter
+// Index cannot be made.
 type PointNonFinite struct {
 	Index uint32 `cbor:"1,keyasint"`
 	Part  uint64 `cbor:"2,keyasint"`

@@ -120,8 +120,8 @@ func (d *transition) measured(workers []string, split func(blocks []uint32) (sha
 	return shares
 }
 
-// SplitBySpeed splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who comes
-// first. blocks is how many blocks a unit takes each of them, at least 1.
+// SplitBySpeed splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who
+// comes first. blocks is how many blocks a unit takes each of them, at least 1.
 func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
 	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
 	weights, total := make([]uint64, len(blocks)), uint64(0)

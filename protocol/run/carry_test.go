@@ -80,7 +80,8 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 	}{
 		{carries, 0, some, true}, {carries, 0, HandedState{}, false}, {carries, 0, HandedState{Root: some.Root}, false},
 		{carries, 0, HandedState{CID: some.CID}, false},
-		{carries, 1, some, false}, {carries, 1, HandedState{}, true}, {carries, 4, HandedState{}, true}, {carries, 4, some, false},
+		{carries, 1, some, false}, {carries, 1, HandedState{}, true}, {carries, 4, HandedState{}, true}, {carries, 4, some,
+			false},
 		{alone, 0, some, false}, {alone, 0, HandedState{}, true},
 	} {
 		commit := commitment(RoundState{}, 0)

@@ -137,8 +137,8 @@ func (d *transition) convict(l *RoundState, i int, silent bool) {
 	d.forfeit()
 }
 
-// reassignConvicted takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from
-// it.
+// reassignConvicted takes the units of the current round that a worker has committed to, of which a verdict found one
+// wrong, from it.
 func (d *transition) reassignConvicted(wrong int, worker, verdict string) {
 	for j, v := range d.Units {
 		why := WhyConvicted

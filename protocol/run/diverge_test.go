@@ -17,7 +17,12 @@ func (g *stage) commitDivergent(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, divergent(s.RoundState, unit))
+		return s.Commit(
+			g.env(),
+			u.Worker,
+			UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
+			divergent(s.RoundState, unit),
+		)
 	})
 }
 

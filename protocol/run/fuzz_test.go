@@ -113,7 +113,12 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if s.Terms.Carries(s.Round) && !c.Diverged() {
 			c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
-		return s.Commit(env, u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c.cut(s.Terms, s.RoundState, unit))
+		return s.Commit(
+			env,
+			u.Worker,
+			UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
+			c.cut(s.Terms, s.RoundState, unit),
+		)
 	case 5: // anybody
 		c := commitment(s.RoundState, unit)
 		if liar(member) {

@@ -268,7 +268,9 @@ func TestTakingBackDoesNotMeasure(t *testing.T) {
 	g.tick(6)
 	late, own := *g.s.Units[0], *g.s.Units[1]
 	moved := late
-	moved.Worker, moved.Attempt, moved.AssignedAt, moved.PreviousAssignees = own.Worker, 1, g.height+1, []PreviousAssignee{late.holder()}
+	moved.Worker, moved.Attempt, moved.AssignedAt, moved.PreviousAssignees = own.Worker, 1, g.height+1, []PreviousAssignee{
+		late.holder(),
+	}
 	g.s.Units[0] = &moved
 	g.height += 3
 	g.must(commits(g, late, 0))

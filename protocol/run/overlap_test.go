@@ -104,7 +104,8 @@ func TestVerdictUnderTheNextRound(t *testing.T) {
 	first := g.s.FirstAttempt
 	g.challenge("v1", 0, 0)
 	liar, _ := g.verdict(0, 0, true)
-	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.FirstAttempt <= first || len(g.s.RolledBack) != 1 {
+	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.FirstAttempt <= first ||
+		len(g.s.RolledBack) != 1 {
 		t.Fatalf("round %d, phase %d, %d votes, attempts from %d, %d rounds kept", g.s.Round, g.s.Phase, len(g.s.Votes),
 			g.s.FirstAttempt, len(g.s.RolledBack))
 	}

@@ -237,7 +237,8 @@ func TestPlantThatNobodyLooksAt(t *testing.T) {
 	g.plant()
 	g.tick(1)
 	g.unmask(0, 1)
-	if u := g.unit(0, 1); u.Status != Accepted || !slices.Equal(u.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) {
+	if u := g.unit(0, 1); u.Status != Accepted ||
+		!slices.Equal(u.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) {
 		t.Errorf("%+v", u)
 	}
 	g.finish()

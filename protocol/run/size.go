@@ -94,10 +94,10 @@ func (d *transition) fitted(workers []string) []string {
 // keeping is the part of the time of a round that may be lost because units stay where they are.
 const keeping = 8
 
-// AssignBySpeed deals units of these sizes to workers: the largest first, each to the worker who is done with all it has then
-// before the others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of them, in any
-// unit, at least 1. had is the worker who has what each unit goes on from, or -1; it keeps the unit unless that makes
-// the round longer by more than an eighth. Fit returns the worker of each unit.
+// AssignBySpeed deals units of these sizes to workers: the largest first, each to the worker who is done with all it
+// has then before the others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of them, in
+// any unit, at least 1. had is the worker who has what each unit goes on from, or -1; it keeps the unit unless that
+// makes the round longer by more than an eighth. Fit returns the worker of each unit.
 func AssignBySpeed(sizes, blocks []uint32, had []int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {

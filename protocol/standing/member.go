@@ -37,8 +37,11 @@ func (m member) reasons() []Reason {
 		return m.about(s.RoundState, Reason{Code: RunDone, Kind: Over, Text: "the run is done",
 			Do: "see what it paid with starling job explain"})
 	case s.Phase == run.Halted:
-		return m.about(s.RoundState, Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why,
-			Do: "the consumer can resume it from its last checkpoint"})
+		return m.about(
+			s.RoundState,
+			Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why,
+				Do: "the consumer can resume it from its last checkpoint"},
+		)
 	}
 	var all []Reason
 	if m.self.Active {
@@ -61,11 +64,19 @@ func (m member) apart() Reason {
 		t, _ := m.run.Probation(m.Who)
 		switch {
 		case t.Task.Worker == "":
-			return Reason{Code: WaitsProbationTask, Kind: Waits, Text: "the account joins, and is given a unit to prove itself with " +
-				"when one is final"}
+			return Reason{
+				Code: WaitsProbationTask,
+				Kind: Waits,
+				Text: "the account joins, and is given a unit to prove itself with " +
+					"when one is final",
+			}
 		case !t.Seal.IsZero() && t.Question.IsZero():
-			return Reason{Code: OnProbation, Kind: Waits, Text: "the account has proven itself with a seal, and the next block " +
-				"that has a beacon says where to open it"}
+			return Reason{
+				Code: OnProbation,
+				Kind: Waits,
+				Text: "the account has proven itself with a seal, and the next block " +
+					"that has a beacon says where to open it",
+			}
 		}
 		return Reason{Code: OnProbation, Kind: Works, Until: t.Deadline,
 			Text: textf("the account joins, and shows with unit %d of round %d that it computes what the others do",
@@ -94,8 +105,12 @@ func (m member) duties() []Reason {
 		return m.about(s.RoundState, m.assigning())
 	case run.Train:
 		if s.Combines() && !s.Voted(m.Who) {
-			return m.about(s.RoundState, m.training(), Reason{Code: Attests, Kind: Works, Text: "the updates of the round before " +
-				"are combined, and the next checkpoint attested"})
+			return m.about(
+				s.RoundState,
+				m.training(),
+				Reason{Code: Attests, Kind: Works, Text: "the updates of the round before " +
+					"are combined, and the next checkpoint attested"},
+			)
 		}
 		return m.about(s.RoundState, m.training())
 	case run.Reduce:
@@ -240,7 +255,10 @@ func (m member) audits() (all []Reason) {
 		}
 	}
 	if len(all) == 0 && m.self.Active {
-		all = m.about(m.run.RoundState, Reason{Code: NoAudit, Kind: Waits, Text: "no audit is drawn for this account at the moment"})
+		all = m.about(
+			m.run.RoundState,
+			Reason{Code: NoAudit, Kind: Waits, Text: "no audit is drawn for this account at the moment"},
+		)
 	}
 	return all
 }

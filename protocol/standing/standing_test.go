@@ -15,7 +15,8 @@ import (
 var codes = []Code{
 	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
 	NoOrder, OrderPrice, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
-	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains,
+	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit,
+	Trains,
 	WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
 	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening,
 	WaitsChallenge, WaitsOlder,
@@ -34,7 +35,9 @@ func state() run.State {
 			{ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}},
 		Phase: run.Train, Since: 50,
 		RoundState: run.RoundState{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
-		Open:       []run.RoundState{{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)}},
+		Open: []run.RoundState{
+			{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)},
+		},
 	}
 }
 
@@ -110,9 +113,11 @@ func TestExplain(t *testing.T) {
 		"no unit":        {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
 		"verifier waits": {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
 		"joins":          {"w", trial(run.Probation{}), WaitsProbationTask, 0, "when one is final"},
-		"on trial": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}), OnProbation, 88,
+		"on trial": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}),
+			OnProbation, 88,
 			"unit 3 of round 5"},
-		"sealed its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"), Deadline: 88}),
+		"sealed its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
+			Deadline: 88}),
 			OnProbation, 0, "next block"},
 		"opens its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
 			Question: canon.Sum("q"), Deadline: 88}), OnProbation, 88, "unit 0"},
@@ -197,7 +202,10 @@ func disputed(turn dispute.Party) func(*View, *run.Unit) {
 func trial(t run.Probation) func(*View) {
 	return func(v *View) {
 		t.Member = "w"
-		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Probations = false, run.WhyOnProbation, []run.Probation{t}
+		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Probations = false, run.WhyOnProbation,
+			[]run.Probation{
+				t,
+			}
 	}
 }
 

@@ -50,7 +50,8 @@ func (WrongData) Install(c Setup) Step {
 	return deviant{Honest: c.Honest, spec: func(s *train.Spec) { s.Seed++ }}.play(c)
 }
 
-// IgnoresCarriedState is a worker of replicas that begins its units from the checkpoint, and not from where they came to.
+// IgnoresCarriedState is a worker of replicas that begins its units from the checkpoint, and not from where they came
+// to.
 type IgnoresCarriedState struct{}
 
 // Install implements Act.

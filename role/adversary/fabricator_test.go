@@ -80,7 +80,10 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := run.AuditTarget{RoundState: run.RoundState{Base: base}, Unit: run.Unit{Index: 1, Worker: "worker", Commit: made.Commit}}
+	d := run.AuditTarget{
+		RoundState: run.RoundState{Base: base},
+		Unit:       run.Unit{Index: 1, Worker: "worker", Commit: made.Commit},
+	}
 	config, err := r.Config("job", d, "verifier", 10)
 	if err != nil {
 		t.Fatal(err)

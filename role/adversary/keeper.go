@@ -14,8 +14,8 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// CorruptsCarriedState is a worker that trains and shares updates as it should, and lies about what its units hand on: its
-// updates are led astray a round later.
+// CorruptsCarriedState is a worker that trains and shares updates as it should, and lies about what its units hand on:
+// its updates are led astray a round later.
 type CorruptsCarriedState struct {
 	Withholds bool // nobody can have the state that it commits to
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// DelayedAttack is a worker that is honest up to a round, so that it is hardly audited any more, and another from there on.
+// DelayedAttack is a worker that is honest up to a round, so that it is hardly audited any more, and another from there
+// on.
 type DelayedAttack struct {
 	Round uint32
 	Every uint32 // in one of so many rounds; 0: in all

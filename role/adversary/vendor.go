@@ -9,8 +9,9 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// NondeterministicStack is a worker that computes with another stack: every weight differs from the exact one in its low bits after
-// every inner step. In a tolerant run that breaks no rule; a unit that has to be exact it computes exactly.
+// NondeterministicStack is a worker that computes with another stack: every weight differs from the exact one in its
+// low bits after every inner step. In a tolerant run that breaks no rule; a unit that has to be exact it computes
+// exactly.
 type NondeterministicStack struct {
 	Bits int // of the 23 bits of a fraction
 }

@@ -17,8 +17,8 @@ import (
 // maxStates is how many states that units hand on stay in memory.
 const maxStates = 4
 
-// BadCarriedState says that what was handed on to a unit is not what its rounds before lead to: an execution of them finds
-// another state than was committed to in Round. Nobody need have the committed one.
+// BadCarriedState says that what was handed on to a unit is not what its rounds before lead to: an execution of them
+// finds another state than was committed to in Round. Nobody need have the committed one.
 type BadCarriedState struct{ Round, Unit uint32 }
 
 // Error implements error.
@@ -48,7 +48,11 @@ func (e *Engine) From(base run.Checkpoint, unit uint32) (run.HandedState, error)
 	}
 	_, l, ok := e.lap(base)
 	if !ok || l.Starts(unit).Root.IsZero() {
-		return run.HandedState{}, fmt.Errorf("engine: it is not known what is handed on to unit %d of round %d", unit, base.Round)
+		return run.HandedState{}, fmt.Errorf(
+			"engine: it is not known what is handed on to unit %d of round %d",
+			unit,
+			base.Round,
+		)
 	}
 	return l.Starts(unit), nil
 }

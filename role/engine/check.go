@@ -85,7 +85,12 @@ type Comparison struct {
 }
 
 // Check executes a unit again, as far as the audit goes, and compares it with a commitment.
-func (e *Engine) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (Comparison, error) {
+func (e *Engine) Check(
+	ctx context.Context,
+	base run.Checkpoint,
+	s audit.Subject,
+	c run.Commitment,
+) (Comparison, error) {
 	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {
 		return Comparison{}, err

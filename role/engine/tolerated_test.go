@@ -75,7 +75,9 @@ func TestTolerated(t *testing.T) {
 		{"an exact run", run.Terms{}, false, 0, false, false},
 		{"the executor fails in the middle", tolerant, false, 4, false, true},
 	} {
-		e.Follow(run.State{Terms: c.terms, RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}})
+		e.Follow(
+			run.State{Terms: c.terms, RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}},
+		)
 		var failed error
 		x := engine.Tolerated{Engine: e, On: &drift{failAt: c.failAt}, Failed: func(_ uint32, err error) { failed = err }}
 		w, err := x.Train(t.Context(), base, 1)

@@ -37,8 +37,8 @@ func New(id string, seed canon.Digest) *Verifier {
 		checked: map[run.UnitID]role.Checked{}, sealed: map[run.UnitID]bool{}, measured: map[run.UnitID]role.Measured{}}
 }
 
-// NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it looks at
-// first follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
+// NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it
+// looks at first follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
 func NewProactive(id string, seed canon.Digest) *Verifier {
 	v := New(id, seed)
 	v.watches = true
@@ -133,7 +133,8 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 			doubts := s.ProvesReportFalse(v.id, *u)
 			open := role.Challengeable(u)
 			c, known := v.checked[work]
-			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) || s.Forfeited(run.AuditTarget{RoundState: l, Unit: *u}) {
+			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) ||
+				s.Forfeited(run.AuditTarget{RoundState: l, Unit: *u}) {
 				continue
 			}
 			known = known && c.Of(u)

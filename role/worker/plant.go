@@ -14,7 +14,8 @@ func (w *Worker) nonce(at run.UnitID) canon.Digest {
 	return audit.Nonce(w.secret, w.run.Terms.Job, at.Round, at.Unit, at.Attempt)
 }
 
-// withHiddenRoots is what is committed for a result: it hides the right state roots, and shows others if a fault is planted.
+// withHiddenRoots is what is committed for a result: it hides the right state roots, and shows others if a fault is
+// planted.
 func (w *Worker) withHiddenRoots(at run.UnitID, c run.Commitment) run.Commitment {
 	nonce := w.nonce(at)
 	c.HiddenRoots = audit.Hide(nonce, c.Segments)

@@ -37,8 +37,8 @@ func New(id string) *Worker {
 		misled: map[run.UnitID]uint32{}, checked: map[run.UnitID]role.Checked{}}
 }
 
-// NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to find out whether its
-// verifiers look. Which ones follows from the secret, which it needs again after a restart.
+// NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to find out
+// whether its verifiers look. Which ones follows from the secret, which it needs again after a restart.
 func NewWithPlantedFaults(id string, secret canon.Digest) *Worker {
 	w := New(id)
 	w.secret = secret

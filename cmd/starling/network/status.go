@@ -167,7 +167,10 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 				return err
 			}
 			if c.Form.Machine() {
-				err = c.Form.Print(os.Stdout, terminal.List(b, b.Books, func(book client.ModuleBalance) string { return book.Module }))
+				err = c.Form.Print(
+					os.Stdout,
+					terminal.List(b, b.Books, func(book client.ModuleBalance) string { return book.Module }),
+				)
 			} else {
 				err = printBooks(b)
 			}

@@ -57,7 +57,14 @@ func Print(q *plan.Quote) error {
 		fmt.Fprintf(w, "waits\t%s\n", waiting(q))
 	}
 	for _, m := range q.Members {
-		fmt.Fprintf(w, "%s\t%s\t%s ZEN\tdrawn with a chance of %.0f %%\n", m.Role, m.ID, terminal.Zen(m.Price), 100*m.Likelihood)
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%s ZEN\tdrawn with a chance of %.0f %%\n",
+			m.Role,
+			m.ID,
+			terminal.Zen(m.Price),
+			100*m.Likelihood,
+		)
 	}
 	for _, o := range q.Others {
 		fmt.Fprintf(w, "%s\t%s\t%s ZEN\t%s\n", o.Role, o.ID, terminal.Zen(o.Price), unfit(o.Text))

@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// QuotaStore is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full, it
-// drops the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get,
+// QuotaStore is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full,
+// it drops the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get,
 // Open and Commit; those that were there at the start count as used before all others. What an unfinished assembly left
 // counts as a blob of its full size.
 type QuotaStore struct {

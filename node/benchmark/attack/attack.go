@@ -123,7 +123,10 @@ func (r *Report) flood(ctx context.Context, o Options) error {
 
 func (r *Report) siege(ctx context.Context, o Options) error {
 	ratio, err := o.HostilePeers.delivered(ctx)
-	name := fmt.Sprintf("updates delivered in time by a worker under %d hostile peers, of those without", o.HostilePeers.Peers)
+	name := fmt.Sprintf(
+		"updates delivered in time by a worker under %d hostile peers, of those without",
+		o.HostilePeers.Peers,
+	)
 	r.Bars = append(r.Bars, benchmark.AtLeast(name, ratio, 0.9))
 	return err
 }

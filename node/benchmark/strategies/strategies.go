@@ -62,8 +62,8 @@ type LossRow struct {
 	Utilisation float64 `json:"utilisation"` // share of the time in steps of a large model, at 100 Mbit/s and 100 ms
 }
 
-// AttackRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null: the
-// model diverged.
+// AttackRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null:
+// the model diverged.
 type AttackRow struct {
 	Attack string             `json:"attack"`
 	Rules  map[string]*Sample `json:"rules"`

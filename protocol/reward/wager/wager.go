@@ -28,8 +28,8 @@ const Certainty = 1_000_000_000_000_000_000
 
 const million = 1_000_000
 
-// CheatModel is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets that
-// part. The work has a number of steps, each audited with the same probability whatever happens to the others; a
+// CheatModel is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets
+// that part. The work has a number of steps, each audited with the same probability whatever happens to the others; a
 // network audits work units, so there a step is a unit. An audit of a step that was not done always finds it:
 // re-execution is bit-exact.
 type CheatModel struct {

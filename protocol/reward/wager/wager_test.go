@@ -92,8 +92,14 @@ func TestWagerLimits(t *testing.T) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
-	o, err := CheatModel{Stake: MaxCheatSum, Reward: MaxCheatSum, Cost: MaxCheatSum, AuditPPM: million, Steps: MaxCheatSteps,
-		CheatPPM: million}.Gain()
+	o, err := CheatModel{
+		Stake:    MaxCheatSum,
+		Reward:   MaxCheatSum,
+		Cost:     MaxCheatSum,
+		AuditPPM: million,
+		Steps:    MaxCheatSteps,
+		CheatPPM: million,
+	}.Gain()
 	if err != nil || o.Gain != -MaxCheatSum {
 		t.Errorf("%+v, %v", o, err)
 	}

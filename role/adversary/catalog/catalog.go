@@ -50,8 +50,11 @@ var named = map[string]struct {
 		"a verifier that passes whatever it is to audit with the seal of another verifier"},
 	"fakes-slices": {adversary.FakesSlices{}, "a member that makes up the slices of a checkpoint that are drawn for it; " +
 		"elsewhere it is honest"},
-	"shirks-slices": {adversary.SkipsReduction{}, "a member that computes no slice of a checkpoint that is drawn for it; " +
-		"elsewhere it is honest"},
+	"shirks-slices": {
+		adversary.SkipsReduction{},
+		"a member that computes no slice of a checkpoint that is drawn for it; " +
+			"elsewhere it is honest",
+	},
 	"fakes": {adversary.Tells{Then: adversary.Faking},
 		"a worker that takes one inner step of every unit, and tells its accomplices so"},
 	"shields": {adversary.Shields{}, "a verifier that passes what its accomplices have faked, with a seal that it can " +

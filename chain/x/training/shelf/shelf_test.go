@@ -48,7 +48,10 @@ func cid(what string, i uint32) string { return fmt.Sprintf("%s-%052d", what, i)
 
 // stateOf is a run with so many open rounds, and one that was rolled back.
 func stateOf(open, units uint32) run.State {
-	s := run.State{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}, RoundState: lapOf(open+3, units)}
+	s := run.State{
+		Terms:      run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)},
+		RoundState: lapOf(open+3, units),
+	}
 	for i := range open {
 		s.Open = append(s.Open, lapOf(3+i, units))
 	}
@@ -81,7 +84,9 @@ func TestStatesAreReadAsTheyWere(t *testing.T) {
 	second := committed(first)
 	third := second // the oldest round is final, another begins, and what was rolled back is dropped
 	third.Open = append(append([]run.RoundState(nil), second.Open[1:]...), second.RoundState)
-	third.RoundState, third.RolledBack, third.Votes, third.Probations = run.RoundState{Round: second.Round + 1}, nil, nil, nil
+	third.RoundState, third.RolledBack, third.Votes, third.Probations = run.RoundState{
+		Round: second.Round + 1,
+	}, nil, nil, nil
 	fourth := third // back to an earlier one
 	fourth.RoundState, fourth.Open, fourth.RolledBack = third.Open[1], third.Open[:1], third.Open[2:]
 	for i, state := range []run.State{first, second, third, fourth, first} {

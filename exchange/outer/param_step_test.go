@@ -249,8 +249,11 @@ func TestRoundsThatOverlap(t *testing.T) {
 // their mean.
 func TestRoundsInPairs(t *testing.T) {
 	for name, topology := range pairings {
-		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: PairwiseGossip, Rate: 0.7, Momentum: 0.5,
-			Pairs: 3, Topology: name})
+		h := newHerd(
+			t,
+			train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: PairwiseGossip, Rate: 0.7, Momentum: 0.5,
+				Pairs: 3, Topology: name},
+		)
 		if err := Check(h.spec.Exchange); err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// HostilePeers is how many hostile peers take what a worker gives them, and in how many rounds the worker has an update to
-// deliver, with them and without. An update is late at the end of its round.
+// HostilePeers is how many hostile peers take what a worker gives them, and in how many rounds the worker has an update
+// to deliver, with them and without. An update is late at the end of its round.
 type HostilePeers struct {
 	Peers, Streams int
 	Round          time.Duration // shorter than any of a real job

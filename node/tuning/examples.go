@@ -25,8 +25,8 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// ExampleStore keeps files of examples in a folder of their own below a folder of data. Its name begins with a point: no
-// pattern of a job file finds what is in it.
+// ExampleStore keeps files of examples in a folder of their own below a folder of data. Its name begins with a point:
+// no pattern of a job file finds what is in it.
 type ExampleStore struct {
 	data string
 	mu   sync.Mutex // held by who changes it
@@ -49,8 +49,8 @@ const (
 
 var idForm = regexp.MustCompile(`^file-[0-9a-f]{24}$`)
 
-// NewExampleStore is the shelf below a folder of data. It makes no folder before there is something to keep, and removes what
-// a server left that ended while it received a file.
+// NewExampleStore is the shelf below a folder of data. It makes no folder before there is something to keep, and
+// removes what a server left that ended while it received a file.
 func NewExampleStore(data string) *ExampleStore {
 	s := &ExampleStore{data: data}
 	left, _ := filepath.Glob(s.path(staging)) // the pattern is one
