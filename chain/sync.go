@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -8,6 +9,7 @@ import (
 	cmtcfg "github.com/cometbft/cometbft/config"
 	dbm "github.com/cosmos/cosmos-db"
 	"github.com/cosmos/cosmos-sdk/store/v2/snapshots"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 
 	"github.com/starling-network/starling/chain/app"
 )
@@ -65,4 +67,17 @@ func (c Config) snapshots(cfg *cmtcfg.Config) (*app.Snapshots, error) {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
 	return &app.Snapshots{Store: store, Interval: c.SnapshotEvery, Keep: keptSnapshots}, nil
+}
+
+// snapshotPoll is how often a validator that stops looks whether its snapshot is taken.
+const snapshotPoll = 20 * time.Millisecond
+
+// finishSnapshot waits for a snapshot under way, which panics when the database of the application is closed.
+func finishSnapshot(m *snapshots.Manager) {
+	for m != nil {
+		if _, err := m.Prune(keptSnapshots); !errors.Is(err, storetypes.ErrConflict) {
+			return
+		}
+		time.Sleep(snapshotPoll)
+	}
 }

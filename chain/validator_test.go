@@ -140,6 +140,22 @@ func TestStopsWithItsContext(t *testing.T) {
 	v.Stop()
 }
 
+// A validator that stops while it takes a snapshot of its state ends it first.
+func TestStopsDuringASnapshot(t *testing.T) {
+	for range 5 {
+		c := config(t.TempDir())
+		c.SnapshotEvery = 1
+		v, err := chain.Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := heights(t.Context(), v, func(h int64) bool { return h < 4 }); err != nil {
+			t.Fatal(err)
+		}
+		v.Stop()
+	}
+}
+
 // A disk that forgets the last block is noticed, and nothing else is touched when nobody else has the chain.
 func TestLostBlocks(t *testing.T) {
 	home := t.TempDir()
