@@ -35,7 +35,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBlob(t, s, first)
-	b, err := quota.NewBounded(t.Context(), s, 1<<30)
+	b, err := quota.New(t.Context(), s, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // machine is a member with a host and a disk.
 type machine struct {
 	*peer.Host
-	store *quota.QuotaStore
+	store *quota.Store
 }
 
 // newMachine starts the machine with a number, from which its identity follows, and with it what falls to it.
@@ -25,7 +25,7 @@ func newMachine(t *testing.T, number byte, most int64) machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := quota.NewBounded(t.Context(), disk, most)
+	store, err := quota.New(t.Context(), disk, most)
 	if err != nil {
 		t.Fatal(err)
 	}

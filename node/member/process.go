@@ -37,7 +37,7 @@ type Process struct {
 	Threads     int
 	Chain       client.Member
 	Host        *peer.Host
-	Store       *quota.QuotaStore
+	Store       *quota.Store
 	Disk        *Budget   // that the store has for runs
 	Memory      *Budget   // that the machine has for runs
 	tried       time.Time // when the job could not be opened for the first time

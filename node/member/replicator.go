@@ -35,7 +35,7 @@ type replicator struct {
 	engine *engine.Engine
 	chain  ledger
 	host   *peer.Host
-	store  *quota.QuotaStore
+	store  *quota.Store
 	last   int   // checkpoints of the lineage
 	factor int   // holders of a blob
 	most   int64 // bytes of a blob that it reads

@@ -45,7 +45,7 @@ func (f *flock) Holders(context.Context) (addrs []string, err error) {
 // join adds a member with a disk of so many bytes.
 func (f *flock) join(most int64, last, factor int) *replicator {
 	f.t.Helper()
-	store, err := quota.NewBounded(f.t.Context(), blob.NewMemory(), most)
+	store, err := quota.New(f.t.Context(), blob.NewMemory(), most)
 	if err != nil {
 		f.t.Fatal(err)
 	}

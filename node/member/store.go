@@ -24,7 +24,7 @@ import (
 var DefaultDisk = disk.Share{Percent: 50}
 
 // OpenStore opens the blobs of a party, and keeps them within a share of the disk.
-func OpenStore(ctx context.Context, dir string, share disk.Share) (*quota.QuotaStore, error) {
+func OpenStore(ctx context.Context, dir string, share disk.Share) (*quota.Store, error) {
 	s, err := blob.OpenDisk(dir)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func OpenStore(ctx context.Context, dir string, share disk.Share) (*quota.QuotaS
 	if err != nil {
 		return nil, err
 	}
-	return quota.NewBounded(ctx, s, share.Of(dir, taken))
+	return quota.New(ctx, s, share.Of(dir, taken))
 }
 
 // ShortageError says that a job needs more of the disk, or of the memory, than there is for it.
@@ -140,7 +140,7 @@ const fileRetained = "retained.json"
 // Retention is what is kept of runs that are over, by job. It survives the process.
 type Retention struct {
 	path  string
-	store *quota.QuotaStore
+	store *quota.Store
 
 	mu   sync.Mutex
 	jobs map[string]retainedJob
@@ -152,7 +152,7 @@ type retainedJob struct {
 }
 
 // OpenRetention pins what was kept when the process ended.
-func OpenRetention(dir string, store *quota.QuotaStore, now time.Time) (*Retention, error) {
+func OpenRetention(dir string, store *quota.Store, now time.Time) (*Retention, error) {
 	r := &Retention{path: filepath.Join(dir, fileRetained), store: store, jobs: map[string]retainedJob{}}
 	if err := keystore.ReadJSON(r.path, &r.jobs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -64,7 +64,7 @@ func TestMemoryIsPromised(t *testing.T) {
 func TestRetained(t *testing.T) {
 	dir, now := t.TempDir(), time.Unix(1e9, 0)
 	data := blobtest.Data(1, 100)
-	open := func(now time.Time) (*quota.QuotaStore, *Retention) {
+	open := func(now time.Time) (*quota.Store, *Retention) {
 		s, err := OpenStore(t.Context(), filepath.Join(dir, rundir.DirBlobs), disk.Share{Bytes: 150})
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestRolledBackRoundsAreKept(t *testing.T) {
 		return run.RoundState{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)},
 			Units: run.Units{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
 	}
-	store, err := quota.NewBounded(t.Context(), blob.NewMemory(), 1<<20)
+	store, err := quota.New(t.Context(), blob.NewMemory(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ type service struct {
 	key   home.Home
 	chain *client.Client
 	host  *peer.Host
-	store *quota.QuotaStore
+	store *quota.Store
 	room  *member.Budget
 	ram   *member.Budget // for runs
 	past  *member.Retention

@@ -38,9 +38,9 @@ func wantBlob(t *testing.T, s blob.Store, data []byte) {
 	}
 }
 
-func bounded(t *testing.T, s blob.Store, most int64) *quota.QuotaStore {
+func bounded(t *testing.T, s blob.Store, most int64) *quota.Store {
 	t.Helper()
-	b, err := quota.NewBounded(t.Context(), s, most)
+	b, err := quota.New(t.Context(), s, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestBoundedLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	data := blobtest.Data(1, 3*blob.LeafBytes)
 	m := blob.Describe(data)
-	begin := func(b *quota.QuotaStore) blob.Assembly {
+	begin := func(b *quota.Store) blob.Assembly {
 		a, err := b.Assemble(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)

@@ -12,11 +12,11 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// QuotaStore is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full,
+// Store is a blob.Store that keeps within a number of bytes. To make room, for the bound or because the disk is full,
 // it drops the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get,
 // Open and Commit; those that were there at the start count as used before all others. What an unfinished assembly left
 // counts as a blob of its full size.
-type QuotaStore struct {
+type Store struct {
 	blob.Store
 	quota int64 // bytes of blobs
 
@@ -45,9 +45,9 @@ type leftovers interface {
 	Leftovers() (map[blob.CID]int64, error)
 }
 
-// NewBounded bounds a store that nobody else writes to. quota is in bytes, beyond 0.
-func NewBounded(ctx context.Context, s blob.Store, quota int64) (*QuotaStore, error) {
-	b := &QuotaStore{Store: s, quota: quota, held: map[blob.CID]*holding{}, pins: map[string][]blob.CID{}}
+// New bounds a store that nobody else writes to. quota is in bytes, beyond 0.
+func New(ctx context.Context, s blob.Store, quota int64) (*Store, error) {
+	b := &Store{Store: s, quota: quota, held: map[blob.CID]*holding{}, pins: map[string][]blob.CID{}}
 	list, err := s.List(ctx)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func NewBounded(ctx context.Context, s blob.Store, quota int64) (*QuotaStore, er
 }
 
 // note enters a stored blob.
-func (b *QuotaStore) note(ctx context.Context, c blob.CID) error {
+func (b *Store) note(ctx context.Context, c blob.CID) error {
 	r, err := b.Store.Open(ctx, c)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (b *QuotaStore) note(ctx context.Context, c blob.CID) error {
 }
 
 // keep enters a blob as used now.
-func (b *QuotaStore) keep(c blob.CID, size int64) {
+func (b *Store) keep(c blob.CID, size int64) {
 	b.clock++
 	if h := b.held[c]; h != nil {
 		h.used = b.clock
@@ -92,7 +92,7 @@ func (b *QuotaStore) keep(c blob.CID, size int64) {
 	b.bytes += size
 }
 
-func (b *QuotaStore) forget(c blob.CID) {
+func (b *Store) forget(c blob.CID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.held[c]; h != nil {
@@ -102,7 +102,7 @@ func (b *QuotaStore) forget(c blob.CID) {
 }
 
 // touch marks a blob as used, or as gone if that is what the error of using it says.
-func (b *QuotaStore) touch(c blob.CID, err error) {
+func (b *Store) touch(c blob.CID, err error) {
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) {
 		b.forget(c)
 		return
@@ -117,7 +117,7 @@ func (b *QuotaStore) touch(c blob.CID, err error) {
 
 // Pin says which blobs an owner, such as a run, needs from now on instead of those that it named before; they need not
 // be stored yet. A pinned blob is not dropped. The owner with none is forgotten.
-func (b *QuotaStore) Pin(owner string, needed []blob.CID) {
+func (b *Store) Pin(owner string, needed []blob.CID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pins[owner] = slices.Clone(needed)
@@ -127,7 +127,7 @@ func (b *QuotaStore) Pin(owner string, needed []blob.CID) {
 }
 
 // Usage returns what the store takes.
-func (b *QuotaStore) Usage() Usage {
+func (b *Store) Usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	u := Usage{Held: b.bytes, Quota: b.quota}
@@ -140,7 +140,7 @@ func (b *QuotaStore) Usage() Usage {
 }
 
 // Put implements Store.
-func (b *QuotaStore) Put(ctx context.Context, data []byte) (c blob.CID, err error) {
+func (b *Store) Put(ctx context.Context, data []byte) (c blob.CID, err error) {
 	size := int64(len(data))
 	b.mu.Lock()
 	if h := b.held[blob.Of(data)]; h != nil {
@@ -163,14 +163,14 @@ func (b *QuotaStore) Put(ctx context.Context, data []byte) (c blob.CID, err erro
 }
 
 // Get implements Store.
-func (b *QuotaStore) Get(ctx context.Context, c blob.CID) ([]byte, error) {
+func (b *Store) Get(ctx context.Context, c blob.CID) ([]byte, error) {
 	data, err := b.Store.Get(ctx, c)
 	b.touch(c, err)
 	return data, err
 }
 
 // Open implements Store.
-func (b *QuotaStore) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
+func (b *Store) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
 	r, err := b.Store.Open(ctx, c)
 	b.touch(c, err)
 	if err != nil {
@@ -181,7 +181,7 @@ func (b *QuotaStore) Open(ctx context.Context, c blob.CID) (blob.Reader, error) 
 
 type boundedReader struct {
 	blob.Reader
-	store *QuotaStore
+	store *Store
 }
 
 func (r boundedReader) Leaf(dst []byte, i int) ([]byte, error) {
@@ -193,7 +193,7 @@ func (r boundedReader) Leaf(dst []byte, i int) ([]byte, error) {
 }
 
 // Delete implements Store. It deletes pinned blobs, too.
-func (b *QuotaStore) Delete(ctx context.Context, c blob.CID) error {
+func (b *Store) Delete(ctx context.Context, c blob.CID) error {
 	err := b.Store.Delete(ctx, c)
 	if err == nil {
 		b.forget(c)
@@ -202,7 +202,7 @@ func (b *QuotaStore) Delete(ctx context.Context, c blob.CID) error {
 }
 
 // Assemble implements Store. It makes room for the whole blob, in which what an unfinished assembly left is counted.
-func (b *QuotaStore) Assemble(ctx context.Context, m *blob.Manifest) (blob.Assembly, error) {
+func (b *Store) Assemble(ctx context.Context, m *blob.Manifest) (blob.Assembly, error) {
 	b.mu.Lock()
 	left := b.held[m.Root]
 	delete(b.held, m.Root)
@@ -256,13 +256,13 @@ func (a *boundedAssembly) Close() error {
 
 // room is what is kept free for a blob that comes in.
 type room struct {
-	store *QuotaStore
+	store *Store
 	size  int64
 	gone  bool // given back, or taken by the blob
 }
 
 // reserve makes room for a blob, until free or fill.
-func (b *QuotaStore) reserve(ctx context.Context, size int64) (*room, error) {
+func (b *Store) reserve(ctx context.Context, size int64) (*room, error) {
 	for {
 		b.mu.Lock()
 		fits := b.bytes+size <= b.quota
@@ -303,7 +303,7 @@ func (r *room) release() {
 }
 
 // insist writes, and drops blobs while the disk is full.
-func (b *QuotaStore) insist(ctx context.Context, write func() error) error {
+func (b *Store) insist(ctx context.Context, write func() error) error {
 	for {
 		err := write()
 		if !errors.Is(err, blob.ErrFull) {
@@ -316,7 +316,7 @@ func (b *QuotaStore) insist(ctx context.Context, write func() error) error {
 }
 
 // drop deletes the blob that was not used for the longest time: ErrFull if every one is pinned.
-func (b *QuotaStore) drop(ctx context.Context) error {
+func (b *Store) drop(ctx context.Context) error {
 	c, ok := b.oldest()
 	if !ok {
 		u := b.Usage()
@@ -325,7 +325,7 @@ func (b *QuotaStore) drop(ctx context.Context) error {
 	return b.Delete(ctx, c)
 }
 
-func (b *QuotaStore) oldest() (found blob.CID, ok bool) {
+func (b *Store) oldest() (found blob.CID, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pinned := b.pinned()
@@ -338,7 +338,7 @@ func (b *QuotaStore) oldest() (found blob.CID, ok bool) {
 }
 
 // pinned are the blobs that somebody needs.
-func (b *QuotaStore) pinned() map[blob.CID]bool {
+func (b *Store) pinned() map[blob.CID]bool {
 	all := map[blob.CID]bool{}
 	for _, list := range b.pins {
 		for _, c := range list {
