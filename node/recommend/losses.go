@@ -119,9 +119,9 @@ var prices = sync.OnceValue(func() []measured {
 	return all
 })
 
-// priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and
-// no more of them, of a model no larger, since a larger one loses less. Of several the nearest in size counts, then in
-// the length of rounds, then in their number. Nil: nobody measured that.
+// priceOf is the loss that a strategy cost in the nearest measurement under harder conditions: rounds as long or
+// longer, and no more of them, of a model no larger, since a larger one loses less. Of several the nearest in size
+// counts, then in the length of rounds, then in their number. Nil: nobody measured that.
 func priceOf(strategy string, parameters, steps, rounds int) *LossPenalty {
 	var best *measured
 	closer := func(a, b *measured) bool {

@@ -57,10 +57,11 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 
 func printNetwork(s *inspect.NetworkStatus, f terminal.Form) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	signed := 0
+	signed, power := int64(0), int64(0)
 	for _, v := range s.Validators {
+		power += v.Power
 		if v.Signed {
-			signed++
+			signed += v.Power
 		}
 	}
 	working, jailed := map[string]int{}, 0
@@ -79,7 +80,8 @@ func printNetwork(s *inspect.NetworkStatus, f terminal.Form) error {
 	}
 	fmt.Fprintf(w, "network\t%s at height %d, block of %s%s\n", s.ChainID, s.Height, s.Time.Local().Format(time.DateTime),
 		behind)
-	fmt.Fprintf(w, "validators\t%d, of which %d signed that block\n", len(s.Validators), signed)
+	fmt.Fprintf(w, "validators\t%d; %d of %d of the power signed the block (a block needs more than 2/3)\n",
+		len(s.Validators), signed, power)
 	fmt.Fprintf(w, "registered\t%s, %s; %d jailed\n", terminal.Counted(working["worker"], "worker"),
 		terminal.Counted(working["verifier"], "verifier"), jailed)
 	if a := s.Account; a != nil {
