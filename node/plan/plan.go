@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/starling-network/starling/client/api"
@@ -14,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/recommend"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -41,7 +43,7 @@ type Plan struct {
 	Disk       int64    `json:"disk_bytes"`   // of one worker's blobs, at most
 	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
 	Executor   string   `json:"executor"`     // that takes the steps: builtin or torch
-	Notes      []string `json:"notes"`        // settings that have no effect
+	Notes      []string `json:"notes"`        // settings without effect, and the loss that the strategy costs
 
 	Placement *api.Placement `json:"placement"` // without a network: this machine
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
@@ -107,6 +109,10 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	}
 	for _, n := range j.Notes {
 		p.Notes = append(p.Notes, n.Place+": "+n.Text)
+	}
+	if cost := recommend.Penalty(b); cost != nil && cost.Loss > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("strategy: a run like this ended %.1f %% above the loss of data-parallel "+
+			"training (%s); starling sim --advise compares strategies", 100*cost.Loss, cost.Source))
 	}
 	p.Received, err = b.Traffic()
 	return p, err

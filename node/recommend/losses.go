@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"sync"
+
+	"github.com/starling-network/starling/node/prepare"
 )
 
 // LossPenalty is what a strategy costs in loss, as somebody measured it.
@@ -118,6 +120,17 @@ var prices = sync.OnceValue(func() []measured {
 	}
 	return all
 })
+
+// Penalty is the measured loss of the strategy of a job, if it is one that sends whole updates, in full precision or in
+// 8 or 4 bits; nil for others, and where nobody has measured it.
+func Penalty(b *prepare.CompiledJob) *LossPenalty {
+	s := b.Job.Strategy
+	name, known := map[string]string{"none": "float32", "int8": "int8", "fp4": "fp4"}[s.Compression.Quantize]
+	if !known || s.Method != "diloco" || s.Compression.TopKRatio != 0 || s.Compression.Transform != "none" {
+		return nil
+	}
+	return priceOf(name, b.Model.Parameters(), int(b.Spec.Steps), int(b.Spec.Rounds))
+}
 
 // priceOf is the loss that a strategy cost in the nearest measurement under harder conditions: rounds as long or
 // longer, and no more of them, of a model no larger, since a larger one loses less. Of several the nearest in size

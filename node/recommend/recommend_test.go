@@ -145,6 +145,27 @@ func TestPrices(t *testing.T) {
 	}
 }
 
+// A job that sends whole updates knows what its strategy costs, and no other does.
+func TestPenaltyOfAJob(t *testing.T) {
+	for set, known := range map[string]bool{
+		"strategy.compression.quantize=int8": true, "strategy.compression.quantize=fp4": true,
+		"strategy.method=sparseloco": false,
+	} {
+		j, err := job.Load(jobtest.Small(t).Path, set, "strategy.sync_steps=20", "training.max_steps=400",
+			"eval.every_steps=20", "checkpoint.every_steps=20")
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		b, err := prepare.New(j)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		if p := Penalty(b); (p != nil) != known || known && p.Loss <= 0 {
+			t.Errorf("%s: %+v", set, p)
+		}
+	}
+}
+
 // For machines of different speeds units are made to measure: the slowest is waited for no longer than the fastest.
 func TestAdviceForPaces(t *testing.T) {
 	n := slow
