@@ -165,7 +165,7 @@ func (l *ledger) offers() {
 		Hardware: registry.Hardware{Memory: 4096, Upload: 5000},
 	}))
 	l.refuses(1, "measure", l.as("worker", "market", "offer", "--hourly", "0.4")...)
-	l.says("700", l.as("worker", "market", "offer", "--price", "700")...)
+	l.says("0.0007", l.as("worker", "market", "offer", "--price", "700")...)
 	l.refuses(2, "one of them is the price", l.as("worker", "market", "offer", "--price", "700", "--hourly", "1")...)
 	l.says("nothing of it can be matched", l.as("worker", "market", "offer", "--slots", "0")...)
 	l.must(l.clients["pool"].Register(l.t.Context(),
