@@ -171,7 +171,7 @@ func (l *ledger) offers() {
 	l.must(l.clients["pool"].Register(l.t.Context(),
 		registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: "pool", Stake: 1_000_000}))
 	l.says(w.Address(), l.as("pool", "market", "offer", "--pool", "--price", "300", "--slots", "2", "-o", "name")...)
-	l.says("300", "market", "offers", "--network", l.network)
+	l.says("0.0003", "market", "offers", "--network", l.network)
 }
 
 // trains orders a job that grants shares, and lets the worker do it.
