@@ -72,9 +72,10 @@ func (c Config) snapshots(cfg *cmtcfg.Config) (*app.Snapshots, error) {
 // snapshotPoll is how often a validator that stops looks whether its snapshot is taken.
 const snapshotPoll = 20 * time.Millisecond
 
-// finishSnapshot waits for a snapshot under way, which panics when the database of the application is closed.
-func finishSnapshot(m *snapshots.Manager) {
-	for m != nil {
+// finishSnapshot waits for a snapshot under way of a state at a height: the SDK panics when the database is closed
+// under it. A state at height 0 may be under restoration, which ends only with chunks that nobody brings any more.
+func finishSnapshot(m *snapshots.Manager, height int64) {
+	for m != nil && height > 0 {
 		if _, err := m.Prune(keptSnapshots); !errors.Is(err, storetypes.ErrConflict) {
 			return
 		}

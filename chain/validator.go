@@ -165,7 +165,7 @@ func (v *Validator) Stop() {
 		for _, db := range v.databases {
 			_ = db.Close() // most are closed already
 		}
-		finishSnapshot(v.app.SnapshotManager())
+		finishSnapshot(v.app.SnapshotManager(), v.app.LastBlockHeight())
 		if err := v.app.Close(); err != nil {
 			v.app.Logger().Error("chain: closing the application", "error", err)
 		}
