@@ -370,6 +370,16 @@ func Moves(s run.State, g dispute.Dispute) []Action {
 	return []Action{Move{Game: g, Base: d.Base, Commit: d.Commit}}
 }
 
+// Accusing returns the moves of a member in the disputes that it began, where it is the member's turn.
+func Accusing(b Block, member string) (actions []Action) {
+	for _, g := range b.Disputes {
+		if g.Config.Challenger == member && g.Turn == dispute.Challenger {
+			actions = append(actions, Moves(b.Run, g)...)
+		}
+	}
+	return actions
+}
+
 // Pending is the set of actions under way, so that a role asks for each only once. The zero value is empty.
 type Pending struct {
 	under map[string]Action

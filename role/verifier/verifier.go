@@ -10,7 +10,6 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/aggregator"
@@ -76,7 +75,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 			actions = append(actions, v.audits(e.Run)...)
 		}
 		actions = append(actions, v.openings(e.Run)...)
-		return append(v.lineage.Stop(e.Run), v.lineage.Want(append(actions, v.pressure(e)...)...)...)
+		return append(v.lineage.Stop(e.Run), v.lineage.Want(append(actions, role.Accusing(e, v.id)...)...)...)
 	}
 	return nil
 }
@@ -219,15 +218,6 @@ func (v *Verifier) openings(s run.State) (actions []role.Action) {
 				work := u.ID(l.Round)
 				actions = append(actions, role.Unseal{Work: work, Base: l.Base, Question: u.Question, Segment: u.Segment})
 			}
-		}
-	}
-	return actions
-}
-
-func (v *Verifier) pressure(b role.Block) (actions []role.Action) {
-	for _, g := range b.Disputes {
-		if g.Config.Challenger == v.id && g.Turn == dispute.Challenger {
-			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}
 	return actions

@@ -150,11 +150,11 @@ func (w *Worker) late(unit uint32) (actions []role.Action) {
 	return actions
 }
 
-// disputes returns the moves that are the worker's: of its own work, and of the work that it challenged.
-func (w *Worker) disputes(b role.Block) (actions []role.Action) {
+// disputes returns the moves that are the worker's: in the disputes that it began, and in those about its own work.
+func (w *Worker) disputes(b role.Block) []role.Action {
+	actions := role.Accusing(b, w.id)
 	for _, g := range b.Disputes {
-		defends := g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g)
-		if defends || g.Config.Challenger == w.id && g.Turn == dispute.Challenger {
+		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g) {
 			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}
