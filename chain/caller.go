@@ -12,7 +12,7 @@ import (
 )
 
 // Calls is how CometBFT calls an application in its process. Consensus and the pool of transactions take turns, as the
-// SDK's own server has them; queries and the reading of snapshots do not, so that nobody who asks holds up a block
+// SDK's own server has them; queries and reads of snapshots need no turn, so that no query delays a block
 // (docs/adr/0040-queries-beside-consensus.md). The signature of a transaction is verified before it waits for its turn,
 // by as many goroutines as bring transactions.
 func Calls(a *app.App) proxy.ClientCreator {

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrLost is returned when a validator without peers has lost blocks that its state was made of, or more than one
-// state: a disk did not keep what it said that it had written.
+// state: the disk lost data that it had confirmed as written.
 var ErrLost = errors.New("chain: a part of it is lost")
 
 // checkStores compares the heights of the stores in a folder with that of the application. A state that is one behind

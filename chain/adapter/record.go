@@ -52,8 +52,8 @@ func (record[T]) Stringify(v T) string { return fmt.Sprint(v) }
 
 func (record[T]) ValueType() string { return fmt.Sprintf("canon/%T", *new(T)) }
 
-// Text stores values as Record does, in the hands of somebody who has their canonical bytes and makes values of them
-// when it needs one.
+// Text stores values as Record does, for callers that hold the canonical bytes of a value and decode it only when they
+// need it.
 func Text[T any]() codec.ValueCodec[[]byte] { return text[T]{} }
 
 type text[T any] struct{ record record[T] }

@@ -104,8 +104,8 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 	return all
 }
 
-// Where units are replicas, who lies about what one begins with, about its update, or about what it hands on loses,
-// whichever tensor the lie is in and whether it is exchanged in the round, and who does not wins.
+// In a job of replicas, a party loses its dispute if it lies about the state that a unit begins with, about the update
+// or about the state that the unit hands on, in any tensor, exchanged in the round or not. An honest party wins.
 func TestReplicas(t *testing.T) {
 	plain, start := job(t, tiny)
 	for name, task := range replicas(t, plain) {

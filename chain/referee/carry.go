@@ -12,10 +12,10 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// What a unit hands on is what its update left out: what was to be sent, without what was sent. Of a replica that is
-// where it has come to, beside the checkpoint. A part of it is made from the same as the update, and from the payload
-// that both parties agree on. Where rounds overlap it is a share of what was to be sent, and nothing need be known of
-// the payload; of a parameter of which nothing is sent, what was to be sent.
+// A unit hands on the residual of its update: the difference that was to be sent less the payload that was sent. A
+// replica's residual is its difference from the checkpoint. A part of the residual is made from the sources of the
+// update and from the payload that both parties agree on. Where rounds overlap, the residual is a share of the
+// difference and does not depend on the payload. The residual of a parameter that is not sent is the whole difference.
 
 // carryPayload shows what a part of what a parameter hands on is made from.
 type carryPayload struct {

@@ -68,8 +68,9 @@ func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
 	return run.Commitment{Segments: segments, Update: update.Root(), HandedState: run.HandedState{Root: on.Root()}}
 }
 
-// Where units hand on what their updates leave out, who lies about an update or about what is handed on loses, whatever
-// the codec and whichever tensor, and who does not wins; a challenger that started from something else cannot even ask.
+// In a job whose units hand on residuals, a party loses its dispute if it lies about an update or about a residual,
+// with any codec and in any tensor. An honest party wins. A challenger that started from another state cannot open a
+// dispute.
 func TestWhatAUnitHandsOn(t *testing.T) {
 	wide := tiny
 	// whose embeddings are sent in two parts, and transformed across them

@@ -1,6 +1,6 @@
-// Package lane is what waits in this node's pool of transactions, by sender, so that the node proposes duties before
-// everything else: what members of runs and parties of disputes have to say in time. It decides nothing that others
-// check, and which transactions are duties it is told.
+// Package lane orders the transactions in this node's pool by sender, so that the node proposes duties first: the
+// messages that members of runs and parties of disputes must send by a deadline. It decides nothing that other nodes
+// check. The caller says which transactions are duties.
 package lane
 
 import (

@@ -82,7 +82,7 @@ func New(ctx sdk.Context) *Room {
 	}
 }
 
-// Front is what an honest proposer gives to duties, before all else, of a block of so many bytes.
+// Front is the share of a block of the given size, in bytes, that an honest proposer fills with duties first.
 func (r *Room) Front(bytes int64) Share {
 	return Share{mostFree, bytes / 4 * laneOf4, r.all.Gas / 4 * laneOf4}
 }

@@ -1,5 +1,6 @@
-// Package signature remembers which signatures of transactions were found right, so that none is verified twice: when
-// its transaction comes to the pool, and when a block has it. It refuses nothing: who asks gets the answer of the key.
+// Package signature remembers which signatures of transactions are valid, so that a signature that was verified when
+// its transaction entered the pool is not verified again when a block contains it. It refuses nothing: a signature that
+// it does not remember is verified with the key.
 package signature
 
 import (
