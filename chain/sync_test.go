@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"crypto/sha256"
 	"testing"
 
 	"cosmossdk.io/log/v2"
@@ -18,10 +19,15 @@ func TestNobodyWaitsForARestore(t *testing.T) {
 	}
 	m := snapshots.NewManager(store, types.NewSnapshotOptions(1, keptSnapshots),
 		rootmulti.NewStore(dbm.NewMemDB(), log.NewNopLogger()), nil, log.NewNopLogger())
+	chunk := []byte("no state")
+	hash := sha256.Sum256(chunk)
 	err = m.Restore(types.Snapshot{Height: 5, Format: types.CurrentFormat, Chunks: 1,
-		Metadata: types.Metadata{ChunkHashes: [][]byte{make([]byte, 32)}}})
+		Metadata: types.Metadata{ChunkHashes: [][]byte{hash[:]}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	finishSnapshot(m, 0)
+	if _, err := m.RestoreChunk(chunk); err == nil { // ends what writes into the directory of the test
+		t.Fatal("a chunk that holds no state restores one")
+	}
 }
