@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/compute/view"
 )
 
 // awkward are the float32 on which implementations tend to differ.
@@ -317,7 +319,7 @@ func TestFolds(t *testing.T) {
 func TestViewsLoadAndStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for trial := range 500 {
-		v := View{Offset: 500}
+		v := view.View{Offset: 500}
 		for range r.IntN(5) {
 			v.Dims = append(v.Dims, 1+r.IntN(4))
 			v.Strides = append(v.Strides, r.IntN(15)-5)

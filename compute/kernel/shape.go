@@ -1,11 +1,6 @@
 package kernel
 
-// View addresses elements of a slice by up to 8 coordinates: the element at (i, j, ...) is at Offset + i*Strides[0] +
-// j*Strides[1] + ... . Strides may be 0 (repeated) or negative (reversed). A View moves elements of any type.
-type View struct {
-	Dims, Strides []int
-	Offset        int
-}
+import "github.com/starling-network/starling/compute/view"
 
 // Element is a type of elements that views move, one of each size.
 type Element interface {
@@ -14,7 +9,7 @@ type Element interface {
 
 // walk calls f for consecutive runs of the elements lo, lo+1, ..., lo+n-1 of the view in row-major order: k of them
 // start at src and go on in steps of stride.
-func (v *View) walk(lo, n int, f func(at, src, k, stride int)) {
+func walk(v *view.View, lo, n int, f func(at, src, k, stride int)) {
 	var coordinate [8]int
 	last := len(v.Dims) - 1
 	if last < 0 {
@@ -42,8 +37,8 @@ func (v *View) walk(lo, n int, f func(at, src, k, stride int)) {
 }
 
 // Load copies the elements lo, lo+1, ... of a view of src, in row-major order, to dst.
-func Load[T Element](dst, src []T, v *View, lo int) {
-	v.walk(lo, len(dst), func(at, from, k, stride int) {
+func Load[T Element](dst, src []T, v *view.View, lo int) {
+	walk(v, lo, len(dst), func(at, from, k, stride int) {
 		out := dst[at : at+k]
 		switch stride {
 		case 1:
@@ -63,8 +58,8 @@ func Load[T Element](dst, src []T, v *View, lo int) {
 }
 
 // Store copies src to the elements lo, lo+1, ... of a view of dst, in row-major order.
-func Store[T Element](dst []T, v *View, src []T, lo int) {
-	v.walk(lo, len(src), func(at, to, k, stride int) {
+func Store[T Element](dst []T, v *view.View, src []T, lo int) {
+	walk(v, lo, len(src), func(at, to, k, stride int) {
 		in := src[at : at+k]
 		if stride == 1 {
 			copy(dst[to:to+k], in)

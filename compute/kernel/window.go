@@ -1,9 +1,11 @@
 package kernel
 
+import "github.com/starling-network/starling/compute/view"
+
 // AddTo adds src, in row-major order of a view of dst, to the elements lo, lo+1, ... of the view. An element that the
 // view shows several times is added to several times, in that order.
-func AddTo(dst []float32, v *View, src []float32, lo int) {
-	v.walk(lo, len(src), func(at, to, k, stride int) {
+func AddTo(dst []float32, v *view.View, src []float32, lo int) {
+	walk(v, lo, len(src), func(at, to, k, stride int) {
 		for _, x := range src[at : at+k] {
 			dst[to] += x
 			to += stride

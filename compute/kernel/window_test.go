@@ -4,14 +4,16 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/compute/view"
 )
 
 // TestAddTo adds the windows of 3 elements at every second of 7: elements 2 and 4 belong to two windows.
 func TestAddTo(t *testing.T) {
-	view := View{Dims: []int{3, 3}, Strides: []int{2, 1}}
+	corners := view.View{Dims: []int{3, 3}, Strides: []int{2, 1}}
 	dst := make([]float32, 7)
-	AddTo(dst, &view, []float32{1, 2, 3, 10, 20, 30}, 0)
-	AddTo(dst, &view, []float32{100, 200, 300}, 6)
+	AddTo(dst, &corners, []float32{1, 2, 3, 10, 20, 30}, 0)
+	AddTo(dst, &corners, []float32{100, 200, 300}, 6)
 	if want := []float32{1, 2, 13, 20, 130, 200, 300}; !slices.Equal(dst, want) {
 		t.Errorf("got %v, want %v", dst, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/attention"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // attentionOf returns the shapes of an attention between q [batch, heads, queries, width] and k [batch, groups, keys,
@@ -82,7 +83,7 @@ func (h headed) rows(x *Exec, batch, head int) attention.Rows {
 // headedOf returns a view of a value with rows of neighbours, after adding a copy if there is none.
 func (pl *plan) headedOf(v int32) headed {
 	l := pl.at[v]
-	if l.Strides[3] != 1 && l.Dims[3] > 1 || !l.ascending() {
+	if l.Strides[3] != 1 && l.Dims[3] > 1 || !l.Ascending() {
 		l = pl.dense(int(v))
 	}
 	return headed{l, true}
@@ -197,7 +198,7 @@ func (pl *plan) attentionResult(st *attentionStep, j int) int {
 		return s
 	}
 	swap := []int64{0, 2, 1, 3}
-	pl.at[j] = dense(s, pick(op.Out.Dims, swap)).transpose(swap)
+	pl.at[j] = loc{s, view.Dense(view.Pick(op.Out.Dims, swap)).Axes(swap)}
 	to := map[Kind]*headed{CausalAttention: &st.o, CausalAttentionGradQ: &st.dq, CausalAttentionGradK: &st.dk,
 		CausalAttentionGradV: &st.dv}[op.Kind]
 	*to = headed{pl.at[j], true}

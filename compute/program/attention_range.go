@@ -6,11 +6,12 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/attention"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // rowsOfHead gathers rows from to to of some heads of a tensor [batch, heads, rows, width], or [batch, heads, rows].
 func rowsOfHead(operand int, s tensor.Shape, batch, head, heads, from, to int) gather {
-	width := product(s.Dims[3:])
+	width := view.Elements(s.Dims[3:])
 	g := gather{operand: operand, dims: append([]int{1, heads, to - from}, s.Dims[3:]...)}
 	for h := range heads {
 		g.add(((batch*s.Dims[1]+head+h)*s.Dims[2]+from)*width, (to-from)*width)
@@ -21,7 +22,7 @@ func rowsOfHead(operand int, s tensor.Shape, batch, head, heads, from, to int) g
 // attentionRange cuts a range in rows of one head. Rows of queries need the keys that they visit; rows of keys, which
 // lie in one block, need the queries that visit it, of all heads that share them.
 func attentionRange(op *Operator, in []tensor.Shape, lo, hi int) []piece {
-	rows, width := op.Out.Dims[2], product(op.Out.Dims[3:])
+	rows, width := op.Out.Dims[2], view.Elements(op.Out.Dims[3:])
 	a, group := attentionOf(op, in[0], in[1], kernel.Portable), in[0].Dims[1]/in[1].Dims[1]
 	var out []piece
 	for lo < hi {
@@ -98,7 +99,7 @@ func attentionWork(op *Operator, in []tensor.Shape, n int) int {
 // attentionVolume is the volume of n elements: rows of one side, and the rows of the other that they may visit.
 func attentionVolume(op *Operator, in []tensor.Shape, n int) int {
 	heads, rows := in[0].Dims[1]/in[1].Dims[1], max(in[0].Dims[2], in[1].Dims[2])
-	pieces := n/product(op.Out.Dims[2:]) + 2
+	pieces := n/view.Elements(op.Out.Dims[2:]) + 2
 	return times(2*heads*pieces, times(rows, in[0].Dims[3])) + n*len(in)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // attention adds an operator of attention, and those that share its work.
@@ -99,7 +100,7 @@ func evalAttention(op *Operator, in []naive) naive {
 			if op.Kind == CausalAttentionGradK || op.Kind == CausalAttentionGradV {
 				a.byKey(out.f[(b*a.groups+h/a.group)*a.keys*a.width:], h%a.group > 0)
 			} else {
-				a.byQuery(out.f[(b*a.heads+h)*a.queries*product(op.Out.Dims[3:]):])
+				a.byQuery(out.f[(b*a.heads+h)*a.queries*view.Elements(op.Out.Dims[3:]):])
 			}
 		}
 	}

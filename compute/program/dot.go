@@ -3,60 +3,35 @@ package program
 import (
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // An axis is what several dimensions of a view are if one stride walks them all in row-major order.
 type axis struct{ n, stride int }
 
-// axisOf merges the dimensions of l at the given axes, in their order, if one stride that is not negative can.
-func axisOf(l loc, axes []int64) (axis, bool) {
-	m := l.transpose(axes).merged()
-	switch {
-	case len(m.Dims) == 0:
-		return axis{1, 1}, true
-	case len(m.Dims) == 1 && m.Strides[0] >= 0:
-		return axis{m.Dims[0], m.Strides[0]}, true
-	}
-	return axis{}, false
-}
-
 // A side is one operand of a product, read in place.
 type side struct {
 	loc
 	free, contract axis
-	batch          loc // the batch dimensions
+	batch          view.View // the batch dimensions
 }
 
 func (pl *plan) side(v int32, free, contract, batch []int64) side {
 	for {
 		l := pl.at[v]
-		s := side{loc: l, batch: l.transpose(batch)}
+		s := side{loc: l, batch: l.Axes(batch)}
 		var ok1, ok2 bool
-		s.free, ok1 = axisOf(l, free)
-		s.contract, ok2 = axisOf(l, contract)
-		if ok1 && ok2 && s.batch.ascending() {
+		s.free.n, s.free.stride, ok1 = l.Line(free)
+		s.contract.n, s.contract.stride, ok2 = l.Line(contract)
+		if ok1 && ok2 && s.batch.Ascending() {
 			return s
 		}
 		// No strides express it: copy to [batch, free, contract] and take that.
 		perm := append(append(append([]int64{}, batch...), free...), contract...)
-		t := l.transpose(perm)
+		t := l.through(l.Axes(perm))
 		c := pl.addLane(copyLane, []operand{{loc: t, size: 4}}, tensor.Make(tensor.Float32, t.Dims...))
-		back := make([]int64, len(perm))
-		for i, a := range perm {
-			back[a] = int64(i)
-		}
-		pl.at[v] = c.transpose(back)
+		pl.at[v] = c.through(c.Axes(view.Inverse(perm)))
 	}
-}
-
-// ascending reports whether no stride is negative.
-func (l loc) ascending() bool {
-	for i, s := range l.Strides {
-		if s < 0 && l.Dims[i] > 1 {
-			return false
-		}
-	}
-	return true
 }
 
 // lowerDot adds a product that reads its operands where they are.
@@ -91,9 +66,9 @@ func (pl *plan) lowerDot(op *Operator) loc {
 type batchRun struct{ a, b, c, n, aStep, bStep int }
 
 // batchesOf lists the products of a batch, in runs along the last batch dimension, or along all of them if they merge.
-func batchesOf(lhs, rhs loc, cStep int) []batchRun {
-	l, r := lhs.merged(), rhs.merged()
-	n := product(lhs.Dims)
+func batchesOf(lhs, rhs view.View, cStep int) []batchRun {
+	l, r := lhs.Merged(), rhs.Merged()
+	n := view.Elements(lhs.Dims)
 	if len(l.Dims) <= 1 && len(r.Dims) <= 1 {
 		run := batchRun{n: n}
 		if n > 1 {

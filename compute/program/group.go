@@ -40,7 +40,7 @@ type groupOp struct {
 // read returns the value of the group that reads from l.
 func (g *group) read(l loc, whole bool, size int) int {
 	if !whole {
-		l = l.merged()
+		l = l.through(l.Merged())
 	}
 	for i, v := range g.values {
 		if v.from != nil && v.whole == whole && v.from.store == l.store && v.from.Offset == l.Offset &&
@@ -137,12 +137,12 @@ func (g *group) compile(kept func(store int) bool) *tiler {
 func (t *tiler) addLoad(v int, val *groupValue, alloc func(size int) int) {
 	r := register{direct: true, whole: val.whole, store: val.from.store, offset: val.from.Offset * val.size,
 		size: val.size}
-	if val.whole || val.from.contiguous() {
+	if val.whole || val.from.Contiguous() {
 		t.registers[v] = r
 		return
 	}
 	load := instruction{load: val.from, out: v}
-	if p := period(val.from); p > 0 && t.tile%p == 0 {
+	if p := val.from.Period(); p > 0 && t.tile%p == 0 {
 		t.once = append(t.once, load)
 		t.scratch += alignUp(t.tile * val.size)
 		r.offset = t.scratch - alignUp(t.tile*val.size)
@@ -166,23 +166,12 @@ func (t *tiler) dying(in []int, last []int, i int) []int {
 	return dead
 }
 
-// period is the number of elements after which a merged view repeats itself, 0 if it does not.
-func period(l *loc) int {
-	if len(l.Dims) == 0 {
-		return 1
-	}
-	if l.Strides[0] != 0 {
-		return 0
-	}
-	return product(l.Dims[1:])
-}
-
 // tileSize is a number of elements near tileElements that the periods of the views divide, as far as possible.
 func (g *group) tileSize() int {
 	longest := 1
 	for _, v := range g.values {
-		if v.from != nil && !v.whole && !v.from.contiguous() {
-			if p := period(v.from); p <= tileElements {
+		if v.from != nil && !v.whole && !v.from.Contiguous() {
+			if p := v.from.Period(); p <= tileElements {
 				longest = max(longest, p)
 			}
 		}
@@ -266,7 +255,7 @@ func (g *group) uses(stores []store) map[int]int {
 			val := &g.values[v]
 			switch {
 			case val.from == nil:
-			case val.whole || val.from.Offset != 0 || !val.from.contiguous() || stores[val.store].bytes != g.n*val.size:
+			case val.whole || val.from.Offset != 0 || !val.from.Contiguous() || stores[val.store].bytes != g.n*val.size:
 				last[val.store] = len(g.code)
 			default:
 				last[val.store] = max(last[val.store], i)

@@ -4,6 +4,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // The kinds of this file compute every element of their output from a list of elements, in an order that the kind
@@ -14,7 +15,7 @@ import (
 func listLength(op *Operator, in []tensor.Shape) int {
 	switch op.Kind {
 	case Dot:
-		return product(pick(in[0].Dims, op.Ints[2:2+op.Ints[0]]))
+		return view.Elements(view.Pick(in[0].Dims, op.Ints[2:2+op.Ints[0]]))
 	case ReduceSum, ReduceMax, ReduceMin:
 		return in[0].Elements() / op.Out.Elements()
 	case SumSquares:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // Where the memory of a store comes from.
@@ -96,22 +97,14 @@ func (pl *plan) lowerOp(i int) {
 	case Identity:
 		pl.at[i] = x
 	case Reshape:
-		l, ok := x.reshape(dims)
+		v, ok := x.Reshape(dims)
 		if !ok {
-			l, _ = pl.dense(int(op.In[0])).reshape(dims)
+			x = pl.dense(int(op.In[0]))
+			v, _ = x.Reshape(dims)
 		}
-		pl.at[i] = l
-	case Transpose:
-		pl.at[i] = x.transpose(op.Ints)
-	case Broadcast:
-		pl.at[i] = x.broadcast(dims, op.Ints)
-	case Slice:
-		rank := len(dims)
-		pl.at[i] = x.slice(dims, op.Ints[:rank], op.Ints[2*rank:])
-	case Reverse:
-		pl.at[i] = x.reverse(op.Ints)
-	case Windows:
-		pl.at[i] = x.windows(dims, op.Ints)
+		pl.at[i] = x.through(v)
+	case Transpose, Broadcast, Slice, Reverse, Windows:
+		pl.at[i] = x.through(moved(op, x.View))
 	default:
 		if l := laneOf(op, pl.typeOf(op), pl.path); l != nil {
 			pl.at[i] = pl.lowerLane(op, l)
@@ -190,7 +183,7 @@ func (pl *plan) host(n int, operands []operand) int {
 		if made > after {
 			after, elementwise = made, true
 		}
-		if made == after && (o.whole || o.Offset != 0 || product(o.Dims) != n || !o.contiguous()) {
+		if made == after && (o.whole || o.Offset != 0 || view.Elements(o.Dims) != n || !o.Contiguous()) {
 			elementwise = false
 		}
 	}
@@ -204,7 +197,7 @@ func (pl *plan) host(n int, operands []operand) int {
 
 // dense returns a contiguous loc of a value, after adding a copy if there is none. Later operators read the copy too.
 func (pl *plan) dense(v int) loc {
-	if !pl.at[v].contiguous() {
+	if !pl.at[v].Contiguous() {
 		s := pl.p.Ops[v].Out
 		pl.at[v] = pl.addLane(copyLane, []operand{{loc: pl.at[v], size: s.DType.Size()}}, s)
 	}
@@ -257,7 +250,7 @@ func (pl *plan) spanOf(v int32) span {
 func (pl *plan) lowerOutput(i, v int) {
 	l, s := pl.at[v], pl.p.Ops[v].Out
 	st := &pl.stores[l.store]
-	if st.class != inArena || st.bytes != s.Bytes() || !l.contiguous() || l.Offset != 0 {
+	if st.class != inArena || st.bytes != s.Bytes() || !l.Contiguous() || l.Offset != 0 {
 		l = pl.addLane(copyLane, []operand{{loc: l, size: s.DType.Size()}}, s)
 	}
 	pl.stores[l.store].class, pl.stores[l.store].index = inOutput, i

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // naive computes an operator as its Kind says, element by element and without regard to speed: the oracle of the tests.
@@ -248,10 +249,10 @@ func naiveDot(op *Operator, l, r naive, c []int) float32 {
 	for i, x := range a.rhsFree {
 		rc[x] = c[len(a.lhsFree)+i]
 	}
-	sizes := pick(l.shape.Dims, a.lhsContract)
+	sizes := view.Pick(l.shape.Dims, a.lhsContract)
 	var sum, chunk float32
 	first := true
-	for k := range product(sizes) {
+	for k := range view.Elements(sizes) {
 		if k > 0 && k%matmul.ChunkK == 0 {
 			if sum += chunk; first {
 				sum = chunk

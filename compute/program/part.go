@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // ErrState is returned for a state between two parts that is not as long as it must be.
@@ -123,18 +124,18 @@ func volume(op *Operator, in []tensor.Shape, n, along int) int {
 		if err != nil {
 			return maxVolume + 1
 		}
-		rows, cols := product(pick(in[0].Dims, a.lhsFree)), product(pick(in[1].Dims, a.rhsFree))
+		rows, cols := view.Elements(view.Pick(in[0].Dims, a.lhsFree)), view.Elements(view.Pick(in[1].Dims, a.rhsFree))
 		return along * (n/cols + 2 + min(cols, n)*(n/cols/rows+1))
 	case SumSquares:
 		return along
 	case AddRows:
-		return along * (min(n, product(in[0].Dims[1:])) + 1)
+		return along * (min(n, view.Elements(in[0].Dims[1:])) + 1)
 	case ReduceSum, ReduceMax, ReduceMin:
 		return n * along
 	case FirstMax:
-		return n * product(pick(in[0].Dims, op.Ints))
+		return n * view.Elements(view.Pick(in[0].Dims, op.Ints))
 	case SumWindows:
-		return n * product(in[0].Dims[op.Out.Rank():])
+		return n * view.Elements(in[0].Dims[op.Out.Rank():])
 	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
 		return attentionVolume(op, in, n)
 	case CrossEntropy, CrossEntropyGrad:
@@ -179,7 +180,7 @@ func (d Division) worstNeed(op *Operator, in []tensor.Shape, leaf, part int) ([]
 func worstIndices(op *Operator, in []tensor.Shape, leaf, of int) []byte {
 	k := op.Kind.IndexOperand()
 	lo, hi := op.Out.LeafRange(leaf)
-	rows, width := in[0].Dims[0], product(in[0].Dims[1:])
+	rows, width := in[0].Dims[0], view.Elements(in[0].Dims[1:])
 	from, to := in[k].LeafRange(of)
 	t := tensor.New(tensor.Make(in[k].DType, to-from))
 	for i := from; i < to; i++ {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // ErrPartial is returned for operands of which less is known than is needed.
@@ -174,7 +175,7 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 	case Identity, Reshape:
 		return []piece{{in: []gather{{runs: []elements{{lo, hi - lo}}}}}}, nil
 	case Transpose, Broadcast, Slice, Reverse, Windows:
-		return []piece{{in: []gather{moved(op, in[0], lo, hi)}}}, nil
+		return []piece{{in: []gather{movedRange(op, in[0], lo, hi)}}}, nil
 	case Pad:
 		return []piece{{in: padRange(op, in[0], lo, hi)}}, nil
 	case Concat:
@@ -210,7 +211,7 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 func iotaRange(op *Operator, lo, hi int) []byte {
 	s, axis := op.Out, op.Ints[0]
 	out := tensor.New(tensor.Make(s.DType, hi-lo)).Bytes()
-	inner, dim := product(s.Dims[axis+1:]), s.Dims[axis]
+	inner, dim := view.Elements(s.Dims[axis+1:]), s.Dims[axis]
 	switch s.DType {
 	case tensor.Float32:
 		kernel.Iota(tensor.As[float32](out), lo, inner, dim)
@@ -228,47 +229,20 @@ func iotaRange(op *Operator, lo, hi int) []byte {
 	return out
 }
 
-// offsets returns where the elements lo up to hi of a view are.
-func offsets(v kernel.View, lo, hi int) []int {
-	out := make([]int, hi-lo)
-	for i := range out {
-		at, rest := v.Offset, lo+i
-		for d := len(v.Dims) - 1; d >= 0; d-- {
-			at += rest % v.Dims[d] * v.Strides[d]
-			rest /= v.Dims[d]
-		}
-		out[i] = at
-	}
-	return out
-}
-
 // axesOf is the view of some axes of a tensor, the others at 0.
-func axesOf(s tensor.Shape, axes []int64) kernel.View {
-	return kernel.View{Dims: pick(s.Dims, axes), Strides: pick(denseStrides(s.Dims), axes)}
+func axesOf(s tensor.Shape, axes []int64) view.View {
+	return view.Dense(s.Dims).Axes(axes)
 }
 
-func moved(op *Operator, s tensor.Shape, lo, hi int) (g gather) {
-	l, rank := dense(0, s.Dims), s.Rank()
-	switch op.Kind {
-	case Transpose:
-		l = l.transpose(op.Ints)
-	case Broadcast:
-		l = l.broadcast(op.Out.Dims, op.Ints)
-	case Slice:
-		l = l.slice(op.Out.Dims, op.Ints[:rank], op.Ints[2*rank:])
-	case Reverse:
-		l = l.reverse(op.Ints)
-	case Windows:
-		l = l.windows(op.Out.Dims, op.Ints)
-	}
-	for _, at := range offsets(l.View, lo, hi) {
+func movedRange(op *Operator, s tensor.Shape, lo, hi int) (g gather) {
+	for _, at := range moved(op, view.Dense(s.Dims)).Offsets(lo, hi) {
 		g.add(at, 1)
 	}
 	return g
 }
 
 func padRange(op *Operator, s tensor.Shape, lo, hi int) []gather {
-	rank, strides := s.Rank(), denseStrides(s.Dims)
+	rank, strides := s.Rank(), view.Strides(s.Dims)
 	var out joined
 	for i := lo; i < hi; i++ {
 		at, rest, inside := 0, i, true
@@ -300,10 +274,10 @@ func (j *joined) add(operand, from, n int) {
 
 func concatRange(op *Operator, in []tensor.Shape, lo, hi int) []gather {
 	axis := op.Ints[0]
-	row := product(op.Out.Dims[axis:])
+	row := view.Elements(op.Out.Dims[axis:])
 	starts := make([]int, len(in)+1) // of the operands in a row, and its end
 	for k, s := range in {
-		starts[k+1] = starts[k] + product(s.Dims[axis:])
+		starts[k+1] = starts[k] + view.Elements(s.Dims[axis:])
 	}
 	k := sort.SearchInts(starts, lo%row+1) - 1
 	var out joined
@@ -323,9 +297,9 @@ func cutDot(op *Operator, in []tensor.Shape, lo, hi, from, to int) ([]piece, err
 	if err != nil {
 		return nil, err
 	}
-	m, n := product(pick(in[0].Dims, a.lhsFree)), product(pick(in[1].Dims, a.rhsFree))
+	m, n := view.Elements(view.Pick(in[0].Dims, a.lhsFree)), view.Elements(view.Pick(in[1].Dims, a.rhsFree))
 	k := to - from
-	kl, kr := offsets(axesOf(in[0], a.lhsContract), from, to), offsets(axesOf(in[1], a.rhsContract), from, to)
+	kl, kr := axesOf(in[0], a.lhsContract).Offsets(from, to), axesOf(in[1], a.rhsContract).Offsets(from, to)
 	var out []piece
 	for lo < hi {
 		batch, i, j := lo/n/m, lo/n%m, lo%n
@@ -333,10 +307,10 @@ func cutDot(op *Operator, in []tensor.Shape, lo, hi, from, to int) ([]piece, err
 		if cols == n {
 			rows = min((hi-lo)/n, m-i)
 		}
-		l := rectangle(0, offsets(axesOf(in[0], a.lhsBatch), batch, batch+1)[0],
-			offsets(axesOf(in[0], a.lhsFree), i, i+rows), kl)
-		base := offsets(axesOf(in[1], a.rhsBatch), batch, batch+1)[0]
-		free := offsets(axesOf(in[1], a.rhsFree), j, j+cols)
+		l := rectangle(0, axesOf(in[0], a.lhsBatch).Offsets(batch, batch+1)[0],
+			axesOf(in[0], a.lhsFree).Offsets(i, i+rows), kl)
+		base := axesOf(in[1], a.rhsBatch).Offsets(batch, batch+1)[0]
+		free := axesOf(in[1], a.rhsFree).Offsets(j, j+cols)
 		single := &Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1, 1}}
 		var r gather
 		if k > 1 && kr[1] == kr[0]+1 { // elements to be multiplied are neighbours
@@ -369,8 +343,8 @@ func rectangle(operand, base int, rows, cols []int) gather {
 // reduceRange reduces the elements from up to to of each list.
 func reduceRange(op *Operator, s tensor.Shape, lo, hi, from, to int) piece {
 	single := &Operator{Kind: op.Kind, Out: tensor.Make(s.DType, hi-lo), Ints: []int64{1}}
-	kept := offsets(axesOf(s, freeAxes(s.Rank(), op.Ints, nil)), lo, hi)
-	list := offsets(axesOf(s, op.Ints), from, to)
+	kept := axesOf(s, view.Others(s.Rank(), op.Ints)).Offsets(lo, hi)
+	list := axesOf(s, op.Ints).Offsets(from, to)
 	if slices.Contains(op.Ints, int64(s.Rank()-1)) {
 		return piece{op: single, in: []gather{rectangle(0, 0, kept, list)}}
 	}
@@ -403,7 +377,7 @@ func rowsOf(k Kind, indices *tensor.Partial, from, to, rows int) ([]int, error) 
 }
 
 func takeRange(in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece, error) {
-	width := product(in[0].Dims[1:])
+	width := view.Elements(in[0].Dims[1:])
 	from, to := lo/width, (hi-1)/width+1
 	if indices == nil {
 		return []piece{{in: []gather{{operand: 1, runs: []elements{{from, to - from}}}}}}, nil
@@ -432,7 +406,7 @@ func addRange(op *Operator, in []tensor.Shape, lo, hi, from, to int, indices *te
 	if err != nil {
 		return nil, err
 	}
-	width := product(in[0].Dims[1:])
+	width := view.Elements(in[0].Dims[1:])
 	at := []int32{} // of the elements that are added to, in the range
 	for u, r := range rows {
 		first, end := max(r*width, lo), min((r+1)*width, hi)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // sumWindowsRange gathers, for each element of a range, what the windows that show it hold of it.
 func sumWindowsRange(op *Operator, windows tensor.Shape, lo, hi int) piece {
 	rank := op.Out.Rank()
-	strides := denseStrides(windows.Dims)
+	strides := view.Strides(windows.Dims)
 	g := gather{dims: nil}
 	p := piece{sums: make([]int, hi-lo)}
 	for i := lo; i < hi; i++ {
@@ -75,9 +76,9 @@ func sumsOf(gathered []*tensor.Tensor, lengths []int) []byte {
 // firstMaxRange gathers the lists that the elements of a range belong to.
 func firstMaxRange(op *Operator, lo, hi int) piece {
 	s := op.Out
-	free := freeAxes(s.Rank(), op.Ints, nil)
-	n := product(pick(s.Dims, op.Ints))
-	strides := denseStrides(s.Dims)
+	free := view.Others(s.Rank(), op.Ints)
+	n := view.Elements(view.Pick(s.Dims, op.Ints))
+	strides := view.Strides(s.Dims)
 	var lists []int // offsets of their first elements
 	row := map[int]int{}
 	take := make([]int, hi-lo)
@@ -96,7 +97,7 @@ func firstMaxRange(op *Operator, lo, hi int) piece {
 		take[i-lo] = row[list]*n + at
 	}
 	single := &Operator{Kind: FirstMax, Out: tensor.Make(tensor.Bool, len(lists), n), Ints: []int64{1}}
-	return piece{op: single, in: []gather{rectangle(0, 0, lists, offsets(axesOf(s, op.Ints), 0, n))}, take: take}
+	return piece{op: single, in: []gather{rectangle(0, 0, lists, axesOf(s, op.Ints).Offsets(0, n))}, take: take}
 }
 
 // wordsOf returns words of the random stream with a key of seed, stream and index.

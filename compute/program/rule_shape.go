@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 func ruleReshape(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
@@ -152,19 +153,9 @@ func parseDot(op *Operator, lhsRank, rhsRank int) (dotAxes, error) {
 	if err := checkDistinct(slices.Concat(a.rhsContract, a.rhsBatch), rhsRank); err != nil {
 		return a, err
 	}
-	a.lhsFree = freeAxes(lhsRank, a.lhsContract, a.lhsBatch)
-	a.rhsFree = freeAxes(rhsRank, a.rhsContract, a.rhsBatch)
+	a.lhsFree = view.Others(lhsRank, a.lhsContract, a.lhsBatch)
+	a.rhsFree = view.Others(rhsRank, a.rhsContract, a.rhsBatch)
 	return a, nil
-}
-
-func freeAxes(rank int, contract, batch []int64) []int64 {
-	var free []int64
-	for i := range int64(rank) {
-		if !slices.Contains(contract, i) && !slices.Contains(batch, i) {
-			free = append(free, i)
-		}
-	}
-	return free
 }
 
 func ruleDot(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
@@ -182,17 +173,8 @@ func ruleDot(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 		}
 	}
 	out := tensor.Shape{DType: tensor.Float32}
-	out.Dims = append(out.Dims, pick(l.Dims, a.lhsBatch)...)
-	out.Dims = append(out.Dims, pick(l.Dims, a.lhsFree)...)
-	out.Dims = append(out.Dims, pick(r.Dims, a.rhsFree)...)
+	out.Dims = append(out.Dims, view.Pick(l.Dims, a.lhsBatch)...)
+	out.Dims = append(out.Dims, view.Pick(l.Dims, a.lhsFree)...)
+	out.Dims = append(out.Dims, view.Pick(r.Dims, a.rhsFree)...)
 	return out, nil
-}
-
-// pick returns the elements of list at the given axes.
-func pick(list []int, axes []int64) []int {
-	out := make([]int, len(axes))
-	for i, a := range axes {
-		out[i] = list[a]
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // lowerStep adds an operator that is neither movement nor elementwise.
@@ -78,7 +79,7 @@ func bySize[F any](size int, f1, f2, f4, f8 F) F {
 }
 
 func iotaStep(s tensor.Shape, axis int) stepFunc {
-	inner, dim := product(s.Dims[axis+1:]), s.Dims[axis]
+	inner, dim := view.Elements(s.Dims[axis+1:]), s.Dims[axis]
 	return byType(s.DType, iotaOf[float32](inner, dim), iotaOf[int8](inner, dim), iotaOf[int32](inner, dim),
 		iotaOf[int64](inner, dim),
 		iotaOf[uint8](inner, dim), iotaOf[uint32](inner, dim))
@@ -97,8 +98,8 @@ func (pl *plan) lowerReduce(op *Operator) loc {
 	outer, n, inner, ok := reduceDims(s.Dims, op.Ints)
 	in := pl.spanOf(v)
 	if !ok {
-		perm := append(freeAxes(s.Rank(), op.Ints, nil), op.Ints...)
-		t := pl.at[v].transpose(perm)
+		perm := append(view.Others(s.Rank(), op.Ints), op.Ints...)
+		t := pl.at[v].through(pl.at[v].Axes(perm))
 		c := pl.addLane(copyLane, []operand{{loc: t, size: s.DType.Size()}}, tensor.Make(s.DType, t.Dims...))
 		in = span{c.store, 0, s.Bytes()}
 		outer, n, inner = op.Out.Elements(), s.Elements()/op.Out.Elements(), 1
@@ -182,22 +183,22 @@ func reduceRun[T tensor.Element](outer, n, inner int, rows func(dst, x []T, n in
 func (pl *plan) lowerPad(op *Operator) loc {
 	x := pl.p.Ops[op.In[0]].Out
 	rank := x.Rank()
-	view := kernel.View{Dims: x.Dims, Strides: make([]int, rank)}
-	for i, stride := range denseStrides(op.Out.Dims) {
-		view.Offset += int(op.Ints[i]) * stride
-		view.Strides[i] = stride * int(op.Ints[2*rank+i]+1)
+	to := view.View{Dims: x.Dims, Strides: make([]int, rank)}
+	for i, stride := range view.Strides(op.Out.Dims) {
+		to.Offset += int(op.Ints[i]) * stride
+		to.Strides[i] = stride * int(op.Ints[2*rank+i]+1)
 	}
-	view = loc{View: view}.merged().View
+	to = to.Merged()
 	in := []span{pl.spanOf(op.In[0]), pl.spanOf(op.In[1])}
-	return pl.addStep(in, op.Out, bySize(x.DType.Size(), padOf[uint8](view), padOf[uint16](view), padOf[uint32](view),
-		padOf[int64](view)))
+	return pl.addStep(in, op.Out, bySize(x.DType.Size(), padOf[uint8](to), padOf[uint16](to), padOf[uint32](to),
+		padOf[int64](to)))
 }
 
-func padOf[T kernel.Element](view kernel.View) stepFunc {
+func padOf[T kernel.Element](v view.View) stepFunc {
 	return func(_ *Exec, dst []byte, in [][]byte) error {
 		to := tensor.As[T](dst)
 		kernel.Fill(to, tensor.As[T](in[1])[0])
-		kernel.Store(to, &view, tensor.As[T](in[0]), 0)
+		kernel.Store(to, &v, tensor.As[T](in[0]), 0)
 		return nil
 	}
 }
@@ -208,9 +209,9 @@ func (pl *plan) lowerConcat(op *Operator) loc {
 	widths := make([]int, len(op.In))
 	for i, v := range op.In {
 		in[i] = pl.spanOf(v)
-		widths[i] = product(pl.p.Ops[v].Out.Dims[axis:]) * op.Out.DType.Size()
+		widths[i] = view.Elements(pl.p.Ops[v].Out.Dims[axis:]) * op.Out.DType.Size()
 	}
-	rows := product(op.Out.Dims[:axis])
+	rows := view.Elements(op.Out.Dims[:axis])
 	return pl.addStep(in, op.Out, func(_ *Exec, dst []byte, in [][]byte) error {
 		for r := range rows {
 			for i, w := range widths {
@@ -224,7 +225,7 @@ func (pl *plan) lowerConcat(op *Operator) loc {
 func (pl *plan) lowerTakeRows(i int) loc {
 	op := &pl.p.Ops[i]
 	table, indices := pl.p.Ops[op.In[0]].Out, pl.p.Ops[op.In[1]].Out
-	width := product(table.Dims[1:]) * table.DType.Size() // rows are moved as bytes
+	width := view.Elements(table.Dims[1:]) * table.DType.Size() // rows are moved as bytes
 	take := takeOf[int32](width, i)
 	if indices.DType == tensor.Int64 {
 		take = takeOf[int64](width, i)
@@ -245,7 +246,7 @@ func takeOf[I int32 | int64](width, op int) stepFunc {
 func (pl *plan) lowerAddRows(i int) loc {
 	op := &pl.p.Ops[i]
 	base, indices := pl.p.Ops[op.In[0]].Out, pl.p.Ops[op.In[1]].Out
-	width := product(base.Dims[1:])
+	width := view.Elements(base.Dims[1:])
 	add := addOf[int32](width, i)
 	if indices.DType == tensor.Int64 {
 		add = addOf[int64](width, i)

@@ -4,6 +4,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
 )
 
 // windowDims returns the dimensions of Windows of a tensor, by attributes that are sizes, strides and dilations.
@@ -54,30 +55,18 @@ func ruleRandom(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Make(tensor.Uint32, op.Out.Dims...), noInts(op)
 }
 
-// windows is the view of all windows of l.
-func (l loc) windows(dims []int, attributes []int64) loc {
-	rank := len(l.Dims)
-	strides := make([]int, 2*rank)
-	for i, s := range l.Strides {
-		strides[i] = s * int(attributes[rank+i])
-		strides[rank+i] = s * int(attributes[2*rank+i])
-	}
-	l.Dims, l.Strides = dims, strides
-	return l
-}
-
 // lowerSumWindows spreads the work over the first dimension if no two windows share an element across it.
 func (pl *plan) lowerSumWindows(op *Operator) loc {
 	rank, dims := op.Out.Rank(), pl.p.Ops[op.In[0]].Out.Dims
-	view := dense(0, op.Out.Dims).windows(dims, op.Ints).View
-	parts, each := 1, product(dims)
+	windows := view.Dense(op.Out.Dims).Windows(dims, op.Ints[rank:2*rank], op.Ints[2*rank:])
+	parts, each := 1, view.Elements(dims)
 	if rank > 0 && op.Ints[0] == 1 {
-		parts, each = dims[0], product(dims[1:])
+		parts, each = dims[0], view.Elements(dims[1:])
 	}
 	return pl.addStep([]span{pl.spanOf(op.In[0])}, op.Out, func(x *Exec, dst []byte, in [][]byte) error {
 		to, from := tensor.As[float32](dst), tensor.As[float32](in[0])
 		clear(to)
-		x.parallel(parts, each, func(lo, hi int) { kernel.AddTo(to, &view, from[lo*each:hi*each], lo*each) })
+		x.parallel(parts, each, func(lo, hi int) { kernel.AddTo(to, &windows, from[lo*each:hi*each], lo*each) })
 		return nil
 	})
 }
@@ -85,24 +74,21 @@ func (pl *plan) lowerSumWindows(op *Operator) loc {
 // lowerFirstMax marks lists of neighbours: the reduced axes are moved to the end and back.
 func (pl *plan) lowerFirstMax(op *Operator) loc {
 	s := op.Out
-	perm := append(freeAxes(s.Rank(), op.Ints, nil), op.Ints...)
-	moved := pl.at[op.In[0]].transpose(perm)
+	perm := append(view.Others(s.Rank(), op.Ints), op.Ints...)
+	x := pl.at[op.In[0]]
+	moved := x.through(x.Axes(perm))
 	in := span{moved.store, 4 * moved.Offset, 4*moved.Offset + 4*s.Elements()}
-	if !moved.contiguous() {
+	if !moved.Contiguous() {
 		c := pl.addLane(copyLane, []operand{{loc: moved, size: 4}}, tensor.Make(tensor.Float32, moved.Dims...))
 		in = span{c.store, 0, 4 * s.Elements()}
 	}
-	n := product(pick(s.Dims, op.Ints))
+	n := view.Elements(view.Pick(s.Dims, op.Ints))
 	marks := pl.addStep([]span{in}, tensor.Make(tensor.Bool, moved.Dims...), func(x *Exec, dst []byte, in [][]byte) error {
 		from := tensor.As[float32](in[0])
 		x.parallel(len(dst)/n, n, func(lo, hi int) { kernel.FirstMax(dst[lo*n:hi*n], from[lo*n:hi*n], n) })
 		return nil
 	})
-	back := make([]int64, len(perm))
-	for i, a := range perm {
-		back[a] = int64(i)
-	}
-	return marks.transpose(back)
+	return marks.through(marks.Axes(view.Inverse(perm)))
 }
 
 func randomStep(x *Exec, dst []byte, in [][]byte) error {
