@@ -26,7 +26,7 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 	n.must(err)
 	keys := n.validator.Keys()
 	for b := range blocks {
-		value, err := c.Beacon(n.ctx, b.Height)
+		value, err := c.Ledger.Beacon(n.ctx, b.Height)
 		n.must(err)
 		if value.IsZero() || seen[value] {
 			t.Errorf("block %d has the beacon %s", b.Height, value)
@@ -38,9 +38,9 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 			}
 			continue
 		}
-		before, err := c.Beacon(n.ctx, b.Height-2)
+		before, err := c.Ledger.Beacon(n.ctx, b.Height-2)
 		n.must(err)
-		last, err := c.Beacon(n.ctx, b.Height-1)
+		last, err := c.Ledger.Beacon(n.ctx, b.Height-1)
 		n.must(err)
 		// The votes for the last block, each over the beacon of the block before it.
 		alpha := beacon.Alpha("test", b.Height-1, before)
@@ -77,9 +77,9 @@ func TestSetVRFKey(t *testing.T) {
 		n.must(err)
 		for n.height(c) < r.Height+3 {
 		}
-		before, err := c.Beacon(n.ctx, r.Height+2)
+		before, err := c.Ledger.Beacon(n.ctx, r.Height+2)
 		n.must(err)
-		after, err := c.Beacon(n.ctx, r.Height+3)
+		after, err := c.Ledger.Beacon(n.ctx, r.Height+3)
 		n.must(err)
 		if own := bytes.Equal(public, keys.VRF[32:]); before.IsZero() != own || after.IsZero() == own {
 			t.Errorf("after the key %x: beacons %s and %s", public[:4], before, after)
@@ -126,7 +126,7 @@ func TestTwoValidators(t *testing.T) {
 	n.enlist("w0", run.Worker, 1)
 	n.enlist("w1", run.Worker, 1)
 	n.enlist("v0", run.Verifier, 1)
-	n.must(n.clients["consumer"].Order(ctx, order("job"), nil))
+	n.must(n.clients["consumer"].Market.Order(ctx, order("job"), nil))
 	n.finish(names[1:]...)
 	n.outputs(2)
 }

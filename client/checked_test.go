@@ -16,13 +16,14 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // TestCheckedOrNot executes a block on an application that has seen its transactions before and on one that has not:
 // all that validators agree on is the same, gas and refusals too.
 func TestCheckedOrNot(t *testing.T) {
-	payer := client.KeyFromSeed(canon.Sum("payer"))
+	payer := wallet.KeyFromSeed(canon.Sum("payer"))
 	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
 		[]chain.Funded{{Address: payer.Address(), Amount: 100}})
 	if err != nil {
@@ -74,8 +75,8 @@ func TestCheckedOrNot(t *testing.T) {
 	sign := func(chainID string, sequence uint64) []byte {
 		pay := &banktypes.MsgSend{FromAddress: payer.Address(), ToAddress: payer.Address(),
 			Amount: sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, 1))}
-		tx, err := client.Sign(t.Context(), payer,
-			client.Account{ChainID: chainID, Number: account.Info.AccountNumber, Sequence: sequence}, 0, pay)
+		tx, err := transaction.Sign(t.Context(), payer,
+			transaction.Account{ChainID: chainID, Number: account.Info.AccountNumber, Sequence: sequence}, 0, pay)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,8 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/books"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -54,8 +56,8 @@ func TestManyAtOnce(t *testing.T) {
 	// Another process with the same key has used the account: the client finds the sequence again.
 	other := client.New(n.validator.Client(), key("consumer"))
 	defer other.Close()
-	n.must(other.Order(n.ctx, order("other"), nil))
-	n.must(c.Order(n.ctx, order("again"), nil))
+	n.must(other.Market.Order(n.ctx, order("other"), nil))
+	n.must(c.Market.Order(n.ctx, order("again"), nil))
 	n.balance("consumer", funds-many*1000-2*order("").Budget)
 }
 
@@ -69,7 +71,7 @@ func message(c *client.Client, o market.Order) *marketpb.MsgOrder {
 func TestRestartContinues(t *testing.T) {
 	n := start(t, "consumer", "w0")
 	n.enlist("w0", run.Worker, 7)
-	n.must(n.clients["consumer"].Order(n.ctx, order("job"), nil))
+	n.must(n.clients["consumer"].Market.Order(n.ctx, order("job"), nil))
 	height := n.height(n.clients["w0"])
 	n.validator.Stop()
 	if _, err := n.clients["w0"].Blocks(n.ctx); !errors.Is(err, client.ErrClosed) {
@@ -79,12 +81,12 @@ func TestRestartContinues(t *testing.T) {
 	if after := n.height(n.clients["w0"]); after <= height {
 		t.Errorf("height %d after a restart at height %d", after, height)
 	}
-	offers, err := n.clients["w0"].Offers(n.ctx)
+	offers, err := n.clients["w0"].Market.Offers(n.ctx)
 	n.must(err)
 	if len(offers) != 1 || offers[0].Price != 7 {
 		t.Errorf("offers after the restart: %+v", offers)
 	}
-	n.must(n.clients["consumer"].CancelOrder(n.ctx, "job"))
+	n.must(n.clients["consumer"].Market.CancelOrder(n.ctx, "job"))
 	n.balance("consumer", funds-market.WaitingFee(0))
 }
 
@@ -105,7 +107,7 @@ func TestHostileMessages(t *testing.T) {
 	if _, err := c.Submit(n.ctx, m); err == nil {
 		t.Error("a message in somebody else's name is taken")
 	}
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 }
 
 func TestOverHTTP(t *testing.T) {
@@ -113,9 +115,9 @@ func TestOverHTTP(t *testing.T) {
 	rpc := n.dial()
 	c := client.New(rpc, key("consumer"))
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job"), nil))
-	n.refused(c.Order(n.ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
-	if _, err := c.Run(n.ctx, "job"); !errors.Is(err, client.ErrNotFound) {
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
+	n.refused(c.Market.Order(n.ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
+	if _, err := c.Training.Run(n.ctx, "job"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a run that has not begun: %v", err)
 	}
 }
@@ -139,13 +141,13 @@ func TestFindTransaction(t *testing.T) {
 		asked := &counted{Client: rpc}
 		c := client.New(asked, key("consumer"))
 		defer c.Close()
-		sent, err := c.Send(n.ctx, c.Address(), 1, "")
+		sent, err := c.Coins.Send(n.ctx, c.Address(), 1, "")
 		n.must(err)
 		for range 3 {
 			n.height(c)
 		}
 		asked.blocks.Store(0)
-		if found, err := c.FindTx(n.ctx, strings.ToLower(sent.Hash), 0); err != nil || found.Height != sent.Height ||
+		if found, err := c.Ledger.FindTx(n.ctx, strings.ToLower(sent.Hash), 0); err != nil || found.Height != sent.Height ||
 			!strings.EqualFold(found.Hash, sent.Hash) {
 			t.Errorf("%+v (%v), sent %+v", found, err, sent)
 		}
@@ -166,10 +168,10 @@ func TestLargestLeafFits(t *testing.T) {
 	n.enlist("v0", run.Verifier, 1)
 	o := order("job")
 	o.Workers = market.Workers{Min: 1, Target: 1, Max: 1}
-	n.must(n.clients["consumer"].Order(n.ctx, o, nil))
+	n.must(n.clients["consumer"].Market.Order(n.ctx, o, nil))
 	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
-	n.refused(n.clients["v0"].Move(n.ctx, "job", run.UnitID{}, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(n.clients["v0"].Work.Move(n.ctx, "job", run.UnitID{}, leaf), training.ErrNoDispute, "training", 17)
 }
 
 // relay passes TCP connections on to an address. deaf are those that no byte comes back from: subscriptions to events,
@@ -257,7 +259,7 @@ func TestSilentSubscription(t *testing.T) {
 			break
 		}
 	}
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 	n.must(n.ctx.Err())
 }
 
@@ -295,10 +297,10 @@ func TestAnotherValidator(t *testing.T) {
 	c, err := client.Connect("http://127.0.0.1:1,http://"+r.Addr().String()+",http://"+n.config.RPC, key("consumer"))
 	n.must(err)
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 	r.deaf.Store(true)
 	n.must(r.Close())
-	n.must(c.Order(n.ctx, order("other"), nil))
+	n.must(c.Market.Order(n.ctx, order("other"), nil))
 	if _, err := client.Connect("127.0.0.1:1", key("consumer")); err == nil || !strings.Contains(err.Error(), "http://") {
 		t.Errorf("an address without a scheme: %v", err)
 	}
@@ -308,17 +310,17 @@ func TestAnotherValidator(t *testing.T) {
 func TestStoppedValidator(t *testing.T) {
 	n := start(t, "consumer")
 	n.serve()
-	full := httptest.NewServer(&client.Halted{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
+	full := httptest.NewServer(&endpoint.Halted{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
 	defer full.Close()
 	_, err := client.Connect(full.URL, key("consumer"))
-	if s, ok := errors.AsType[*client.Halted](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" ||
+	if s, ok := errors.AsType[*endpoint.Halted](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" ||
 		s.Fix != "make room" {
 		t.Errorf("a validator that is stopped: %v", err)
 	}
 	c, err := client.Connect(full.URL+",http://"+n.config.RPC, key("consumer"))
 	n.must(err)
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 }
 
 // starting is a validator that catches up with the others for a while, and takes no transactions until then.
@@ -424,7 +426,7 @@ func TestTransactionOutOfTurn(t *testing.T) {
 	d := &disordered{Client: n.validator.Client()}
 	c := client.New(d, key("consumer"))
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 	if !d.taken.Load() || d.early.Load() != nil {
 		t.Error("it was not out of turn")
 	}
@@ -461,9 +463,9 @@ func TestHeadHasAState(t *testing.T) {
 	c := client.New(hasty{n.validator.Client()}, key("consumer"))
 	defer c.Close()
 	n.must(c.Ready(n.ctx))
-	head, err := c.Head(n.ctx)
+	head, err := c.Ledger.Head(n.ctx)
 	n.must(err)
-	_, err = c.At(head.Height).Books(n.ctx)
+	_, err = books.Count(n.ctx, c.At(head.Height))
 	n.must(err)
 }
 
@@ -485,5 +487,5 @@ func TestValidatorThatCatchesUp(t *testing.T) {
 	n := start(t, "consumer")
 	c := client.New(&starting{Client: n.validator.Client()}, key("consumer"))
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 }

@@ -22,7 +22,7 @@ func TestFees(t *testing.T) {
 	t.Cleanup(func() { n.validator.Stop() })
 	provider, friend := n.clients["provider"], n.clients["friend"]
 	balance := func(name string) uint64 {
-		b, err := n.clients[name].Balance(n.ctx, key(name).Address())
+		b, err := n.clients[name].Coins.Balance(n.ctx, key(name).Address())
 		n.must(err)
 		return b
 	}
@@ -30,20 +30,20 @@ func TestFees(t *testing.T) {
 	newcomer := n.clients["newcomer"]
 	reserve, err := friend.Reserve(n.ctx)
 	n.must(err)
-	_, err = friend.Send(n.ctx, newcomer.Address(), stake+reserve, "")
+	_, err = friend.Coins.Send(n.ctx, newcomer.Address(), stake+reserve, "")
 	n.must(err)
 	n.enlist("newcomer", run.Verifier, 10)
 	if b := balance("newcomer"); b != reserve {
 		t.Errorf("who was sent its stake and %d uzen has %d when it has joined", reserve, b)
 	}
-	_, err = newcomer.Send(n.ctx, friend.Address(), 1000, "")
+	_, err = newcomer.Coins.Send(n.ctx, friend.Address(), 1000, "")
 	n.must(err)
 	if b := balance("newcomer"); b >= reserve-1000 || b < reserve*9/10 {
 		t.Errorf("of %d uzen %d are left after a transfer", reserve, b)
 	}
 
 	had := balance("friend")
-	_, err = friend.Send(n.ctx, provider.Address(), 1000, "")
+	_, err = friend.Coins.Send(n.ctx, provider.Address(), 1000, "")
 	n.must(err)
 	if b := balance("friend"); b >= had-1000 {
 		t.Errorf("who sent 1000 of %d uzen has %d: it paid no fee", had, b)
@@ -58,7 +58,7 @@ func TestFees(t *testing.T) {
 		_, err := provider.SubmitAsync(n.ctx, &registrypb.MsgHeartbeat{Sender: provider.Address()})
 		n.must(err)
 	}
-	n.must(provider.Offer(n.ctx, run.Worker, 11, 1))
+	n.must(provider.Market.Offer(n.ctx, run.Worker, 11, 1))
 	if b := balance("provider"); b >= funds+1000-stake {
 		t.Errorf("transaction %d of a provider cost it nothing", app.FreeTransactions+1)
 	}

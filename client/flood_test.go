@@ -21,7 +21,8 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // held answers a query when it is let go.
@@ -37,9 +38,9 @@ func (h held) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_
 }
 
 // called is an application after its first block, as CometBFT calls it, and an account of it.
-func called(t *testing.T) (abcicli.Client, *client.Key, *held) {
+func called(t *testing.T) (abcicli.Client, *wallet.Key, *held) {
 	t.Helper()
-	user := client.KeyFromSeed([32]byte{7})
+	user := wallet.KeyFromSeed([32]byte{7})
 	doc, err := chain.Genesis("test", time.Unix(1_700_000_000, 0), []chain.Keys{chain.NewKeys([32]byte{1})},
 		[]chain.Funded{{Address: user.Address(), Amount: 1_000_000}})
 	if err != nil {
@@ -80,15 +81,15 @@ func block(t testing.TB, c abcicli.Client, height int64) {
 }
 
 // sends is a signed transaction of so many messages.
-func sends(t *testing.T, user *client.Key, number, sequence uint64, n int) []byte {
+func sends(t *testing.T, user *wallet.Key, number, sequence uint64, n int) []byte {
 	t.Helper()
 	var msgs []sdk.Msg
 	for range n {
 		msgs = append(msgs, &banktypes.MsgSend{FromAddress: user.Address(), ToAddress: user.Address(),
 			Amount: adapter.Coins(1)})
 	}
-	tx, err := client.Sign(t.Context(), user, client.Account{ChainID: "test", Number: number, Sequence: sequence}, 0,
-		msgs...)
+	tx, err := transaction.Sign(t.Context(), user, transaction.Account{ChainID: "test", Number: number,
+		Sequence: sequence}, 0, msgs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func sends(t *testing.T, user *client.Key, number, sequence uint64, n int) []byt
 }
 
 // unsigned is such a transaction without its signature.
-func unsigned(t *testing.T, user *client.Key, n int) []byte {
+func unsigned(t *testing.T, user *wallet.Key, n int) []byte {
 	t.Helper()
 	var raw txtypes.TxRaw
 	if err := raw.Unmarshal(sends(t, user, 0, 0, n)); err != nil {
@@ -190,7 +191,7 @@ func TestBlocksUnderAFloodOfQueries(t *testing.T) {
 	flood.Wait()
 }
 
-func accountNumber(t *testing.T, c abcicli.Client, user *client.Key) uint64 {
+func accountNumber(t *testing.T, c abcicli.Client, user *wallet.Key) uint64 {
 	t.Helper()
 	text, err := (&authtypes.QueryAccountInfoRequest{Address: user.Address()}).Marshal()
 	if err != nil {

@@ -7,8 +7,12 @@ import (
 	"time"
 
 	abci "github.com/cometbft/cometbft/abci/types"
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	cmttypes "github.com/cometbft/cometbft/types"
+
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/transaction"
 )
 
 // Block is a block that the chain has made.
@@ -21,6 +25,11 @@ var newBlock = cmttypes.QueryForEvent(cmttypes.EventNewBlock).String()
 
 // follower hears of every block once, over one subscription, and tells those who wait for blocks or transactions.
 type follower struct {
+	rpc    rpcclient.Client
+	name   string                         // of the subscription
+	remote bool                           // the validator is another process: events may be lost
+	resend func(ctx context.Context) bool // gives the validator the pending transactions once more
+
 	mu       sync.Mutex
 	running  bool
 	ended    chan struct{}
@@ -31,13 +40,11 @@ type follower struct {
 	sending  bool // pending transactions once more
 }
 
-// Blocks delivers every new block until the context or the connection ends, and closes the channel then. A reader that
-// is slow finds the latest block, not those it has missed.
-func (c *Client) Blocks(ctx context.Context) (<-chan Block, error) {
-	if err := c.start(ctx); err != nil {
+// blocks is Client.Blocks.
+func (f *follower) blocks(ctx context.Context) (<-chan Block, error) {
+	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
-	f := &c.follow
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ch := make(chan Block, 1)
@@ -57,8 +64,7 @@ func (c *Client) Blocks(ctx context.Context) (<-chan Block, error) {
 }
 
 // start subscribes to the blocks, if that has not been done.
-func (c *Client) start(ctx context.Context) error {
-	f := &c.follow
+func (f *follower) start(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running {
@@ -67,27 +73,27 @@ func (c *Client) start(ctx context.Context) error {
 	if f.ended != nil {
 		return ErrClosed
 	}
-	status, err := c.rpc.Status(ctx)
+	status, err := f.rpc.Status(ctx)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	events, err := c.rpc.Subscribe(ctx, c.name, newBlock, 100)
+	events, err := f.rpc.Subscribe(ctx, f.name, newBlock, 100)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
 	f.running, f.ended = true, make(chan struct{})
 	f.chainID, f.last = status.NodeInfo.Network, status.SyncInfo.LatestBlockHeight
 	f.watchers, f.pending = map[chan Block]struct{}{}, map[[32]byte]*Pending{}
-	go c.listen(events, f.ended)
+	go f.listen(events, f.ended)
 	return nil
 }
 
-func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{}) {
+func (f *follower) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var silent <-chan time.Time
-	if c.closeConnection != nil { // to a validator in our own process nothing is lost
-		ticker := time.NewTicker(silence)
+	if f.remote { // to a validator in our own process nothing is lost
+		ticker := time.NewTicker(endpoint.Silence)
 		defer ticker.Stop()
 		silent = ticker.C
 	}
@@ -97,16 +103,16 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 		case e := <-events:
 			heard = true
 			if b, ok := e.Data.(cmttypes.EventDataNewBlock); ok {
-				c.catchUp(ctx, b.Block.Height)
-				c.tell(ctx, b.Block, b.ResultFinalizeBlock.TxResults)
+				f.catchUp(ctx, b.Block.Height)
+				f.tell(ctx, b.Block, b.ResultFinalizeBlock.TxResults)
 			}
 		case <-silent:
 			if !heard {
-				c.ask(ctx)
+				f.ask(ctx)
 			}
 			heard = false
-		case <-c.rpc.Quit():
-			c.end()
+		case <-f.rpc.Quit():
+			f.end()
 			return
 		case <-ended:
 			return
@@ -114,25 +120,21 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 	}
 }
 
-// silence is how long events may fail to come before a client asks for blocks.
-const silence = time.Second
-
 // ask reads the blocks that no event told of. Events stop without a word when the validator is gone or cut off, until
 // there is another stream of them.
-func (c *Client) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, replyPatience)
+func (f *follower) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, endpoint.ReplyTimeout)
 	defer cancel()
-	status, err := c.rpc.Status(ctx)
+	status, err := f.rpc.Status(ctx)
 	if err != nil {
 		return // until it is silent again
 	}
-	c.catchUp(ctx, status.SyncInfo.LatestBlockHeight+1)
+	f.catchUp(ctx, status.SyncInfo.LatestBlockHeight+1)
 }
 
 // catchUp reads the blocks before a height that no event told of: all in which a transaction may be that somebody waits
 // for, or else the last.
-func (c *Client) catchUp(ctx context.Context, height int64) {
-	f := &c.follow
+func (f *follower) catchUp(ctx context.Context, height int64) {
 	f.mu.Lock()
 	h := f.last + 1
 	if len(f.pending) == 0 {
@@ -140,15 +142,15 @@ func (c *Client) catchUp(ctx context.Context, height int64) {
 	}
 	f.mu.Unlock()
 	for ; h < height; h++ {
-		block, err := c.rpc.Block(ctx, &h)
+		block, err := f.rpc.Block(ctx, &h)
 		if err != nil {
 			continue // pruned: transactions in it count as lost
 		}
-		results, err := c.rpc.BlockResults(ctx, &h)
+		results, err := f.rpc.BlockResults(ctx, &h)
 		if err != nil {
 			continue
 		}
-		c.tell(ctx, block.Block, results.TxsResults)
+		f.tell(ctx, block.Block, results.TxsResults)
 	}
 }
 
@@ -156,8 +158,7 @@ func (c *Client) catchUp(ctx context.Context, height int64) {
 const impatience = 5
 
 // tell passes a block on.
-func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.ExecTxResult) {
-	f := &c.follow
+func (f *follower) tell(ctx context.Context, b *cmttypes.Block, results []*abci.ExecTxResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if b.Height <= f.last {
@@ -178,7 +179,7 @@ func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.Ex
 		if p == nil || i >= len(results) {
 			continue
 		}
-		if outOfTurn(results[i].Codespace, results[i].Code) { // its turn comes
+		if transaction.OutOfTurn(results[i].Codespace, results[i].Code) { // its turn comes
 			again = true
 			continue
 		}
@@ -195,7 +196,7 @@ func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.Ex
 	if again && !f.sending {
 		f.sending = true
 		go func() {
-			c.resend(ctx)
+			f.resend(ctx)
 			f.mu.Lock()
 			f.sending = false
 			f.mu.Unlock()
@@ -204,8 +205,7 @@ func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.Ex
 }
 
 // end lets go of everybody who waits.
-func (c *Client) end() {
-	f := &c.follow
+func (f *follower) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.running {
@@ -221,4 +221,16 @@ func (c *Client) end() {
 		delete(f.pending, hash)
 		p.fail(ErrClosed)
 	}
+}
+
+// close ends the subscription, if there is one.
+func (f *follower) close() {
+	f.mu.Lock()
+	running := f.running
+	f.mu.Unlock()
+	if running {
+		// The validator may be gone already.
+		_ = f.rpc.Unsubscribe(context.Background(), f.name, newBlock)
+	}
+	f.end()
 }

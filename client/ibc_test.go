@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 )
 
 // shore is one of two chains between which coins are transferred (ICS 20), with what it knows of the other.
@@ -63,7 +64,7 @@ func (s *shore) do(msg sdk.Msg, event, attribute string) string {
 	return s.said(r, event, attribute)
 }
 
-func (s *shore) said(r client.Result, event, attribute string) string {
+func (s *shore) said(r transaction.Result, event, attribute string) string {
 	s.t.Helper()
 	for _, e := range r.Events {
 		for _, a := range e.Attributes {

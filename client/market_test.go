@@ -15,6 +15,8 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/gov"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -32,33 +34,33 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	c := n.clients["consumer"]
 	o := order("job")
 	o.Terms.Rounds, o.PriceCap, o.Budget = 4, 600, 5000
-	e, err := c.Estimate(n.ctx, owned(o, c))
+	e, err := c.Market.Estimate(n.ctx, owned(o, c))
 	n.must(err)
 	if e.Why != market.PriceAboveCap || len(e.Passed) != 1 || len(e.May) != 2 {
 		t.Errorf("before the order: %+v", e)
 	}
-	n.must(c.Order(n.ctx, o, nil))
-	n.refused(c.PauseJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
-	n.must(n.clients["w1"].Offer(n.ctx, run.Worker, 600, 1))
+	n.must(c.Market.Order(n.ctx, o, nil))
+	n.refused(c.Market.PauseJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
+	n.must(n.clients["w1"].Market.Offer(n.ctx, run.Worker, 600, 1))
 	n.until(c, "job", func(s run.State) bool { return s.Phase == run.Train })
-	lots, err := c.Lots(n.ctx)
+	lots, err := c.Market.Lots(n.ctx)
 	n.must(err)
 	for _, l := range lots {
 		if l.Slots != 0 {
 			t.Errorf("%s works, and has %d slots left", l.ID, l.Slots)
 		}
 	}
-	n.must(c.TopUpJob(n.ctx, "job", 1000))
-	n.must(c.PauseJob(n.ctx, "job"))
-	placed, err := c.PlacedOrder(n.ctx, "job")
+	n.must(c.Market.TopUpJob(n.ctx, "job", 1000))
+	n.must(c.Market.PauseJob(n.ctx, "job"))
+	placed, err := c.Market.PlacedOrder(n.ctx, "job")
 	n.must(err)
 	if placed.Status != "paused" || placed.Budget != 6000 {
 		t.Errorf("%s, budget %d", placed.Status, placed.Budget)
 	}
-	n.refused(n.clients["w0"].ResumeJob(n.ctx, "job"), chainmarket.ErrNotYours, "market", 8)
-	n.must(c.ResumeJob(n.ctx, "job"))
-	n.must(c.CancelOrder(n.ctx, "job"))
-	n.refused(c.TopUpJob(n.ctx, "job", 1), chainmarket.ErrState, "market", 9)
+	n.refused(n.clients["w0"].Market.ResumeJob(n.ctx, "job"), chainmarket.ErrNotYours, "market", 8)
+	n.must(c.Market.ResumeJob(n.ctx, "job"))
+	n.must(c.Market.CancelOrder(n.ctx, "job"))
+	n.refused(c.Market.TopUpJob(n.ctx, "job", 1), chainmarket.ErrState, "market", 9)
 	done := make(chan struct{})
 	for _, name := range []string{"w0", "w1", "v0"} {
 		go func() {
@@ -69,7 +71,7 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	for range 3 {
 		<-done
 	}
-	s, err := c.Run(n.ctx, "job")
+	s, err := c.Training.Run(n.ctx, "job")
 	n.must(err)
 	if s.Phase != run.Halted || s.Why != run.WhyCancelled || s.Round == 0 || s.Round >= 4 {
 		t.Errorf("after cancelling: %s %s in round %d", s.Phase, s.Why, s.Round)
@@ -88,7 +90,7 @@ func TestBudgetRunsOut(t *testing.T) {
 	c := n.clients["consumer"]
 	o := order("job")
 	o.Terms.Rounds, o.PriceCap, o.Budget, o.OnExceed = 3, 600, 5000, market.PauseExceeded
-	n.must(c.Order(n.ctx, o, nil))
+	n.must(c.Market.Order(n.ctx, o, nil))
 	done := make(chan struct{})
 	for _, name := range []string{"w0", "w1", "v0"} {
 		go func() {
@@ -96,24 +98,24 @@ func TestBudgetRunsOut(t *testing.T) {
 			n.play(name, "job")
 		}()
 	}
-	var placed client.OrderStatus
+	var placed module.OrderStatus
 	n.until(c, "job", func(run.State) (short bool) {
 		var err error
-		placed, err = c.PlacedOrder(n.ctx, "job")
+		placed, err = c.Market.PlacedOrder(n.ctx, "job")
 		n.must(err)
 		return placed.Status == "paused"
 	})
-	s, err := c.Run(n.ctx, "job")
+	s, err := c.Training.Run(n.ctx, "job")
 	n.must(err)
 	if placed.Why != run.WhyBudgetExhausted || s.Round == 0 || s.Round == 3 || len(s.Open) > 0 {
 		t.Errorf("why: %q, in round %d, %d open", placed.Why, s.Round, len(s.Open))
 	}
-	n.refused(c.ResumeJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
-	n.must(c.TopUpJob(n.ctx, "job", 20_000))
+	n.refused(c.Market.ResumeJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
+	n.must(c.Market.TopUpJob(n.ctx, "job", 20_000))
 	for range 3 {
 		<-done
 	}
-	if s, err = c.Run(n.ctx, "job"); err != nil || s.Phase != run.Done {
+	if s, err = c.Training.Run(n.ctx, "job"); err != nil || s.Phase != run.Done {
 		t.Errorf("with a higher budget: %s %s in round %d: %v", s.Phase, s.Why, s.Round, err)
 	}
 	n.checkMoney(c, []string{"w0", "w1", "v0"})
@@ -131,35 +133,35 @@ func TestMeasurement(t *testing.T) {
 	w, v := n.clients["w0"], n.clients["v0"]
 	n.enlist("w0", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
-	n.refused(w.OfferHourly(n.ctx, run.Worker, 1000, 1), chainmarket.ErrRate, "market", 13)
-	n.refused(w.AnswerMeasure(n.ctx, canon.Sum("x")), registry.ErrMeasure, "registry", 9)
-	n.must(w.AskMeasure(n.ctx, 1<<10))
-	n.refused(w.AskMeasure(n.ctx, 1), chainregistry.ErrMeasured, "registry", 12)
+	n.refused(w.Market.OfferHourly(n.ctx, run.Worker, 1000, 1), chainmarket.ErrRate, "market", 13)
+	n.refused(w.Registry.AnswerMeasure(n.ctx, canon.Sum("x")), registry.ErrMeasure, "registry", 9)
+	n.must(w.Registry.AskMeasure(n.ctx, 1<<10))
+	n.refused(w.Registry.AskMeasure(n.ctx, 1), chainregistry.ErrMeasured, "registry", 12)
 	m := n.measurement(func(m registry.Measurement) bool { return !m.Seed.IsZero() })
 	var results []canon.Digest
 	for i := range registry.Segments {
 		results = append(results, canon.Sum("result", m.Seed[:], []byte{byte(i)}))
 	}
-	n.must(w.AnswerMeasure(n.ctx, registry.Root(w.Address(), m.Seed, results)))
+	n.must(w.Registry.AnswerMeasure(n.ctx, registry.Root(w.Address(), m.Seed, results)))
 	m = n.measurement(func(m registry.Measurement) bool { return len(m.Checks) > 0 })
 	if !m.Owes(v.Address()) {
 		t.Fatalf("%+v check", m.Checks)
 	}
-	n.refused(w.OpenMeasure(n.ctx, results), registry.ErrMeasure, "registry", 9)
-	n.must(v.CheckMeasure(n.ctx, w.Address(),
+	n.refused(w.Registry.OpenMeasure(n.ctx, results), registry.ErrMeasure, "registry", 9)
+	n.must(v.Registry.CheckMeasure(n.ctx, w.Address(),
 		m.Sample(v.Address(), []canon.Digest{results[m.Picks[0]], results[m.Picks[1]]})))
-	n.must(w.OpenMeasure(n.ctx, results))
-	p, err := w.Participant(n.ctx, w.Address())
+	n.must(w.Registry.OpenMeasure(n.ctx, results))
+	p, err := w.Registry.Participant(n.ctx, w.Address())
 	n.must(err)
-	params, err := w.RegistryParams(n.ctx)
+	params, err := w.Registry.Params(n.ctx)
 	n.must(err)
-	n.refused(w.AskMeasure(n.ctx, 1), chainregistry.ErrRests, "registry", 17)
-	n.refused(v.AskMeasure(n.ctx, 1), registry.ErrStake, "registry", 3)
+	n.refused(w.Registry.AskMeasure(n.ctx, 1), chainregistry.ErrRests, "registry", 17)
+	n.refused(v.Registry.AskMeasure(n.ctx, 1), registry.ErrStake, "registry", 3)
 	if p.Rate == 0 || p.Class(params) != registry.Processor {
 		t.Errorf("measured: %+v", p)
 	}
-	n.must(w.OfferHourly(n.ctx, run.Worker, 1000, 1))
-	offers, err := w.Offers(n.ctx)
+	n.must(w.Market.OfferHourly(n.ctx, run.Worker, 1000, 1))
+	offers, err := w.Market.Offers(n.ctx)
 	n.must(err)
 	if want := market.PerFlops(1000, p.Rate); offers[0].Price != want {
 		t.Errorf("1000 uzen an hour are %d uzen per 10^15 operations, want %d", offers[0].Price, want)
@@ -172,7 +174,7 @@ func (n *network) measurement(done func(registry.Measurement) bool) registry.Mea
 	blocks, err := n.clients["w0"].Blocks(n.ctx)
 	n.must(err)
 	for range blocks {
-		all, err := n.clients["w0"].Measurements(n.ctx)
+		all, err := n.clients["w0"].Registry.Measurements(n.ctx)
 		n.must(err)
 		if len(all) == 1 && done(all[0]) {
 			return all[0]
@@ -188,27 +190,27 @@ func TestConditionsAndPools(t *testing.T) {
 	n.enlist("v0", run.Verifier, 400)
 	pool, c := n.clients["pool"], n.clients["consumer"]
 	for i, name := range []string{"w0", "w1"} {
-		n.must(n.clients[name].Register(n.ctx, registry.Participant{
+		n.must(n.clients[name].Registry.Register(n.ctx, registry.Participant{
 			Roles: []run.Role{run.Worker}, PeerID: "peer-" + name, Stake: 10_000_000, Pool: pool.Address(),
 			Tier: registry.Bronze,
 			Hardware: registry.Hardware{Memory: 8192, Upload: 10_000, Region: []string{"eu", "us"}[i], Jurisdiction: "DE",
 				Domain: name},
 		}))
 	}
-	n.refused(pool.OfferPool(n.ctx, 300, 1), chainmarket.ErrRole, "market", 4)
-	n.must(pool.Register(n.ctx, registry.Participant{PeerID: "peer-pool", Stake: 2_000_000}))
-	n.must(pool.OfferPool(n.ctx, 300, 1))
+	n.refused(pool.Market.OfferPool(n.ctx, 300, 1), chainmarket.ErrRole, "market", 4)
+	n.must(pool.Registry.Register(n.ctx, registry.Participant{PeerID: "peer-pool", Stake: 2_000_000}))
+	n.must(pool.Market.OfferPool(n.ctx, 300, 1))
 	o := order("job")
 	o.Workers = market.Workers{Min: 1, Target: 2, Max: 2}
 	o.Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8192}}, Regions: []string{"eu"},
 		Tier: registry.Bronze}
-	e, err := c.Estimate(n.ctx, owned(o, c))
+	e, err := c.Market.Estimate(n.ctx, owned(o, c))
 	n.must(err)
 	if e.Why != market.ConditionsUnmet || len(e.Passed) != 2 || len(e.May) != 1 { // the verifier is in no region
 		t.Errorf("%q, %+v", e.Why, e.Passed)
 	}
 	o.Conditions.Regions, o.Conditions.NotRegions = nil, []string{"us"}
-	n.must(c.Order(n.ctx, o, nil))
+	n.must(c.Market.Order(n.ctx, o, nil))
 	s := n.until(c, "job", func(s run.State) bool { return true })
 	if len(s.Members) != 2 || s.Members[0].Price+s.Members[1].Price != 700 {
 		t.Errorf("members: %+v", s.Members)
@@ -217,14 +219,14 @@ func TestConditionsAndPools(t *testing.T) {
 		t.Errorf("w0, in eu, is not taken: %+v", s.Members)
 	}
 	w0 := n.clients["w0"]
-	n.must(w0.Heartbeat(n.ctx))
-	u, _, err := c.Uptime(n.ctx, w0.Address())
+	n.must(w0.Registry.Heartbeat(n.ctx))
+	u, _, err := c.Registry.Uptime(n.ctx, w0.Address())
 	n.must(err)
 	if u.Beats != 1 {
 		t.Errorf("uptime %+v", u)
 	}
-	n.refused(c.Heartbeat(n.ctx), chainregistry.ErrNoTier, "registry", 13)
-	if _, _, err := c.Uptime(n.ctx, c.Address()); !errors.Is(err, client.ErrNotFound) {
+	n.refused(c.Registry.Heartbeat(n.ctx), chainregistry.ErrNoTier, "registry", 13)
+	if _, _, err := c.Registry.Uptime(n.ctx, c.Address()); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("uptime of who commits to none: %v", err)
 	}
 }
@@ -245,10 +247,10 @@ func TestParametersAreGoverned(t *testing.T) {
 	n.refused(err, adapter.ErrAuthority, "training", 29)
 	_, err = c.Submit(n.ctx, &beaconpb.MsgUpdateParams{Authority: c.Address(), Params: beaconpb.Params{Keep: 1000}})
 	n.refused(err, adapter.ErrAuthority, "beacon", 4)
-	if penalty, err := c.Penalty(n.ctx); err != nil || penalty != reward.DefaultPenalty() {
+	if penalty, err := c.Training.Penalty(n.ctx); err != nil || penalty != reward.DefaultPenalty() {
 		t.Errorf("%+v %v", penalty, err)
 	}
-	p, err := c.MarketParams(n.ctx)
+	p, err := c.Market.Params(n.ctx)
 	n.must(err)
 	if p != market.DefaultParams() || p.FeePPM != market.FeePPM || reward.DefaultSlashPPM == 0 {
 		t.Errorf("%+v", p)
@@ -261,7 +263,7 @@ func TestParametersAreGoverned(t *testing.T) {
 // draftHasAll finds parameters that a draft would set to zero. A new network has none that is.
 func draftHasAll(n *network, c *client.Client, module string) {
 	n.t.Helper()
-	text, err := c.Draft(n.ctx, module)
+	text, err := gov.New(c).Draft(n.ctx, module)
 	n.must(err)
 	var draft struct {
 		Messages []struct {

@@ -22,7 +22,7 @@ var _ party.Chain = Member{}
 
 // Observe reads the state of the run after a block; nil before the order is matched.
 func (m Member) Observe(ctx context.Context, height int64) (*role.Block, error) {
-	s, err := m.Run(ctx, m.Job)
+	s, err := m.Training.Run(ctx, m.Job)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
@@ -31,7 +31,7 @@ func (m Member) Observe(ctx context.Context, height int64) (*role.Block, error) 
 	}
 	b := &role.Block{Height: height, Run: s}
 	if s.Disputed() {
-		b.Disputes, err = m.Disputes(ctx, m.Job)
+		b.Disputes, err = m.Training.Disputes(ctx, m.Job)
 	}
 	return b, err
 }
@@ -40,54 +40,54 @@ func (m Member) Observe(ctx context.Context, height int64) (*role.Block, error) 
 func (m Member) Send(ctx context.Context, a role.Action) error {
 	switch a := a.(type) {
 	case role.Commit:
-		return m.Commit(ctx, m.Job, a.Work, a.Commit)
+		return m.Work.Commit(ctx, m.Job, a.Work, a.Commit)
 	case role.Pass:
-		return m.Pass(ctx, m.Job, a.Work, a.Seal)
+		return m.Work.Pass(ctx, m.Job, a.Work, a.Seal)
 	case party.Unseal:
-		return m.Unseal(ctx, m.Job, a.Work, a.Opening)
+		return m.Work.Unseal(ctx, m.Job, a.Work, a.Opening)
 	case role.Unmask:
-		return m.Unmask(ctx, m.Job, a.Work, a.Nonce, a.Segments)
+		return m.Work.Unmask(ctx, m.Job, a.Work, a.Nonce, a.Segments)
 	case role.Confess:
-		return m.Confess(ctx, m.Job, a.Work)
+		return m.Work.Confess(ctx, m.Job, a.Work)
 	case role.Report:
-		return m.Report(ctx, m.Job, a.Work, a.Seal, a.Outside)
+		return m.Work.Report(ctx, m.Job, a.Work, a.Seal, a.Outside)
 	case role.ShowReport:
-		return m.ShowReport(ctx, m.Job, a.Work, a.Finding, a.Salt)
+		return m.Work.ShowReport(ctx, m.Job, a.Work, a.Finding, a.Salt)
 	case role.Suspect:
-		return m.Suspect(ctx, m.Job, a.Work)
+		return m.Work.Suspect(ctx, m.Job, a.Work)
 	case role.Challenge:
-		return m.Challenge(ctx, m.Job, a.Work, a.Segment, a.Commitment)
+		return m.Work.Challenge(ctx, m.Job, a.Work, a.Segment, a.Commitment)
 	case party.Refutation:
-		return m.Refute(ctx, m.Job, a.Wrong, a.Shown)
+		return m.Work.Refute(ctx, m.Job, a.Wrong, a.Shown)
 	case party.Move:
-		return m.Move(ctx, m.Job, role.Disputed(a.Game), a.Made)
+		return m.Work.Move(ctx, m.Job, role.Disputed(a.Game), a.Made)
 	case role.Attest:
-		return m.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
+		return m.Work.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
 	case role.Prove:
-		return m.Prove(ctx, m.Job, a.Work, a.Seal)
+		return m.Work.Prove(ctx, m.Job, a.Work, a.Seal)
 	case role.Leave:
-		return m.Leave(ctx, m.Job)
+		return m.Work.Leave(ctx, m.Job)
 	case role.Return:
-		return m.Return(ctx, m.Job)
+		return m.Work.Return(ctx, m.Job)
 	case role.Missing:
-		return m.Missing(ctx, m.Job, a.Work, a.Slice)
+		return m.Work.Missing(ctx, m.Job, a.Work, a.Slice)
 	case role.SealSlice:
-		return m.SealSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.Seal)
+		return m.Work.SealSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.Seal)
 	case role.ShowSlice:
-		return m.ShowSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.CID)
+		return m.Work.ShowSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.CID)
 	}
 	return fmt.Errorf("client: no such message: %T", a)
 }
 
 // Addresses implements party.Chain.
 func (m Member) Addresses(ctx context.Context, id string) ([]string, error) {
-	p, err := m.Participant(ctx, id)
+	p, err := m.Registry.Participant(ctx, id)
 	return p.Addrs, err
 }
 
 // Holders implements party.Chain.
 func (m Member) Holders(ctx context.Context) ([]string, error) {
-	participants, err := m.Participants(ctx)
+	participants, err := m.Registry.Participants(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,4 +98,9 @@ func (m Member) Holders(ctx context.Context) ([]string, error) {
 		}
 	}
 	return holders, nil
+}
+
+// Lineage is the attested checkpoint of a round of the run, from 1; ErrNotFound before it is attested.
+func (m Member) Lineage(ctx context.Context, round uint32) (run.Entry, error) {
+	return m.Training.Lineage(ctx, m.Job, round)
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/internal/nowork"
@@ -84,13 +87,13 @@ func (n *network) serve() {
 func (n *network) dial() rpcclient.Client {
 	n.t.Helper()
 	n.serve()
-	rpc, err := client.Dial("http://" + n.config.RPC)
+	rpc, err := endpoint.Dial("http://" + n.config.RPC)
 	n.must(err)
 	n.t.Cleanup(func() { _ = rpc.Stop() })
 	return rpc
 }
 
-func key(name string) *client.Key { return client.KeyFromSeed(canon.Sum("test", []byte(name))) }
+func key(name string) *wallet.Key { return wallet.KeyFromSeed(canon.Sum("test", []byte(name))) }
 
 func (n *network) must(err error) {
 	n.t.Helper()
@@ -102,7 +105,7 @@ func (n *network) must(err error) {
 // refused checks that a message was refused by a rule, with the code of a module.
 func (n *network) refused(err error, rule error, space string, code uint32) {
 	n.t.Helper()
-	e, ok := errors.AsType[*client.Error](err)
+	e, ok := errors.AsType[*transaction.Error](err)
 	if !ok || !errors.Is(err, rule) || e.Space != space || e.Code != code || e.Fix == "" {
 		n.t.Errorf("got %v, want %s %d: %v", err, space, code, rule)
 	}
@@ -111,9 +114,9 @@ func (n *network) refused(err error, rule error, space string, code uint32) {
 func (n *network) enlist(name string, role run.Role, price uint64) {
 	n.t.Helper()
 	c := n.clients[name]
-	n.must(c.Register(n.ctx, registry.Participant{Roles: []run.Role{role}, PeerID: "peer-" + name,
+	n.must(c.Registry.Register(n.ctx, registry.Participant{Roles: []run.Role{role}, PeerID: "peer-" + name,
 		Addrs: []string{"/ip4/127.0.0.1/tcp/4001"}, Device: "test", Stake: stake}))
-	n.must(c.Offer(n.ctx, role, price, 1))
+	n.must(c.Market.Offer(n.ctx, role, price, 1))
 }
 
 func terms(job string) run.Terms {
@@ -140,7 +143,7 @@ func (n *network) until(c *client.Client, job string, done func(run.State) bool)
 	blocks, err := c.Blocks(ctx)
 	n.must(err)
 	for range blocks {
-		s, err := c.Run(n.ctx, job)
+		s, err := c.Training.Run(n.ctx, job)
 		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
@@ -187,7 +190,7 @@ func (n *network) unseal(ctx context.Context, c *client.Client, s run.State) {
 			if u.Status == run.Sealed && u.Verifier == c.Address() && !u.Question.IsZero() {
 				o, err := seal(s, l.Round, *u).Open(u.Question, end(l.Round, u.Index))
 				n.must(err)
-				n.unlessOvertaken(c.Unseal(ctx, s.Terms.Job, u.ID(l.Round), o))
+				n.unlessOvertaken(c.Work.Unseal(ctx, s.Terms.Job, u.ID(l.Round), o))
 			}
 		}
 	}
@@ -201,7 +204,7 @@ func (n *network) play(name, job string) {
 	blocks, err := c.Blocks(ctx)
 	n.must(err)
 	for range blocks {
-		s, err := c.Run(ctx, job)
+		s, err := c.Training.Run(ctx, job)
 		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
@@ -210,20 +213,20 @@ func (n *network) play(name, job string) {
 			return
 		}
 		for _, u := range s.Work(c.Address()) {
-			n.unlessOvertaken(c.Commit(ctx, job, u.ID(s.Round), commitment(s.Round, u.Index)))
+			n.unlessOvertaken(c.Work.Commit(ctx, job, u.ID(s.Round), commitment(s.Round, u.Index)))
 		}
 		for _, d := range s.Audits(c.Address()) {
 			if d.Worker == n.liar {
-				n.must(c.Challenge(ctx, job, d.ID(), 0, d.Commit.Digest()))
-				n.must(c.Move(ctx, job, d.ID(), dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+				n.must(c.Work.Challenge(ctx, job, d.ID(), 0, d.Commit.Digest()))
+				n.must(c.Work.Move(ctx, job, d.ID(), dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 				break // the verdict changed the other duties
 			}
-			n.unlessOvertaken(c.Pass(ctx, job, d.ID(), seal(s, d.Round, d.Unit).Root()))
+			n.unlessOvertaken(c.Work.Pass(ctx, job, d.ID(), seal(s, d.Round, d.Unit).Root()))
 		}
 		n.unseal(ctx, c, s)
 		if s.Phase == run.Attest && !s.Voted(c.Address()) {
 			next := run.Checkpoint{Round: s.Round + 1, Root: canon.Sum("root", []byte{byte(s.Round)}), CID: "checkpoint"}
-			n.unlessOvertaken(c.Attest(ctx, s.Attestation(next)))
+			n.unlessOvertaken(c.Work.Attest(ctx, s.Attestation(next)))
 		}
 	}
 }

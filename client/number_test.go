@@ -15,13 +15,14 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // Wallets that keep numbers as doubles read those of all accounts: of the genesis, of modules and new ones, and of a
 // chain that goes on from an export. No two accounts have the same.
 func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
-	payer := client.KeyFromSeed(canon.Sum("payer"))
+	payer := wallet.KeyFromSeed(canon.Sum("payer"))
 	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
 		[]chain.Funded{{Address: payer.Address(), Amount: 100}})
 	if err != nil {
@@ -84,12 +85,12 @@ func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
 		var messages []sdk.Msg
 		for _, name := range to {
 			messages = append(messages, &banktypes.MsgSend{
-				FromAddress: payer.Address(), ToAddress: client.KeyFromSeed(canon.Sum(name)).Address(),
+				FromAddress: payer.Address(), ToAddress: wallet.KeyFromSeed(canon.Sum(name)).Address(),
 				Amount: sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, 1)),
 			})
 		}
-		tx, err := client.Sign(t.Context(), payer, client.Account{ChainID: doc.ChainID, Number: number, Sequence: sequence},
-			0, messages...)
+		tx, err := transaction.Sign(t.Context(), payer, transaction.Account{ChainID: doc.ChainID, Number: number,
+			Sequence: sequence}, 0, messages...)
 		if err != nil {
 			t.Fatal(err)
 		}

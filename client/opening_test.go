@@ -57,12 +57,12 @@ func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 			program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, 1<<20), In: []int32{int32(len(p.Ops))},
 				Ints: []int64{0}})
 	})
-	err := c.Order(n.ctx, bad, hidden)
+	err := c.Market.Order(n.ctx, bad, hidden)
 	if n.refused(err, dispute.ErrWork, "market", 17); !strings.Contains(err.Error(), "FirstMax") {
 		t.Errorf("refused with %v", err)
 	}
-	n.refused(c.Order(n.ctx, good, nil), dispute.ErrWork, "market", 17)
-	n.refused(c.Order(n.ctx, good, hidden), dispute.ErrWork, "market", 17)
+	n.refused(c.Market.Order(n.ctx, good, nil), dispute.ErrWork, "market", 17)
+	n.refused(c.Market.Order(n.ctx, good, hidden), dispute.ErrWork, "market", 17)
 	for name, change := range map[string]func(*run.Terms){
 		"operations": func(t *run.Terms) { t.UnitFlops = 1e19 }, "rounds": func(t *run.Terms) { t.Rounds = 2 },
 		"segments": func(t *run.Terms) { t.Segments = 1 },
@@ -70,12 +70,12 @@ func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 	} {
 		other := good
 		change(&other.Terms)
-		if err := c.Order(n.ctx, other, opening); err == nil {
+		if err := c.Market.Order(n.ctx, other, opening); err == nil {
 			t.Errorf("an order of other %s is taken", name)
 		} else {
 			n.refused(err, market.ErrOrder, "market", 2)
 		}
 	}
 	n.balance("consumer", funds)
-	n.must(c.Order(n.ctx, good, opening))
+	n.must(c.Market.Order(n.ctx, good, opening))
 }

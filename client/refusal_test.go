@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -23,7 +24,7 @@ func TestRefusalsAreReadable(t *testing.T) {
 	const raw = "failed to execute message; message index: 0: spendable balance 5000038uzen is smaller than" +
 		" 2000000000uzen: insufficient funds [cosmos/cosmos-sdk@v0.54.4/x/bank/keeper/send.go:324]"
 	const want = "spendable balance 5.000038 ZEN is smaller than 2000 ZEN: insufficient funds"
-	if err := client.Refusal("sdk", 5, raw); err == nil || err.Error() != want {
+	if err := transaction.Refusal("sdk", 5, raw); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 }
@@ -34,60 +35,62 @@ func TestRefusals(t *testing.T) {
 	stranger, consumer, ctx := n.clients["stranger"], n.clients["consumer"], n.ctx
 	worker := []run.Role{run.Worker}
 
-	n.refused(stranger.Offer(ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
-	n.refused(stranger.Register(ctx, registry.Participant{Roles: worker, PeerID: "", Stake: stake}), registry.ErrInvalid,
-		"registry", 2)
-	n.refused(stranger.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 1}), registry.ErrStake,
-		"registry", 3)
-	n.refused(stranger.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 2 * funds}),
+	n.refused(stranger.Market.Offer(ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+	n.refused(stranger.Registry.Register(ctx, registry.Participant{Roles: worker, PeerID: "", Stake: stake}),
+		registry.ErrInvalid, "registry", 2)
+	n.refused(stranger.Registry.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 1}),
+		registry.ErrStake, "registry", 3)
+	n.refused(stranger.Registry.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 2 * funds}),
 		chainregistry.ErrFunds, "registry", 6)
-	n.refused(stranger.UpdateAddresses(ctx, "peer", nil), chainregistry.ErrUnknown, "registry", 5)
-	if _, err := stranger.Participant(ctx, stranger.Address()); !errors.Is(err, client.ErrNotFound) {
+	n.refused(stranger.Registry.UpdateAddresses(ctx, "peer", nil), chainregistry.ErrUnknown, "registry", 5)
+	if _, err := stranger.Registry.Participant(ctx, stranger.Address()); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a refused registration: %v", err)
 	}
 	n.balance("stranger", funds)
 
 	bad := order("job")
 	bad.Budget = 0
-	n.refused(consumer.Order(ctx, bad, nil), market.ErrOrder, "market", 2)
+	n.refused(consumer.Market.Order(ctx, bad, nil), market.ErrOrder, "market", 2)
 	bad = order("job/../x")
-	n.refused(consumer.Order(ctx, bad, nil), chainmarket.ErrJob, "market", 6)
+	n.refused(consumer.Market.Order(ctx, bad, nil), chainmarket.ErrJob, "market", 6)
 	bad = order("job")
 	bad.Budget = 2 * funds
-	n.refused(consumer.Order(ctx, bad, nil), chainmarket.ErrFunds, "market", 10)
-	n.must(consumer.Order(ctx, order("job"), nil))
-	n.refused(stranger.Order(ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
+	n.refused(consumer.Market.Order(ctx, bad, nil), chainmarket.ErrFunds, "market", 10)
+	n.must(consumer.Market.Order(ctx, order("job"), nil))
+	n.refused(stranger.Market.Order(ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
 	// whoever takes a name, or sees it in a pool of transactions, leaves one that is kept for the account
 	own := "job." + consumer.Address()
-	n.refused(stranger.Order(ctx, order(own), nil), chainmarket.ErrTaken, "market", 5)
-	n.must(consumer.Order(ctx, order(own), nil))
-	n.must(consumer.CancelOrder(ctx, own))
-	n.refused(stranger.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
-	n.refused(stranger.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
+	n.refused(stranger.Market.Order(ctx, order(own), nil), chainmarket.ErrTaken, "market", 5)
+	n.must(consumer.Market.Order(ctx, order(own), nil))
+	n.must(consumer.Market.CancelOrder(ctx, own))
+	n.refused(stranger.Market.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
+	n.refused(stranger.Market.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
 	n.balance("consumer", funds-order("job").Budget-market.WaitingFee(0))
-	n.refused(stranger.Missing(ctx, "job", run.UnitID{}, 0), training.ErrNoRun, "training", 2)
+	n.refused(stranger.Work.Missing(ctx, "job", run.UnitID{}, 0), training.ErrNoRun, "training", 2)
 
 	n.enlist("w0", run.Worker, 1)
 	n.enlist("w1", run.Worker, 1)
 	n.enlist("v0", run.Verifier, 1)
-	n.refused(n.clients["v0"].Unstake(ctx, 2*stake), registry.ErrUnstake, "registry", 15)
-	n.refused(stranger.Unstake(ctx, 1), chainregistry.ErrUnknown, "registry", 5)
+	n.refused(n.clients["v0"].Registry.Unstake(ctx, 2*stake), registry.ErrUnstake, "registry", 15)
+	n.refused(stranger.Registry.Unstake(ctx, 1), chainregistry.ErrUnknown, "registry", 5)
 	before := n.until(consumer, "job", func(s run.State) bool { return s.Phase == run.Train })
 	other := "w0"
 	if before.Units[0].Worker == n.clients["w0"].Address() {
 		other = "w1"
 	}
-	n.refused(consumer.ResumeJob(ctx, "job"), chainmarket.ErrState, "market", 9)
-	n.refused(stranger.Commit(ctx, "job", run.UnitID{}, commitment(0, 0)), run.ErrNotMember, "training", 5)
-	n.refused(n.clients[other].Commit(ctx, "job", run.UnitID{}, commitment(0, 0)), run.ErrNotYours, "training", 10)
-	n.refused(n.clients[other].Commit(ctx, "job", run.UnitID{Round: 1}, commitment(0, 0)), run.ErrStale, "training", 7)
-	n.refused(n.clients[other].Commit(ctx, "job", run.UnitID{Unit: 99}, commitment(0, 0)), run.ErrNoUnit, "training", 8)
-	n.refused(n.clients["v0"].Pass(ctx, "job", run.UnitID{}, canon.Sum("seal")), run.ErrWrongPhase, "training", 9)
-	n.refused(n.clients["v0"].Attest(ctx, before.Attestation(run.Checkpoint{Round: 1, Root: canon.Sum("r"), CID: "c"})),
-		run.ErrWrongPhase, "training", 9)
-	n.refused(n.clients["v0"].Move(ctx, "job", run.UnitID{}, dispute.Move{Pick: &dispute.Pick{}}), training.ErrNoDispute,
-		"training", 17)
-	after, err := consumer.Run(ctx, "job")
+	n.refused(consumer.Market.ResumeJob(ctx, "job"), chainmarket.ErrState, "market", 9)
+	n.refused(stranger.Work.Commit(ctx, "job", run.UnitID{}, commitment(0, 0)), run.ErrNotMember, "training", 5)
+	n.refused(n.clients[other].Work.Commit(ctx, "job", run.UnitID{}, commitment(0, 0)), run.ErrNotYours, "training", 10)
+	n.refused(n.clients[other].Work.Commit(ctx, "job", run.UnitID{Round: 1}, commitment(0, 0)), run.ErrStale, "training",
+		7)
+	n.refused(n.clients[other].Work.Commit(ctx, "job", run.UnitID{Unit: 99}, commitment(0, 0)), run.ErrNoUnit, "training",
+		8)
+	n.refused(n.clients["v0"].Work.Pass(ctx, "job", run.UnitID{}, canon.Sum("seal")), run.ErrWrongPhase, "training", 9)
+	n.refused(n.clients["v0"].Work.Attest(ctx, before.Attestation(run.Checkpoint{Round: 1, Root: canon.Sum("r"),
+		CID: "c"})), run.ErrWrongPhase, "training", 9)
+	n.refused(n.clients["v0"].Work.Move(ctx, "job", run.UnitID{}, dispute.Move{Pick: &dispute.Pick{}}),
+		training.ErrNoDispute, "training", 17)
+	after, err := consumer.Training.Run(ctx, "job")
 	n.must(err)
 	if !reflect.DeepEqual(before, after) {
 		t.Errorf("refused messages changed the run from %+v to %+v", before, after)
@@ -101,12 +104,12 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 	n.enlist("v0", run.Verifier, 1)
 	o := order("job")
 	o.Terms.AuditPPM = 0
-	n.must(n.clients["consumer"].Order(n.ctx, o, nil))
+	n.must(n.clients["consumer"].Market.Order(n.ctx, o, nil))
 	w0 := n.clients["w0"]
 	s := n.until(w0, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
 			for _, u := range s.Work(key(name).Address()) {
-				n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
+				n.must(n.clients[name].Work.Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
 			}
 		}
 		return s.Phase == run.Attest
@@ -119,31 +122,31 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 		Sender: w0.Address(), Job: "job", Root: next.Root[:], CID: next.CID, Signature: foreign,
 	})
 	n.refused(err, training.ErrSignature, "training", 14)
-	n.must(w0.Attest(n.ctx, s.Attestation(next)))
-	n.refused(w0.Attest(n.ctx, s.Attestation(next)), run.ErrDuplicate, "training", 11)
+	n.must(w0.Work.Attest(n.ctx, s.Attestation(next)))
+	n.refused(w0.Work.Attest(n.ctx, s.Attestation(next)), run.ErrDuplicate, "training", 11)
 }
 
 func TestOrdersEndWithoutARun(t *testing.T) {
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
-	n.must(c.Order(n.ctx, order("cancelled"), nil))
+	n.must(c.Market.Order(n.ctx, order("cancelled"), nil))
 	o := order("expired")
 	b := n.height(c)
 	o.Deadline = b + 10
-	n.must(c.Order(n.ctx, o, nil))
-	open, err := c.Orders(n.ctx)
+	n.must(c.Market.Order(n.ctx, o, nil))
+	open, err := c.Market.Orders(n.ctx)
 	n.must(err)
 	if len(open) != 2 || open[0].ID != "cancelled" || open[0].Status != "open" ||
 		open[0].Why != string(market.TooFewWorkers) {
 		t.Errorf("open orders: %+v", open)
 	}
-	n.must(c.CancelOrder(n.ctx, "cancelled"))
+	n.must(c.Market.CancelOrder(n.ctx, "cancelled"))
 	for n.height(c) <= o.Deadline {
 	}
 	for id, why := range map[string]string{"cancelled": chainmarket.Cancelled, "expired": chainmarket.Expired} {
-		p, err := c.PlacedOrder(n.ctx, id)
+		p, err := c.Market.PlacedOrder(n.ctx, id)
 		n.must(err)
-		e, err := c.Escrow(n.ctx, id)
+		e, err := c.Market.Escrow(n.ctx, id)
 		n.must(err)
 		if p.Status != "ended" || p.Why != why || e.Refunded != e.Budget-market.WaitingFee(0) ||
 			e.Fee != market.WaitingFee(0) {
@@ -153,7 +156,7 @@ func TestOrdersEndWithoutARun(t *testing.T) {
 	n.balance("consumer", funds-2*market.WaitingFee(0)) // what is never matched was stored and tried, for nothing
 	o = order("cheap")
 	o.Budget = market.WaitingFee(0) - 1
-	n.refused(c.Order(n.ctx, o, nil), market.ErrOrder, "market", 2)
+	n.refused(c.Market.Order(n.ctx, o, nil), market.ErrOrder, "market", 2)
 }
 
 // Nobody can open a job whose blobs are nowhere: its members leave, nobody has missed anything, and the consumer pays
@@ -164,26 +167,26 @@ func TestJobThatNobodyCanOpen(t *testing.T) {
 	n.enlist("w1", run.Worker, 1)
 	n.enlist("v0", run.Verifier, 1)
 	c := n.clients["consumer"]
-	n.must(c.Order(n.ctx, order("job"), nil))
+	n.must(c.Market.Order(n.ctx, order("job"), nil))
 	n.until(c, "job", func(s run.State) bool { return s.Phase == run.Train })
-	n.must(n.clients["v0"].Decline(n.ctx, "job"))
-	n.must(n.clients["w0"].Decline(n.ctx, "job"))
-	n.refused(n.clients["w0"].Decline(n.ctx, "job"), run.ErrWrongPhase, "training", 9)
-	n.refused(c.Decline(n.ctx, "job"), run.ErrNotMember, "training", 5)
-	n.must(n.clients["w1"].Decline(n.ctx, "job"))
-	s, err := c.Run(n.ctx, "job")
+	n.must(n.clients["v0"].Work.Decline(n.ctx, "job"))
+	n.must(n.clients["w0"].Work.Decline(n.ctx, "job"))
+	n.refused(n.clients["w0"].Work.Decline(n.ctx, "job"), run.ErrWrongPhase, "training", 9)
+	n.refused(c.Work.Decline(n.ctx, "job"), run.ErrNotMember, "training", 5)
+	n.must(n.clients["w1"].Work.Decline(n.ctx, "job"))
+	s, err := c.Training.Run(n.ctx, "job")
 	n.must(err)
 	if s.Phase != run.Halted || s.Why != run.WhyUnopened {
 		t.Errorf("the run is %s: %s", s.Phase, s.Why)
 	}
-	receipts, err := c.Receipts(n.ctx, "job")
+	receipts, err := c.Training.Receipts(n.ctx, "job")
 	n.must(err)
 	last := receipts[len(receipts)-1]
 	if last.Kind != reward.Refund || last.Reason != run.WhyUnopened || last.Fee != market.WaitingFee(0) {
 		t.Errorf("the last receipt: %+v", last)
 	}
 	n.balance("consumer", funds-market.WaitingFee(0))
-	e, err := c.Escrow(n.ctx, "job")
+	e, err := c.Market.Escrow(n.ctx, "job")
 	n.must(err)
 	if e.Fee != market.WaitingFee(0) || e.Remaining() != 0 || e.Paid != 0 {
 		t.Errorf("escrow: %+v", e)

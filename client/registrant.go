@@ -12,19 +12,19 @@ import (
 // Registration is what the registry says after a block to the account, which is a participant.
 func (c *Client) Registration(ctx context.Context, height int64) (v registrant.View, err error) {
 	v.Height = height
-	if v.Params, err = c.RegistryParams(ctx); err != nil {
+	if v.Params, err = c.Registry.Params(ctx); err != nil {
 		return v, err
 	}
-	if v.Self, err = c.Participant(ctx, c.Address()); err != nil {
+	if v.Self, err = c.Registry.Participant(ctx, c.Address()); err != nil {
 		return v, err
 	}
-	switch u, _, err := c.Uptime(ctx, c.Address()); {
+	switch u, _, err := c.Registry.Uptime(ctx, c.Address()); {
 	case err == nil:
 		v.Uptime = &u
 	case !errors.Is(err, ErrNotFound):
 		return v, err
 	}
-	v.Measurements, err = c.Measurements(ctx)
+	v.Measurements, err = c.Registry.Measurements(ctx)
 	return v, err
 }
 
@@ -33,15 +33,15 @@ func (c *Client) Registration(ctx context.Context, height int64) (v registrant.V
 func (c *Client) Declare(ctx context.Context, a role.Action, steps uint32) error {
 	switch a := a.(type) {
 	case registrant.Beat:
-		return c.Heartbeat(ctx)
+		return c.Registry.Heartbeat(ctx)
 	case registrant.Ask:
-		return c.AskMeasure(ctx, steps)
+		return c.Registry.AskMeasure(ctx, steps)
 	case registrant.Answer:
-		return c.AnswerMeasure(ctx, a.Root)
+		return c.Registry.AnswerMeasure(ctx, a.Root)
 	case registrant.Check:
-		return c.CheckMeasure(ctx, a.Participant, a.Result)
+		return c.Registry.CheckMeasure(ctx, a.Participant, a.Result)
 	case registrant.Open:
-		return c.OpenMeasure(ctx, a.Results)
+		return c.Registry.OpenMeasure(ctx, a.Results)
 	}
 	return fmt.Errorf("client: no such message: %T", a)
 }

@@ -10,6 +10,7 @@ import (
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/registry"
@@ -23,8 +24,8 @@ func TestRunFromOrderToReceipts(t *testing.T) {
 	n.enlist("w1", run.Worker, 600)
 	n.enlist("v0", run.Verifier, 400)
 	consumer := n.clients["consumer"]
-	n.must(consumer.Order(n.ctx, order("job"), nil))
-	placed, err := consumer.PlacedOrder(n.ctx, "job")
+	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
+	placed, err := consumer.Market.PlacedOrder(n.ctx, "job")
 	n.must(err)
 	if placed.Consumer != consumer.Address() || placed.At == 0 {
 		t.Errorf("placed: %+v", placed)
@@ -48,7 +49,7 @@ func (n *network) finish(members ...string) run.State {
 	for range members {
 		<-done
 	}
-	s, err := n.clients[members[0]].Run(n.ctx, "job")
+	s, err := n.clients[members[0]].Training.Run(n.ctx, "job")
 	n.must(err)
 	if s.Phase != run.Done {
 		n.t.Fatalf("the run is in phase %d: %s", s.Phase, s.Why)
@@ -93,9 +94,9 @@ func TestLiarIsConvicted(t *testing.T) {
 	n.enlist("w1", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
 	consumer := n.clients["consumer"]
-	n.must(consumer.Order(n.ctx, order("job"), nil))
+	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	n.finish("v0", "w0", "w1")
-	games, err := consumer.Disputes(n.ctx, "job")
+	games, err := consumer.Training.Disputes(n.ctx, "job")
 	n.must(err)
 	left := uint64(stake)
 	for i, g := range games {
@@ -108,21 +109,21 @@ func TestLiarIsConvicted(t *testing.T) {
 			left -= left / 2
 		}
 	}
-	all, err := consumer.Receipts(n.ctx, "job")
+	all, err := consumer.Training.Receipts(n.ctx, "job")
 	n.must(err)
 	for _, r := range all {
 		if r.Reason == reward.Restitution {
 			left -= r.Amount // for the audits that its conviction caused
 		}
 	}
-	p, err := consumer.Participant(n.ctx, n.liar)
+	p, err := consumer.Registry.Participant(n.ctx, n.liar)
 	n.must(err)
 	if len(games) == 0 || !p.Jailed || p.Stake != left || p.Slashed != stake-left {
 		t.Errorf("the liar after the verdict: %+v", p)
 	}
 	n.balance("w0", funds-stake)
 	n.checkMoney(consumer, []string{"w0", "w1", "v0"})
-	n.refused(n.clients["w0"].Offer(n.ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+	n.refused(n.clients["w0"].Market.Offer(n.ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
 }
 
 func TestFalseChallenge(t *testing.T) {
@@ -133,33 +134,34 @@ func TestFalseChallenge(t *testing.T) {
 	n.enlist("w1", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
 	consumer := n.clients["consumer"]
-	n.must(consumer.Order(n.ctx, order("job"), nil))
+	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	s := n.until(consumer, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
 			for _, u := range s.Work(key(name).Address()) {
-				n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
+				n.must(n.clients[name].Work.Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
 			}
 		}
 		return len(s.Audits(key("v0").Address())) > 0
 	})
 	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
-	n.refused(v0.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 99, unit.Commit.Digest()), dispute.ErrConfig,
+	n.refused(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 99, unit.Commit.Digest()), dispute.ErrConfig,
 		"training", 18)
-	n.must(v0.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
+	n.must(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
-	n.refused(n.clients["w0"].Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), dispute.ErrNotYours, "training", 20)
-	n.refused(v0.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove,
-		"training", 22)
-	n.must(v0.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf))
-	p, err := v0.Participant(n.ctx, v0.Address())
+	n.refused(n.clients["w0"].Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), dispute.ErrNotYours, "training",
+		20)
+	n.refused(v0.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, dispute.Move{Pick: &dispute.Pick{}}),
+		dispute.ErrMove, "training", 22)
+	n.must(v0.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf))
+	p, err := v0.Registry.Participant(n.ctx, v0.Address())
 	n.must(err)
 	if !p.Jailed || p.Stake != stake-first {
 		t.Errorf("the false challenger after the verdict: %+v", p)
 	}
-	n.refused(v0.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(v0.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), training.ErrNoDispute, "training", 17)
 	// It was the only verifier of a run that wants audits, which waits for another.
-	n.refused(v0.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal")), run.ErrInactive, "training", 6)
-	s, err = consumer.Run(n.ctx, "job")
+	n.refused(v0.Work.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal")), run.ErrInactive, "training", 6)
+	s, err = consumer.Training.Run(n.ctx, "job")
 	n.must(err)
 	if m, _ := s.Member(v0.Address()); s.Phase == run.Halted || m.Active {
 		t.Errorf("the run is in phase %s: %s, and the false challenger %+v", s.Phase, s.Why, m)
@@ -178,36 +180,37 @@ func TestStrangerChallenges(t *testing.T) {
 		}
 		n.enlist("v0", run.Verifier, 500)
 		consumer, x := n.clients["consumer"], n.clients["x"]
-		n.must(consumer.Order(n.ctx, order("job"), nil))
+		n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 		s := n.until(consumer, "job", func(s run.State) bool {
 			for _, name := range []string{"w0", "w1"} {
 				for _, u := range s.Work(key(name).Address()) {
-					n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
+					n.must(n.clients[name].Work.Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
 				}
 			}
 			return len(s.Audits(key("v0").Address())) > 0
 		})
 		unit := s.Audits(key("v0").Address())[0]
-		n.must(x.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
+		n.must(x.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
 		bond := registry.DefaultParams().VerifierStake
 		n.balance("x", funds-bond)
-		n.must(x.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
-		p, err := x.Participant(n.ctx, x.Address())
+		n.must(x.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index},
+			dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+		p, err := x.Registry.Participant(n.ctx, x.Address())
 		n.must(err)
 		if lies {
 			n.balance("x", funds-bond+first/2)
 			if p.Jailed || p.Stake != bond {
 				t.Errorf("the stranger who was right: %+v", p)
 			}
-			n.must(x.Unstake(n.ctx, bond))
+			n.must(x.Registry.Unstake(n.ctx, bond))
 			continue
 		}
 		if !p.Jailed || p.Stake != bond/2 {
 			t.Errorf("the stranger who was wrong: %+v", p)
 		}
-		n.refused(x.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()), chainregistry.ErrJailed,
-			"registry", 16)
-		n.must(n.clients["v0"].Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal"))) // its audit goes on
+		n.refused(x.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()),
+			chainregistry.ErrJailed, "registry", 16)
+		n.must(n.clients["v0"].Work.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal"))) // its audit goes on
 	}
 }
 
@@ -220,7 +223,7 @@ func TestPlantedFaults(t *testing.T) {
 	n.enlist("w1", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
 	consumer, v0 := n.clients["consumer"], n.clients["v0"]
-	n.must(consumer.Order(n.ctx, order("job"), nil))
+	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	s := n.until(consumer, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
 			for i, u := range s.Work(key(name).Address()) {
@@ -228,7 +231,7 @@ func TestPlantedFaults(t *testing.T) {
 				if i == 0 {
 					c.Segments = audit.Plant(nonce(s.Round, u.Index), c.Segments)
 				}
-				n.must(n.clients[name].Commit(n.ctx, "job", u.ID(s.Round), c))
+				n.must(n.clients[name].Work.Commit(n.ctx, "job", u.ID(s.Round), c))
 			}
 		}
 		return len(s.Audits(v0.Address())) > 0
@@ -237,51 +240,53 @@ func TestPlantedFaults(t *testing.T) {
 	for _, d := range s.Audits(v0.Address()) {
 		worker, right := n.named(d.Worker), commitment(0, d.Index)
 		show := func() error {
-			return worker.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, nonce(0, d.Index), right.Segments)
+			return worker.Work.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, nonce(0, d.Index), right.Segments)
 		}
 		if slices.Equal(d.Commit.Segments, right.Segments) {
 			continue
 		}
 		n.refused(show(), run.ErrWrongPhase, "training", 9)
-		n.must(v0.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()))
-		n.refused(worker.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, canon.Sum("another"), right.Segments),
+		n.must(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()))
+		n.refused(worker.Work.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, canon.Sum("another"), right.Segments),
 			run.ErrBadPlant, "training", 26)
 		n.must(show())
-		n.refused(v0.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()), run.ErrStale, "training", 7)
+		n.refused(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()), run.ErrStale, "training",
+			7)
 		shown++
 	}
-	games, err := consumer.Disputes(n.ctx, "job")
+	games, err := consumer.Training.Disputes(n.ctx, "job")
 	n.must(err)
 	for _, g := range games {
 		if g.Loser() != "" {
 			t.Errorf("a dispute about a planted fault has a loser: %+v", g)
 		}
 	}
-	after, err := consumer.Run(n.ctx, "job")
+	after, err := consumer.Training.Run(n.ctx, "job")
 	n.must(err)
 	if shown == 0 || len(games) != shown || after.Disputed() || len(after.Audits(v0.Address())) < shown {
 		t.Fatalf("%d faults shown, %d disputes, audits %+v", shown, len(games), after.Audits(v0.Address()))
 	}
 	unit := after.Audits(v0.Address())[0]
-	n.must(v0.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, seal(after, 0, unit.Unit).Root()))
+	n.must(v0.Work.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, seal(after, 0, unit.Unit).Root()))
 	asked := n.until(consumer, "job", func(s run.State) bool {
 		l, _ := s.At(0)
 		return !l.Units[unit.Index].Question.IsZero()
 	})
 	l, _ := asked.At(0)
-	n.refused(v0.Unseal(n.ctx, "job", run.UnitID{Unit: unit.Index}, audit.Opening{}), run.ErrBadOpening, "training", 24)
+	n.refused(v0.Work.Unseal(n.ctx, "job", run.UnitID{Unit: unit.Index}, audit.Opening{}), run.ErrBadOpening, "training",
+		24)
 	n.unseal(n.ctx, v0, asked)
-	now, err := consumer.Run(n.ctx, "job")
+	now, err := consumer.Training.Run(n.ctx, "job")
 	n.must(err)
 	if l, _ = now.At(0); !l.Units[unit.Index].Passed {
 		t.Errorf("after the opening: %+v", l.Units[unit.Index])
 	}
 	for _, name := range []string{"w0", "w1", "v0"} {
-		if p, err := consumer.Participant(n.ctx, key(name).Address()); err != nil || p.Stake != stake {
+		if p, err := consumer.Registry.Participant(n.ctx, key(name).Address()); err != nil || p.Stake != stake {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	n.must(n.clients["w0"].Suspect(n.ctx, "job", run.UnitID{Unit: unitOf(now, key("w1").Address())}))
+	n.must(n.clients["w0"].Work.Suspect(n.ctx, "job", run.UnitID{Unit: unitOf(now, key("w1").Address())}))
 }
 
 // unitOf is a unit of round 0 of a worker.
@@ -316,22 +321,22 @@ func (n *network) referee(r ruling) {
 func (n *network) checkLineage(c *client.Client, s run.State) {
 	n.t.Helper()
 	for round := uint32(1); round <= s.Terms.Rounds; round++ {
-		e, err := c.Lineage(n.ctx, "job", round)
+		e, err := c.Training.Lineage(n.ctx, "job", round)
 		n.must(err)
 		if len(e.Votes) < 3 || len(e.Workers) != int(s.Terms.Units) {
 			n.t.Errorf("round %d: %d votes, %d workers", round, len(e.Votes), len(e.Workers))
 		}
 		for _, v := range e.Votes {
-			n.must(client.Verify(v.Member, v.PublicKey, e.Attestation.Digest(), v.Signature))
-			if client.Verify(v.Member, v.PublicKey, canon.Sum("other"), v.Signature) == nil {
+			n.must(wallet.Verify(v.Member, v.PublicKey, e.Attestation.Digest(), v.Signature))
+			if wallet.Verify(v.Member, v.PublicKey, canon.Sum("other"), v.Signature) == nil {
 				n.t.Error("a signature over something else is taken")
 			}
 		}
 	}
-	if _, err := c.Lineage(n.ctx, "job", s.Terms.Rounds+1); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Training.Lineage(n.ctx, "job", s.Terms.Rounds+1); !errors.Is(err, client.ErrNotFound) {
 		n.t.Errorf("a checkpoint after the last: %v", err)
 	}
-	seals, err := c.Seals(n.ctx, "job", 0)
+	seals, err := c.Training.Seals(n.ctx, "job", 0)
 	n.must(err)
 	if len(seals) != int(s.Terms.Units) {
 		n.t.Errorf("%d seals of round 0, where every unit is audited", len(seals))
@@ -341,12 +346,12 @@ func (n *network) checkLineage(c *client.Client, s run.State) {
 // checkMoney compares receipts, escrow and balances to the last uzen.
 func (n *network) checkMoney(c *client.Client, members []string) {
 	n.t.Helper()
-	escrow, err := c.Escrow(n.ctx, "job")
+	escrow, err := c.Market.Escrow(n.ctx, "job")
 	n.must(err)
 	if escrow.Remaining() != 0 || escrow.Paid == 0 || escrow.Fee == 0 || escrow.Refunded == 0 {
 		n.t.Errorf("escrow %+v", escrow)
 	}
-	receipts, err := c.Receipts(n.ctx, "job")
+	receipts, err := c.Training.Receipts(n.ctx, "job")
 	n.must(err)
 	earned := map[string]uint64{}
 	var fee uint64
@@ -373,7 +378,7 @@ func (n *network) checkMoney(c *client.Client, members []string) {
 
 func (n *network) balance(name string, want uint64) {
 	n.t.Helper()
-	got, err := n.clients[name].Balance(n.ctx, key(name).Address())
+	got, err := n.clients[name].Coins.Balance(n.ctx, key(name).Address())
 	n.must(err)
 	if got != want {
 		n.t.Errorf("%s has %d uzen, want %d", name, got, want)

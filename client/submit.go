@@ -8,50 +8,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	abci "github.com/cometbft/cometbft/abci/types"
 	cmttypes "github.com/cometbft/cometbft/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 
-	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/chain/x/beacon"
-	"github.com/starling-network/starling/chain/x/market"
-	"github.com/starling-network/starling/chain/x/registry"
-	"github.com/starling-network/starling/chain/x/reward"
-	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/client/transaction"
 )
 
 const (
 	patience = 100 // blocks until a transaction that is in none is lost
 	attempts = 3   // at a transaction that runs out of gas
 )
-
-// Error is a transaction that the chain refused: its code, what was refused and why, and what to do. It unwraps to the
-// sentinel of the rule that refused it, such as run.ErrStale.
-type Error = adapter.Error
-
-// Result is a transaction that the chain executed.
-type Result struct {
-	Height  int64
-	Hash    string // hexadecimal
-	GasUsed int64
-	Events  []abci.Event
-}
-
-// Fee is what the transaction paid, as the chain writes coins; "" for nothing.
-func (r Result) Fee() string {
-	for _, e := range r.Events {
-		for _, a := range e.Attributes {
-			if e.Type == sdk.EventTypeTx && a.Key == sdk.AttributeKeyFee {
-				return a.Value
-			}
-		}
-	}
-	return ""
-}
 
 // Pending is a transaction that the validator has taken and that is in no block yet.
 type Pending struct {
@@ -61,26 +30,27 @@ type Pending struct {
 	sent     int64 // height at which the validator was given it last
 	until    int64 // height after which it can be in no block
 	done     chan struct{}
-	result   Result
+	result   transaction.Result
 	err      error
 	used     func(limit, used uint64, short bool) // told what gas it took
 	limit    uint64                               // of gas
 }
 
 // Wait returns when the transaction is in a block, or can no longer be.
-func (p *Pending) Wait(ctx context.Context) (Result, error) {
+func (p *Pending) Wait(ctx context.Context) (transaction.Result, error) {
 	select {
 	case <-p.done:
 		return p.result, p.err
 	case <-ctx.Done():
-		return Result{}, ctx.Err()
+		return transaction.Result{}, ctx.Err()
 	}
 }
 
 func (p *Pending) settle(height int64, r *abci.ExecTxResult) {
-	p.result = Result{Height: height, Hash: hex.EncodeToString(p.hash[:]), GasUsed: r.GasUsed, Events: r.Events}
-	p.err = Refusal(r.Codespace, r.Code, r.Log)
-	p.used(p.limit, uint64(r.GasUsed), OutOfGas(p.err))
+	p.result = transaction.Result{Height: height, Hash: hex.EncodeToString(p.hash[:]), GasUsed: r.GasUsed,
+		Events: r.Events}
+	p.err = transaction.Refusal(r.Codespace, r.Code, r.Log)
+	p.used(p.limit, uint64(r.GasUsed), transaction.OutOfGas(p.err))
 	close(p.done)
 }
 
@@ -90,18 +60,23 @@ func (p *Pending) fail(err error) {
 }
 
 // Submit signs messages into one transaction and returns when it is in a block. All of them are executed, or none. It
-// returns an *Error if the chain refuses one.
-func (c *Client) Submit(ctx context.Context, msgs ...sdk.Msg) (Result, error) {
+// returns a *transaction.Error if the chain refuses one.
+func (c *Client) Submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Result, error) {
+	return c.SubmitNoted(ctx, "", msgs...)
+}
+
+// SubmitNoted is Submit with a memo, a note that everybody reads. A Submitter gets no memo.
+func (c *Client) SubmitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (transaction.Result, error) {
 	if c.submit != nil {
 		return c.submit(ctx, msgs...)
 	}
 	for i := 1; ; i++ {
-		p, err := c.SubmitAsync(ctx, msgs...)
+		p, err := c.send(ctx, memo, msgs)
 		if err != nil {
-			return Result{}, err
+			return transaction.Result{}, err
 		}
 		r, err := p.Wait(ctx)
-		if !OutOfGas(err) || i == attempts {
+		if !transaction.OutOfGas(err) || i == attempts {
 			return r, err
 		}
 	}
@@ -118,18 +93,18 @@ type account struct {
 // SubmitAsync is Submit without the wait. It is tried for nothing first, as duties are and the first transactions of
 // who has a stake; a validator that asks for a fee is paid what it asks.
 func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, error) {
-	return c.submitNoted(ctx, "", msgs...)
+	return c.send(ctx, "", msgs)
 }
 
-// submitNoted is SubmitAsync with a memo.
-func (c *Client) submitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (*Pending, error) {
-	if err := c.start(ctx); err != nil {
+// send is SubmitAsync with a memo.
+func (c *Client) send(ctx context.Context, memo string, msgs []sdk.Msg) (*Pending, error) {
+	if err := c.follow.start(ctx); err != nil {
 		return nil, err
 	}
 	a := &c.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var fee Fee
+	var fee transaction.Fee
 	for {
 		if err := c.sync(ctx); err != nil {
 			return nil, err
@@ -139,20 +114,20 @@ func (c *Client) submitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) 
 			a.sequence++
 			return p, nil
 		}
-		if unpaid(err) && fee.Amount == nil {
+		if transaction.Unpaid(err) && fee.Amount == nil {
 			asked, why := c.fee(ctx, msgs)
 			if why == nil {
 				fee = asked
 				continue
 			}
-			if _, refused := errors.AsType[*Error](why); refused {
+			if _, refused := errors.AsType[*transaction.Error](why); refused {
 				err = why // it would fail, whatever it paid
 			} else {
 				err = errors.Join(err, why)
 			}
 		}
-		e, refused := errors.AsType[*Error](err)
-		sequence := refused && outOfTurn(e.Space, e.Code)
+		e, refused := errors.AsType[*transaction.Error](err)
+		sequence := refused && transaction.OutOfTurn(e.Space, e.Code)
 		if !sequence && (refused || !c.catchingUp(ctx)) {
 			a.known = false
 			return nil, err
@@ -186,6 +161,15 @@ func (c *Client) sync(ctx context.Context) error {
 	return nil
 }
 
+// Sequence is the number of the account, and how many transactions it has made.
+func (c *Client) Sequence(ctx context.Context) (number, sequence uint64, err error) {
+	number, sequence, err = c.Coins.Sequence(ctx, c.Address())
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %s", ErrNoAccount, c.Address())
+	}
+	return number, sequence, err
+}
+
 // next waits for a block.
 func (c *Client) next(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -210,16 +194,16 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // broadcast signs and sends one transaction.
-func (c *Client) broadcast(ctx context.Context, memo string, msgs []sdk.Msg, fee Fee) (*Pending, error) {
-	f := &c.follow
+func (c *Client) broadcast(ctx context.Context, memo string, msgs []sdk.Msg, fee transaction.Fee) (*Pending, error) {
+	f := c.follow
 	f.mu.Lock()
 	until := f.last + patience
 	f.mu.Unlock()
 	if fee.Gas == 0 {
 		fee.Gas = c.gas.Limit(msgs)
 	}
-	tx, err := Sign(ctx, c.signer, Account{c.follow.chainID, c.account.number, c.account.sequence, fee, memo},
-		uint64(until), msgs...)
+	tx, err := transaction.Sign(ctx, c.signer, transaction.Account{ChainID: c.follow.chainID, Number: c.account.number,
+		Sequence: c.account.sequence, Fee: fee, Memo: memo}, uint64(until), msgs...)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -237,7 +221,7 @@ func (c *Client) broadcast(ctx context.Context, memo string, msgs []sdk.Msg, fee
 	f.mu.Unlock()
 	r, err := c.rpc.BroadcastTxSync(ctx, tx)
 	if err == nil {
-		err = Refusal(r.Codespace, r.Code, r.Log)
+		err = transaction.Refusal(r.Codespace, r.Code, r.Log)
 	} else {
 		err = fmt.Errorf("client: %w", err)
 	}
@@ -250,18 +234,13 @@ func (c *Client) broadcast(ctx context.Context, memo string, msgs []sdk.Msg, fee
 	return p, nil
 }
 
-// outOfTurn reports whether a code says that a transaction has another sequence than its account.
-func outOfTurn(space string, code uint32) bool {
-	return space == sdkerrors.RootCodespace && code == sdkerrors.ErrWrongSequence.ABCICode()
-}
-
 // resend gives the validator the transactions again that are in no block yet, in their order, and reports whether there
 // are any. Who has them already refuses them, and none is executed twice: each has a sequence of its own.
 //
 // A transaction is lost when its validator is killed, and when it comes to the proposer of a block from another peer,
 // and so earlier, than one before it: it fails for its sequence, and those after it are dropped by all validators.
 func (c *Client) resend(ctx context.Context) bool {
-	f := &c.follow
+	f := c.follow
 	f.mu.Lock()
 	list := slices.SortedFunc(maps.Values(f.pending),
 		func(a, b *Pending) int { return cmp.Compare(a.sequence, b.sequence) })
@@ -271,7 +250,7 @@ func (c *Client) resend(ctx context.Context) bool {
 	f.mu.Unlock()
 	for _, p := range list {
 		r, err := c.rpc.BroadcastTxSync(ctx, p.tx)
-		if err != nil || !outOfTurn(r.Codespace, r.Code) {
+		if err != nil || !transaction.OutOfTurn(r.Codespace, r.Code) {
 			continue
 		}
 		// If the account is past it, it is in a block by now, or will be in none.
@@ -284,24 +263,4 @@ func (c *Client) resend(ctx context.Context) bool {
 		}
 	}
 	return len(list) > 0
-}
-
-// Refusal is the error of the code of a transaction: an *Error, or nil for code 0.
-func Refusal(space string, code uint32, log string) error {
-	if code == 0 {
-		return nil
-	}
-	if _, after, ok := strings.Cut(log, "message index: "); ok {
-		if _, text, ok := strings.Cut(after, ": "); ok {
-			log = text
-		}
-	}
-	e := &Error{ErrorCode: adapter.ErrorCode{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
-	for _, module := range []*adapter.ErrorTable{registry.ErrorTable, market.ErrorTable, reward.ErrorTable, training.ErrorTable,
-		beacon.ErrorTable, standard} {
-		if known, ok := module.Find(code); ok && module.Space == space {
-			e.ErrorCode = known
-		}
-	}
-	return e
 }

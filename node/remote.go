@@ -53,7 +53,8 @@ func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob
 	n.consumer.Traffic = n.consumer.Host.Traffic
 	host := n.consumer.Host
 	if err = c.Ready(ctx); err == nil {
-		err = c.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(), Device: member.Device()})
+		err = c.Registry.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(),
+			Device: member.Device()})
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.Stop())
@@ -63,7 +64,7 @@ func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob
 
 // RunJob places the order, unless that was done before a restart, and collects what comes of it.
 func (n *remote) RunJob(ctx context.Context, order market.Order) (*rundir.Summary, error) {
-	h, err := n.chain.Head(ctx)
+	h, err := n.chain.Ledger.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (n *remote) RunJob(ctx context.Context, order market.Order) (*rundir.Summar
 // affordable holds the budget against what the network asks for now. An order that would wait for offers is not held
 // against any.
 func (n *remote) affordable(ctx context.Context, o market.Order) error {
-	e, err := n.chain.Estimate(ctx, prepare.AsIf(o))
+	e, err := n.chain.Market.Estimate(ctx, prepare.AsIf(o))
 	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {
 		return err
 	}

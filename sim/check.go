@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/bundle"
@@ -48,12 +49,12 @@ func (CoinsConserved) End(w *Network) error {
 		sum += amount
 	}
 	want := w.minted + uint64(len(w.ledger.validators))*chain.SelfStake
-	participants, err := c.Participants(ctx)
+	participants, err := c.Registry.Participants(ctx)
 	var stakes uint64
 	for _, p := range participants {
 		stakes += p.Stake
 	}
-	escrow, failed := c.Escrow(ctx, w.config.Job.ID())
+	escrow, failed := c.Market.Escrow(ctx, w.config.Job.ID())
 	if errors.Is(failed, client.ErrNotFound) {
 		failed = nil
 	}
@@ -93,7 +94,7 @@ func (j HonestNotSlashed) End(w *Network) error {
 
 // wronged are the names of those who lost stake and should not have.
 func (j HonestNotSlashed) wronged(w *Network) (names []string, err error) {
-	participants, err := w.Chain().Participants(context.Background())
+	participants, err := w.Chain().Registry.Participants(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -268,13 +269,13 @@ func (l *Lineage) End(w *Network) error {
 		return err
 	}
 	for round := uint32(1); round <= s.Base.Round; round++ {
-		e, err := w.Chain().Lineage(ctx, job.ID(), round)
+		e, err := w.Chain().Training.Lineage(ctx, job.ID(), round)
 		if err != nil {
 			return fmt.Errorf("lineage: %w", err)
 		}
 		digest := e.Attestation.Digest()
 		for _, v := range e.Votes {
-			if err := client.Verify(v.Member, v.PublicKey, digest, v.Signature); err != nil {
+			if err := wallet.Verify(v.Member, v.PublicKey, digest, v.Signature); err != nil {
 				return fmt.Errorf("lineage: round %d: %w", round, err)
 			}
 		}

@@ -37,6 +37,8 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/books"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -76,7 +78,7 @@ func (s *state) next() []included {
 	s.t.Helper()
 	in := must(s.block(s.t.Context(), s.now))(s.t)
 	s.now += time.Second
-	for _, b := range must(s.queries.Books(s.t.Context()))(s.t) {
+	for _, b := range must(books.Count(s.t.Context(), s.queries))(s.t) {
 		if !b.Balanced() {
 			s.t.Fatalf("block %d: the books are wrong: %+v", s.height, b)
 		}
@@ -85,7 +87,7 @@ func (s *state) next() []included {
 }
 
 // does lets an account do something, which must succeed, in the next block.
-func (s *state) does(signer client.Signer, msgs ...sdk.Msg) {
+func (s *state) does(signer wallet.Signer, msgs ...sdk.Msg) {
 	s.t.Helper()
 	s.takes(s.sign(s.t, signer, msgs...))
 }
@@ -103,7 +105,7 @@ func (s *state) takes(tx []byte) {
 }
 
 // fails lets an account try something that the next block must refuse, with a code.
-func (s *state) fails(space string, code uint32, signer client.Signer, msgs ...sdk.Msg) {
+func (s *state) fails(space string, code uint32, signer wallet.Signer, msgs ...sdk.Msg) {
 	s.t.Helper()
 	must(s.check(s.sign(s.t, signer, msgs...)))(s.t)
 	all := s.next()
@@ -119,7 +121,7 @@ func (s *state) fails(space string, code uint32, signer client.Signer, msgs ...s
 
 func (s *state) balance(address string) uint64 {
 	s.t.Helper()
-	return must(s.queries.Balance(s.t.Context(), address))(s.t)
+	return must(s.queries.Coins.Balance(s.t.Context(), address))(s.t)
 }
 
 // validator as the chain knows it, and what it says about its signatures.
@@ -135,7 +137,7 @@ func (s *state) validator(i int) (stakingtypes.Validator, slashingtypes.Validato
 	return v.Validator, info.ValSigningInfo
 }
 
-func (s *state) operator(i int) client.Signer { return operator{s.validators[i]} }
+func (s *state) operator(i int) wallet.Signer { return operator{s.validators[i]} }
 
 func (s *state) unjail(i int) sdk.Msg {
 	return slashingtypes.NewMsgUnjail(sdk.ValAddress(s.validators[i].Operator.PubKey().Address()).String())
@@ -215,7 +217,7 @@ func TestTreasury(t *testing.T) {
 	s := newState(t, unchangedGenesis, "citizen", "builder")
 	citizen, builder := keyOf("citizen"), keyOf("builder").Address()
 	pool := func() uint64 {
-		return s.balance(client.ModuleAddress(distrtypes.ModuleName))
+		return s.balance(wallet.ModuleAddress(distrtypes.ModuleName))
 	}
 	s.does(citizen, &distrtypes.MsgFundCommunityPool{Depositor: citizen.Address(), Amount: adapter.Coins(30_000_000)})
 	before, had := pool(), s.balance(builder)
@@ -301,7 +303,7 @@ func TestNewcomersPayNothing(t *testing.T) {
 }
 
 // granted is the next transaction of an account whose fee another pays; nobody: itself.
-func (s *state) granted(signer *client.Key, payer string, fee uint64, msgs ...sdk.Msg) []byte {
+func (s *state) granted(signer *wallet.Key, payer string, fee uint64, msgs ...sdk.Msg) []byte {
 	t := s.t
 	t.Helper()
 	number, sequence, err := client.New(s.connection, signer).Sequence(t.Context())
@@ -396,7 +398,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 			must(s.check(s.sign(t, citizen, asked("job", citizen.Address(), 100, 2, 2))))(t)
 		}
 		s.next()
-		r, err := s.queries.Run(t.Context(), "job")
+		r, err := s.queries.Training.Run(t.Context(), "job")
 		if err != nil {
 			continue
 		}
@@ -411,7 +413,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 		}
 	}
 	got := func(name string) (base, slashed uint64, reasons []string) {
-		for _, r := range must(s.queries.Rewarded(t.Context(), keyOf(name).Address()))(t) {
+		for _, r := range must(s.queries.Reward.Rewarded(t.Context(), keyOf(name).Address()))(t) {
 			if r.Job != "epoch/"+strconv.Itoa(1) {
 				continue
 			}
@@ -454,10 +456,10 @@ func TestWhoPaysMoreIsServedFirst(t *testing.T) {
 	}
 	s.next()
 	s.next()
-	if _, err := s.queries.Run(t.Context(), "z-last-name"); err != nil {
+	if _, err := s.queries.Training.Run(t.Context(), "z-last-name"); err != nil {
 		t.Errorf("who pays more waits: %v", err)
 	}
-	if o := must(s.queries.PlacedOrder(t.Context(), "a-first-name"))(t); o.Why != string(market.TooFewWorkers) {
+	if o := must(s.queries.Market.PlacedOrder(t.Context(), "a-first-name"))(t); o.Why != string(market.TooFewWorkers) {
 		t.Errorf("who pays less: %+v", o)
 	}
 }

@@ -33,6 +33,9 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/books"
+	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -145,7 +148,7 @@ func (e *economy) End(*Network) error { return nil }
 
 // count compares what every module accounts for with what it holds, and the supply with what genesis and emission made.
 func (e *economy) count() error {
-	books, err := e.w.Chain().Books(e.t.Context())
+	balances, err := books.Count(e.t.Context(), e.w.Chain())
 	if err != nil {
 		return err
 	}
@@ -154,13 +157,13 @@ func (e *economy) count() error {
 			e.made += must(strconv.ParseUint(said(ev)["made"], 10, 64))(e.t)
 		}
 	}
-	for _, b := range books {
+	for _, b := range balances {
 		if !b.Balanced() {
 			return fmt.Errorf("the books are wrong: %+v", b)
 		}
 	}
 	genesis := e.w.minted + uint64(len(e.w.ledger.validators))*chain.SelfStake
-	if supply := books[len(books)-1].Owed; supply != genesis+e.made {
+	if supply := balances[len(balances)-1].Owed; supply != genesis+e.made {
 		return fmt.Errorf("there are %d uzen, genesis made %d and epochs %d", supply, genesis, e.made)
 	}
 	return nil
@@ -178,9 +181,9 @@ func said(e abci.Event) map[string]string {
 // executed.
 func (e *economy) as(name string) *client.Client {
 	return client.NewWithSubmitter(e.w.ledger.connection, keyOf(name), func(_ context.Context,
-		msgs ...sdk.Msg) (client.Result, error) {
+		msgs ...sdk.Msg) (transaction.Result, error) {
 		e.w.send(e.t, keyOf(name), msgs...)
-		return client.Result{}, nil
+		return transaction.Result{}, nil
 	})
 }
 
@@ -247,13 +250,13 @@ func (e *economy) voteForRules() bool { e.vote(1); return true }
 
 // participant as the chain knows it.
 func (e *economy) participant(name string) registry.Participant {
-	return must(e.w.Chain().Participant(e.t.Context(), keyOf(name).Address()))(e.t)
+	return must(e.w.Chain().Registry.Participant(e.t.Context(), keyOf(name).Address()))(e.t)
 }
 
 // measured waits for the rules and the classes, and orders the first job.
 func (e *economy) measured() bool {
 	ctx := e.t.Context()
-	params := must(e.w.Chain().RegistryParams(ctx))(e.t)
+	params := must(e.w.Chain().Registry.Params(ctx))(e.t)
 	// the first round is in one epoch
 	if params.EpochBlocks != rules().EpochBlocks || e.w.Height()%params.EpochBlocks != 5 {
 		return false
@@ -267,7 +270,8 @@ func (e *economy) measured() bool {
 			e.t.Errorf("%s was measured at %d operations a second, and is %s", name, p.Rate, p.Class(params))
 		}
 	}
-	if waits := must(e.w.Chain().PlacedOrder(ctx, e.w.config.Job.ID()))(e.t); waits.Why != string(market.PriceAboveCap) {
+	if waits := must(e.w.Chain().Market.PlacedOrder(ctx,
+		e.w.config.Job.ID()))(e.t); waits.Why != string(market.PriceAboveCap) {
 		e.t.Errorf("the order waits because of %q", waits.Why)
 	}
 	cid, _, genesis, err := bundle.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "")
@@ -281,20 +285,20 @@ func (e *economy) measured() bool {
 		SharesPPM:  600_000,
 	}
 	o.Terms.SpecCID, o.Terms.Genesis = cid, genesis
-	e.must(e.as(citizen).Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step,
+	e.must(e.as(citizen).Market.Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step,
 		e.first.Task.Corpus.Manifest(bundle.ShardTokens))))
 	return true
 }
 
 // run of the first job.
 func (e *economy) run() (run.State, bool) {
-	s, err := e.w.Chain().Run(e.t.Context(), e.first.ID())
+	s, err := e.w.Chain().Training.Run(e.t.Context(), e.first.ID())
 	return s, err == nil
 }
 
 // receipts of the first job.
 func (e *economy) receipts() []reward.Receipt {
-	return must(e.w.Chain().Receipts(e.t.Context(), e.first.ID()))(e.t)
+	return must(e.w.Chain().Training.Receipts(e.t.Context(), e.first.ID()))(e.t)
 }
 
 func paid(r reward.Receipt) bool {
@@ -308,7 +312,7 @@ func (e *economy) proposeChange() bool {
 	if _, begun := e.run(); !begun || !slices.ContainsFunc(e.receipts(), paid) {
 		return false
 	}
-	e.let("verifier-0", func(ctx context.Context, c client.Member) error { return c.Unstake(ctx, takenBack) })
+	e.let("verifier-0", func(ctx context.Context, c client.Member) error { return c.Registry.Unstake(ctx, takenBack) })
 	p := market.DefaultParams()
 	e.at = e.w.Height() + 14
 	e.w.send(e.t, keyOf(citizen),
@@ -354,10 +358,11 @@ func (e *economy) migrate() bool {
 	}
 	e.other = imported(e.t, e.w.ledger)
 	ctx := e.t.Context()
-	if p := must(e.w.Chain().Penalty(ctx))(e.t); p != penalty {
+	if p := must(e.w.Chain().Training.Penalty(ctx))(e.t); p != penalty {
 		e.t.Errorf("the penalty is %+v", p)
 	}
-	if _, err := e.w.Chain().Beacon(ctx, e.w.Height()-100); e.w.Height() > 102 && !errors.Is(err, client.ErrNotFound) {
+	if _, err := e.w.Chain().Ledger.Beacon(ctx, e.w.Height()-100); e.w.Height() > 102 && !errors.Is(err,
+		client.ErrNotFound) {
 		e.t.Errorf("a beacon that is not to be kept: %v", err)
 	}
 	return true
@@ -408,8 +413,8 @@ func (e *economy) convicted() bool {
 	if !fees[market.FeePPM] || !fees[newFee] {
 		e.t.Errorf("fees of %v ppm were taken", fees)
 	}
-	e.left, e.had = e.participant(liar).Stake, must(e.w.Chain().Balance(e.t.Context(), keyOf(liar).Address()))(e.t)
-	e.let(liar, func(ctx context.Context, c client.Member) error { return c.Unstake(ctx, e.left) })
+	e.left, e.had = e.participant(liar).Stake, must(e.w.Chain().Coins.Balance(e.t.Context(), keyOf(liar).Address()))(e.t)
+	e.let(liar, func(ctx context.Context, c client.Member) error { return c.Registry.Unstake(ctx, e.left) })
 	return true
 }
 
@@ -421,15 +426,15 @@ func (e *economy) repaid() bool {
 	if e.participant(liar).Stake > 0 || e.participant("verifier-0").Leaving > 0 {
 		return false
 	}
-	if has := must(e.w.Chain().Balance(e.t.Context(), keyOf(liar).Address()))(e.t); has != e.had+e.left {
+	if has := must(e.w.Chain().Coins.Balance(e.t.Context(), keyOf(liar).Address()))(e.t); has != e.had+e.left {
 		e.t.Errorf("who took %d uzen of its stake back had %d, and has %d", e.left, e.had, has)
 	}
 	return true
 }
 
 // model of the first job, and what an account has of it.
-func (e *economy) model(name string) client.Held {
-	return must(e.w.Chain().Model(e.t.Context(), e.first.ID(), keyOf(name).Address()))(e.t)
+func (e *economy) model(name string) module.Held {
+	return must(e.w.Chain().Reward.Model(e.t.Context(), e.first.ID(), keyOf(name).Address()))(e.t)
 }
 
 // sell pays for the use of the model that the run made. Its shares are the consumer's and the honest worker's.
@@ -437,7 +442,7 @@ func (e *economy) sell() bool {
 	if a, b := e.model(citizen).Shares, e.model(slowOne).Shares; a < 400_000 || b == 0 || a+b > reward.Shares {
 		e.t.Errorf("the consumer holds %d shares, the worker %d", a, b)
 	}
-	e.must(e.as(citizen).PayRevenue(e.t.Context(), e.first.ID(), 3_000_001))
+	e.must(e.as(citizen).Reward.PayRevenue(e.t.Context(), e.first.ID(), 3_000_001))
 	return true
 }
 
@@ -460,7 +465,7 @@ func (e *economy) earn() bool {
 	if e.w.Height() < e.since+3 {
 		return false
 	}
-	e.must(e.as(citizen).PayRevenue(e.t.Context(), e.first.ID(), 2_000_000))
+	e.must(e.as(citizen).Reward.PayRevenue(e.t.Context(), e.first.ID(), 2_000_000))
 	e.due += 2 * e.model(citizen).Shares
 	return true
 }
@@ -472,8 +477,8 @@ func (e *economy) claimed() bool {
 		if m := e.model(citizen); m.Due != e.due || m.Carry != 1 {
 			e.t.Errorf("the consumer is due %d uzen, want %d; %d are left over", m.Due, e.due, m.Carry)
 		}
-		e.must(e.as(citizen).ClaimRevenue(e.t.Context(), e.first.ID()))
-		e.let(slowOne, func(ctx context.Context, c client.Member) error { return c.ClaimRevenue(ctx, e.first.ID()) })
+		e.must(e.as(citizen).Reward.ClaimRevenue(e.t.Context(), e.first.ID()))
+		e.let(slowOne, func(ctx context.Context, c client.Member) error { return c.Reward.ClaimRevenue(ctx, e.first.ID()) })
 		return false
 	case 2, 3, 4:
 		return false
@@ -496,11 +501,11 @@ func (e *economy) claimed() bool {
 // book is the receipts of an epoch or a model, each explained.
 func (e *economy) book(name string) []reward.Receipt {
 	e.t.Helper()
-	all := must(e.w.Chain().Book(e.t.Context(), name, 0, 0))(e.t)
+	all := must(e.w.Chain().Reward.Book(e.t.Context(), name, 0, 0))(e.t)
 	e.explain(all)
 	for i, r := range all {
-		if one := must(e.w.Chain().Book(e.t.Context(), name, uint64(i), 1))(e.t); r.Job != name || r.Seq != uint64(i) ||
-			len(one) != 1 || one[0] != r {
+		if one := must(e.w.Chain().Reward.Book(e.t.Context(), name, uint64(i), 1))(e.t); r.Job != name ||
+			r.Seq != uint64(i) || len(one) != 1 || one[0] != r {
 			e.t.Errorf("receipt %d of %s is %+v, and asked for alone %+v", i, name, r, one)
 		}
 	}
@@ -550,7 +555,7 @@ func (e *economy) settled() bool {
 		e.t.Errorf("who was away: %+v", p)
 	}
 	got := map[reward.Kind]uint64{}
-	for _, r := range must(e.w.Chain().Earnings(ctx, keyOf(slowOne).Address()))(e.t) {
+	for _, r := range must(e.w.Chain().Reward.Earnings(ctx, keyOf(slowOne).Address()))(e.t) {
 		if r.OfEpoch() {
 			got[r.Kind] += r.Amount
 			if reward.Explain(r) == "" {
@@ -559,7 +564,7 @@ func (e *economy) settled() bool {
 		}
 	}
 	whole := e.book(fmt.Sprintf("epoch/%d", e.w.Height()/rules().EpochBlocks-1))
-	for _, r := range must(e.w.Chain().Earnings(ctx, keyOf(dear).Address()))(e.t) {
+	for _, r := range must(e.w.Chain().Reward.Earnings(ctx, keyOf(dear).Address()))(e.t) {
 		if r.OfEpoch() && r.Height == e.w.Height() && !slices.Contains(whole, r) {
 			e.t.Errorf("the receipts of the epoch lack %+v", r)
 		}
@@ -567,13 +572,13 @@ func (e *economy) settled() bool {
 	if got[reward.Base] == 0 || got[reward.WorkReward] == 0 || got[reward.Bandwidth] == 0 || got[reward.Slash] != 0 {
 		e.t.Errorf("the epochs paid who was there: %v", got)
 	}
-	away := must(e.w.Chain().Earnings(ctx, keyOf(dear).Address()))(e.t)
+	away := must(e.w.Chain().Reward.Earnings(ctx, keyOf(dear).Address()))(e.t)
 	if !slices.ContainsFunc(away, func(r reward.Receipt) bool {
 		return r.Kind == reward.Base && r.Amount == 0 && r.Reason == reward.Downtime
 	}) {
 		e.t.Errorf("the receipts of who was away: %+v", away)
 	}
-	e.let(dear, func(ctx context.Context, c client.Member) error { return c.Offer(ctx, run.Worker, 450e9, 1) })
+	e.let(dear, func(ctx context.Context, c client.Member) error { return c.Market.Offer(ctx, run.Worker, 450e9, 1) })
 	return true
 }
 

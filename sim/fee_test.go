@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -39,12 +40,12 @@ func (s *state) pays(name string, after, gas, fee uint64, msgs ...sdk.Msg) []byt
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	f := client.Fee{Gas: gas}
+	f := transaction.Fee{Gas: gas}
 	if fee > 0 {
 		f.Amount = adapter.Coins(fee)
 	}
-	return must(client.Sign(s.t.Context(), k,
-		client.Account{ChainID: s.chainID, Number: number, Sequence: sequence + after, Fee: f}, 0, msgs...))(s.t)
+	return must(transaction.Sign(s.t.Context(), k,
+		transaction.Account{ChainID: s.chainID, Number: number, Sequence: sequence + after, Fee: f}, 0, msgs...))(s.t)
 }
 
 // Accounts with a few coins and no stake have nothing for free: whoever wants to fill blocks with them pays for it.

@@ -35,6 +35,7 @@ import (
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // ledger is the chain without its network: the real application over a database in memory, and the keys of all
@@ -88,7 +89,7 @@ func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee traini
 	return &ledger{
 		db: db, config: config, connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime,
 		validators: validators, withhold: map[int]bool{}, absent: map[int]bool{}, appHash: r.AppHash,
-		queries: client.New(conn, client.KeyFromSeed([32]byte{})),
+		queries: client.New(conn, wallet.KeyFromSeed([32]byte{})),
 	}, nil
 }
 
@@ -151,7 +152,7 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 	}
 	clear(l.connection.known)
 	l.height, l.commit, l.appHash, l.done = height, votes, done.AppHash, done
-	if l.beacon, err = l.queries.Beacon(ctx, height); err != nil && !errors.Is(err, client.ErrNotFound) {
+	if l.beacon, err = l.queries.Ledger.Beacon(ctx, height); err != nil && !errors.Is(err, client.ErrNotFound) {
 		return nil, err
 	}
 	l.events = done.Events

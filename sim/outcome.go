@@ -56,7 +56,7 @@ func (w *Network) Outcome() (Outcome, error) {
 
 // Receipts of the job.
 func (w *Network) Receipts() ([]reward.Receipt, error) {
-	return w.Chain().Receipts(context.Background(), w.config.Job.ID())
+	return w.Chain().Training.Receipts(context.Background(), w.config.Job.ID())
 }
 
 // Name of the party with an account.

@@ -13,6 +13,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/gas"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/tally"
 	"github.com/starling-network/starling/protocol/market"
@@ -33,7 +35,7 @@ type process struct {
 	world *Network
 	name  string
 	role  run.Role // 0: the consumer
-	key   *client.Key
+	key   *wallet.Key
 	store *store // survives a crash
 	link  Link
 	unit  time.Duration // that it computes at a unit
@@ -50,7 +52,7 @@ type process struct {
 	sending, receiving time.Duration // when the last blob that it sends, or receives, is over
 
 	up       bool
-	account  client.Account
+	account  transaction.Account
 	gas      gas.Usage
 	synced   bool          // account is what the chain says, and what was sent since
 	sent     time.Duration // when the last message arrives; messages do not overtake each other
@@ -199,7 +201,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if p.act != nil {
 		p.step = p.act.Install(adversary.Setup{Party: p.party, Honest: honest, Step: p.step, Circle: &p.world.circle,
 			State: func(ctx context.Context) (run.State, error) {
-				return p.chain.Run(ctx, terms.Job)
+				return p.chain.Training.Run(ctx, terms.Job)
 			}})
 	}
 	p.party.Compute = slow{p.party.Compute, p}
@@ -214,7 +216,7 @@ func (p *process) decline(ctx context.Context, height int64, s run.State) {
 		p.tried = height
 	}
 	if height-p.tried >= s.Terms.Deadlines.Train/2 && s.MayDecline(p.key.Address()) {
-		p.world.must(p.chain.Decline(ctx, p.chain.Job))
+		p.world.must(p.chain.Work.Decline(ctx, p.chain.Job))
 	}
 }
 
@@ -222,7 +224,7 @@ func (p *process) decline(ctx context.Context, height int64, s run.State) {
 func (p *process) drain() {
 	p.world.trace("drain", p.name)
 	p.drains = true
-	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Offer(ctx, p.role, price, 0)) })
+	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Market.Offer(ctx, p.role, price, 0)) })
 	p.tell(role.Drain{})
 }
 
@@ -261,17 +263,17 @@ func (p *process) tell(e role.Event) {
 
 // submit implements client.Submitter: it signs, sends, and waits for the block or the refusal. A sequence that is not
 // what the chain expects, because transactions were lost in a crash, is read again.
-func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (client.Result, error) {
-	var fee client.Fee
+func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Result, error) {
+	var fee transaction.Fee
 	for {
 		r, err := p.try(ctx, fee, msgs)
 		if err != nil {
 			p.synced = false
 		}
-		e, ok := errors.AsType[*client.Error](err)
+		e, ok := errors.AsType[*transaction.Error](err)
 		if ok && e.Space == sdkerrors.RootCodespace && e.Code == sdkerrors.ErrInsufficientFee.ABCICode() && fee.Gas == 0 {
 			// It is too large to be free.
-			if fee, err = client.FeeAt(market.GasPrice, msgs...); err != nil {
+			if fee, err = transaction.FeeAt(market.GasPrice, msgs...); err != nil {
 				return r, err
 			}
 			continue
@@ -288,20 +290,20 @@ func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (client.Result, e
 	}
 }
 
-func (p *process) try(ctx context.Context, fee client.Fee, msgs []sdk.Msg) (r client.Result, err error) {
+func (p *process) try(ctx context.Context, fee transaction.Fee, msgs []sdk.Msg) (r transaction.Result, err error) {
 	w := p.world
 	if !p.synced {
 		number, sequence, err := p.chain.Sequence(ctx)
 		if err != nil {
 			return r, err
 		}
-		p.account, p.synced = client.Account{ChainID: w.ledger.chainID, Number: number, Sequence: sequence}, true
+		p.account, p.synced = transaction.Account{ChainID: w.ledger.chainID, Number: number, Sequence: sequence}, true
 	}
 	account := p.account
 	if account.Fee = fee; fee.Gas == 0 {
 		account.Fee.Gas = p.gas.Limit(msgs)
 	}
-	tx, err := client.Sign(ctx, p.key, account, uint64(w.ledger.height+patience), msgs...)
+	tx, err := transaction.Sign(ctx, p.key, account, uint64(w.ledger.height+patience), msgs...)
 	if err != nil {
 		return r, err
 	}
@@ -309,14 +311,14 @@ func (p *process) try(ctx context.Context, fee client.Fee, msgs []sdk.Msg) (r cl
 	p.sent = max(p.sent, w.clock.now+p.link.delay(w.random, len(tx)))
 	waited := w.clock.wait(func(wake func()) {
 		w.clock.after(p.sent-w.clock.now, func() {
-			w.arrive(p, tx, func(result client.Result, failed error) {
+			w.arrive(p, tx, func(result transaction.Result, failed error) {
 				r, err = result, failed
 				w.clock.after(p.link.delay(w.random, 0), wake)
 			})
 		})
 	})
 	if r.GasUsed > 0 {
-		p.gas.Learn(msgs, account.Fee.Gas, uint64(r.GasUsed), client.OutOfGas(err))
+		p.gas.Learn(msgs, account.Fee.Gas, uint64(r.GasUsed), transaction.OutOfGas(err))
 	}
 	return r, errors.Join(waited, err)
 }

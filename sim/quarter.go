@@ -122,14 +122,14 @@ func (q Quarter) settle(w *Network, ours []string, o *Quartered) error {
 			o.Honest++
 		}
 	}
-	participants, err := w.Chain().Participants(ctx)
+	participants, err := w.Chain().Registry.Participants(ctx)
 	for _, p := range participants {
 		if slices.Contains(ours, w.Name(p.ID)) {
 			o.Gain += int64(p.Stake) - int64(w.config.stake())
 		}
 	}
 	for _, name := range ours {
-		held, failed := w.Chain().Balance(ctx, w.ID(name))
+		held, failed := w.Chain().Coins.Balance(ctx, w.ID(name))
 		err = errors.Join(err, failed)
 		o.Gain += int64(held) - funds
 	}
@@ -216,7 +216,7 @@ func (a *attested) Block(w *Network) error {
 func (a *attested) End(w *Network) error {
 	s, err := w.State()
 	for round := uint32(1); err == nil && round <= s.Base.Round; round++ {
-		e, failed := w.Chain().Lineage(context.Background(), w.config.Job.ID(), round)
+		e, failed := w.Chain().Training.Lineage(context.Background(), w.config.Job.ID(), round)
 		if err = failed; err == nil && !w.config.Job.right[e.Attestation.Checkpoint.Root] {
 			a.final++
 		}

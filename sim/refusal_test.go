@@ -19,6 +19,8 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -62,15 +64,15 @@ func TestWhatIsRefused(t *testing.T) {
 	by := func(name string, m sdk.Msg) func(*testing.T, *ledger) [][]byte {
 		return func(t *testing.T, l *ledger) [][]byte { return [][]byte{l.sign(t, keyOf(name), m)} }
 	}
-	signed := func(t *testing.T, l *ledger, key *client.Key, a client.Account, until uint64, m sdk.Msg) [][]byte {
+	signed := func(t *testing.T, l *ledger, key *wallet.Key, a transaction.Account, until uint64, m sdk.Msg) [][]byte {
 		number, sequence, err := client.New(l.connection, keyOf("ann")).Sequence(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.Number, a.Sequence = a.Number+number, a.Sequence+sequence
-		return [][]byte{must(client.Sign(t.Context(), key, a, until, m))(t)}
+		return [][]byte{must(transaction.Sign(t.Context(), key, a, until, m))(t)}
 	}
-	own := client.Account{ChainID: "bare"}
+	own := transaction.Account{ChainID: "bare"}
 	for _, c := range []struct {
 		name  string
 		txs   func(*testing.T, *ledger) [][]byte // the last of which is wrong
@@ -88,7 +90,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"is ordered already", by("ann", ordered("taken", 1000, 0)), "market", 5},
 		{"spends twice", func(t *testing.T, l *ledger) [][]byte {
 			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(2900)),
-				signed(t, l, keyOf("ann"), client.Account{ChainID: "bare", Sequence: 1}, 0, pay(2900)))
+				signed(t, l, keyOf("ann"), transaction.Account{ChainID: "bare", Sequence: 1}, 0, pay(2900)))
 		}, sdkerrors.RootCodespace, 5},
 		{"is another with the same sequence", func(t *testing.T, l *ledger) [][]byte {
 			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(1)), signed(t, l, keyOf("ann"), own, 0, pay(2)))
@@ -98,7 +100,7 @@ func TestWhatIsRefused(t *testing.T) {
 			return slices.Concat(tx, tx)
 		}, sdkerrors.RootCodespace, 32},
 		{"is of another chain", func(t *testing.T, l *ledger) [][]byte {
-			return signed(t, l, keyOf("ann"), client.Account{ChainID: "other"}, 0, pay(1))
+			return signed(t, l, keyOf("ann"), transaction.Account{ChainID: "other"}, 0, pay(1))
 		}, sdkerrors.RootCodespace, 4},
 		{"is too late", func(t *testing.T, l *ledger) [][]byte { return signed(t, l, keyOf("ann"), own, 1, pay(1)) },
 			sdkerrors.RootCodespace, 30},
@@ -117,7 +119,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"governs", by("bob", &marketpb.MsgUpdateParams{Authority: bob, Params: marketpb.Params{FeePpm: 1, PauseBlocks: 1}}),
 			"market", 15},
 		{"sends to the budgets of all", by("ann",
-			&banktypes.MsgSend{FromAddress: ann, ToAddress: client.ModuleAddress("market"), Amount: adapter.Coins(1)}),
+			&banktypes.MsgSend{FromAddress: ann, ToAddress: wallet.ModuleAddress("market"), Amount: adapter.Coins(1)}),
 			sdkerrors.RootCodespace, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,7 +134,7 @@ func TestWhatIsRefused(t *testing.T) {
 				t.Fatalf("%d transactions in the block", len(in))
 			}
 			r := in[0].result
-			e, refused := client.Refusal(r.Codespace, r.Code, r.Log).(*client.Error)
+			e, refused := transaction.Refusal(r.Codespace, r.Code, r.Log).(*transaction.Error)
 			if !refused || e.Space != c.space || e.Code != c.code || e.Text == "" || e.Fix == "" {
 				t.Errorf("%s %d: %+v; want %s %d", r.Codespace, r.Code, e, c.space, c.code)
 			}
@@ -154,16 +156,16 @@ func TestOrderWithoutMatch(t *testing.T) {
 	for n := range 6 {
 		must(l.block(t.Context(), time.Duration(10+n)*time.Second))(t)
 		if n == 1 {
-			if o := must(l.queries.PlacedOrder(t.Context(), "late"))(t); o.Status != "open" ||
+			if o := must(l.queries.Market.PlacedOrder(t.Context(), "late"))(t); o.Status != "open" ||
 				o.Why != string(market.TooFewWorkers) {
 				t.Errorf("%s: %s", o.Status, o.Why)
 			}
 		}
 	}
-	if o := must(l.queries.PlacedOrder(t.Context(), "late"))(t); o.Status != "ended" || o.Why != "expired" {
+	if o := must(l.queries.Market.PlacedOrder(t.Context(), "late"))(t); o.Status != "ended" || o.Why != "expired" {
 		t.Errorf("%s: %s", o.Status, o.Why)
 	}
-	if left := must(l.queries.Balance(t.Context(), keyOf("ann").Address()))(t); left != 3000-market.WaitingFee(0) {
+	if left := must(l.queries.Coins.Balance(t.Context(), keyOf("ann").Address()))(t); left != 3000-market.WaitingFee(0) {
 		t.Errorf("ann has %d uzen", left)
 	}
 }

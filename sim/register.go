@@ -69,7 +69,7 @@ const leastReport = 1 << 10
 
 // report says on the chain what the participant measured of the others in its run.
 func (p *process) report(ctx context.Context, height int64, s run.State) error {
-	params, err := p.chain.RegistryParams(ctx)
+	params, err := p.chain.Registry.Params(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (p *process) report(ctx context.Context, height int64, s run.State) error {
 	if !p.reporter.Due(height, params.EpochBlocks, v.Runs) {
 		return nil
 	}
-	if v.Participants, err = p.chain.Participants(ctx); err != nil {
+	if v.Participants, err = p.chain.Registry.Participants(ctx); err != nil {
 		return err
 	}
 	for name, peer := range p.delivered { // in any order: the role puts them into one
@@ -93,7 +93,7 @@ func (p *process) report(ctx context.Context, height int64, s run.State) error {
 			a = lies.Report(a)
 		}
 		p.spawn(func(ctx context.Context) {
-			p.world.trace("reports", p.name, a.Key(), p.chain.ReportPeer(ctx, a.Job, a.Peer, a.Link))
+			p.world.trace("reports", p.name, a.Key(), p.chain.Reward.ReportPeer(ctx, a.Job, a.Peer, a.Link))
 		})
 	}
 	return nil

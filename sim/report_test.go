@@ -50,7 +50,7 @@ func TestReports(t *testing.T) {
 			var told []string
 			for _, who := range w.config.Names() {
 				acknowledged := false
-				for _, r := range must(w.Chain().Earnings(t.Context(), keyOf(who).Address()))(t) {
+				for _, r := range must(w.Chain().Reward.Earnings(t.Context(), keyOf(who).Address()))(t) {
 					switch {
 					case r.Kind == reward.Slash:
 						t.Errorf("%s: %s", who, reward.Explain(r))
@@ -119,7 +119,7 @@ func (e *economy) report() bool {
 		return false
 	}
 	e.let(liar, func(ctx context.Context, c client.Member) error {
-		return c.ReportPeer(ctx, e.first.ID(), keyOf(slowOne).Address(),
+		return c.Reward.ReportPeer(ctx, e.first.ID(), keyOf(slowOne).Address(),
 			registry.Link{Bytes: 1 << 40, Millis: 1 << 30, RTT: 25})
 	})
 	return true
@@ -129,7 +129,7 @@ func (e *economy) report() bool {
 // of no other run.
 func (e *economy) reported() bool {
 	ctx, c := e.t.Context(), e.w.Chain()
-	links := must(c.Links(ctx, e.first.ID()))(e.t)
+	links := must(c.Reward.Links(ctx, e.first.ID()))(e.t)
 	i := slices.IndexFunc(links, func(l registry.Measured) bool {
 		return l.Of == keyOf(slowOne).Address() && l.By == keyOf(liar).Address() && l.RTT == 25
 	})
@@ -139,10 +139,10 @@ func (e *economy) reported() bool {
 	if l := links[i]; l.Bytes == 0 || l.Bytes >= 1<<40 || l.Timed != l.Bytes || l.Rate() == 0 {
 		e.t.Errorf("%+v", l)
 	}
-	if all := must(c.Links(ctx, ""))(e.t); !slices.Equal(all, links) {
+	if all := must(c.Reward.Links(ctx, ""))(e.t); !slices.Equal(all, links) {
 		e.t.Errorf("of all %+v, of the run %+v", all, links)
 	}
-	if _, err := c.Links(ctx, "job-0"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Reward.Links(ctx, "job-0"); !errors.Is(err, client.ErrNotFound) {
 		e.t.Errorf("of a run that is not: %v", err)
 	}
 	return true

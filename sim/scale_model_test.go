@@ -80,7 +80,7 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 	}
 	var heights [2]int64
 	for i, round := range []uint32{1, rounds} {
-		e, err := w.Chain().Lineage(context.Background(), job.ID(), round)
+		e, err := w.Chain().Training.Lineage(context.Background(), job.ID(), round)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,8 @@ import (
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -56,20 +58,20 @@ func hasty(doc *cmttypes.GenesisDoc) error {
 }
 
 // sign makes the transaction that an account sends next.
-func (l *ledger) sign(t *testing.T, s client.Signer, msgs ...sdk.Msg) []byte {
+func (l *ledger) sign(t *testing.T, s wallet.Signer, msgs ...sdk.Msg) []byte {
 	t.Helper()
 	account, sequence, err := client.New(l.connection, s).Sequence(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return must(client.Sign(t.Context(), s, client.Account{ChainID: l.chainID, Number: account, Sequence: sequence}, 0,
-		msgs...))(t)
+	return must(transaction.Sign(t.Context(), s, transaction.Account{ChainID: l.chainID, Number: account,
+		Sequence: sequence}, 0, msgs...))(t)
 }
 
 // send delivers a transaction of an account, which must be executed.
-func (w *Network) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
+func (w *Network) send(t *testing.T, s wallet.Signer, msgs ...sdk.Msg) {
 	t.Helper()
-	w.deliver(w.ledger.sign(t, s, msgs...), func(_ client.Result, err error) {
+	w.deliver(w.ledger.sign(t, s, msgs...), func(_ transaction.Result, err error) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -164,7 +166,7 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	if o := must(w.Outcome())(t); o.Phase != run.Done || !o.Honest || o.Blocks < at+10 {
 		t.Errorf("%+v", o)
 	}
-	participants := must(l.queries.Participants(t.Context()))(t)
+	participants := must(l.queries.Registry.Participants(t.Context()))(t)
 	for _, p := range participants {
 		if p.Device != "simulated"+anew {
 			t.Errorf("the upgrade left %+v", p)

@@ -19,6 +19,8 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
@@ -113,7 +115,7 @@ type Network struct {
 	parties []*process // the consumer first
 	at      map[string]*process
 	cuts    map[[2]string]int
-	waiting map[[sha256.Size]byte]func(client.Result, error)
+	waiting map[[sha256.Size]byte]func(transaction.Result, error)
 	seen    map[string]*role.Block // runs by job as they are after the latest block, which everybody reads the same
 	digest  hash.Hash
 	broken  error
@@ -130,7 +132,7 @@ type Checker interface {
 	End(w *Network) error
 }
 
-func keyOf(name string) *client.Key { return client.KeyFromSeed(canon.Sum("sim/key", []byte(name))) }
+func keyOf(name string) *wallet.Key { return wallet.KeyFromSeed(canon.Sum("sim/key", []byte(name))) }
 
 // Names of all parties but the consumer: the workers, then the verifiers.
 func (c Config) Names() (names []string) {
@@ -147,7 +149,8 @@ func (c Config) Names() (names []string) {
 func New(c Config, checks ...Checker) (*Network, error) {
 	w := &Network{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: map[[2]string]int{},
-		waiting: map[[sha256.Size]byte]func(client.Result, error){}, seen: map[string]*role.Block{}, digest: sha256.New(),
+		waiting: map[[sha256.Size]byte]func(transaction.Result, error){}, seen: map[string]*role.Block{},
+		digest: sha256.New(),
 		checks: checks,
 	}
 	var keys []chain.Keys
@@ -230,14 +233,14 @@ func (w *Network) populate() {
 
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
-	if err := p.chain.Register(ctx, registry.Participant{
+	if err := p.chain.Registry.Register(ctx, registry.Participant{
 		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated",
 		Stake:    p.world.config.stake(),
 		Hardware: p.machine.Hardware, Tier: p.machine.Tier,
 	}); err != nil {
 		return err
 	}
-	return p.chain.Offer(ctx, p.role, cmp.Or(p.machine.Price, price), 1)
+	return p.chain.Market.Offer(ctx, p.role, cmp.Or(p.machine.Price, price), 1)
 }
 
 // order ships the job and locks its budget.
@@ -250,7 +253,7 @@ func (p *process) order(ctx context.Context) error {
 	o := c.order()
 	o.Terms.SpecCID, o.Terms.Genesis = cid, genesis
 	t := c.Job.Task
-	return p.chain.Order(ctx, o, referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(bundle.ShardTokens)))
+	return p.chain.Market.Order(ctx, o, referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(bundle.ShardTokens)))
 }
 
 // stake of every party: enough for what it may be leased at the price that the order bears.
@@ -293,7 +296,7 @@ func (w *Network) cut(a, b *process) bool { return w.cuts[between(a.name, b.name
 func (w *Network) isolated(p *process) bool { return w.cuts[between(p.name, Chain)] > 0 }
 
 // arrive delivers a transaction, once its sender can reach the chain.
-func (w *Network) arrive(from *process, tx []byte, answer func(client.Result, error)) {
+func (w *Network) arrive(from *process, tx []byte, answer func(transaction.Result, error)) {
 	if w.isolated(from) {
 		w.clock.after(w.config.BlockTime, func() { w.arrive(from, tx, answer) })
 		return
@@ -303,13 +306,13 @@ func (w *Network) arrive(from *process, tx []byte, answer func(client.Result, er
 
 // deliver puts a transaction where the next block finds it. The answer comes with that block, or at once if it is
 // refused.
-func (w *Network) deliver(tx []byte, answer func(client.Result, error)) {
+func (w *Network) deliver(tx []byte, answer func(transaction.Result, error)) {
 	r, err := w.ledger.check(tx)
 	if err == nil {
-		err = client.Refusal(r.Codespace, r.Code, r.Log)
+		err = transaction.Refusal(r.Codespace, r.Code, r.Log)
 	}
 	if err != nil {
-		answer(client.Result{}, err)
+		answer(transaction.Result{}, err)
 		return
 	}
 	w.waiting[sha256.Sum256(tx)] = answer
@@ -330,8 +333,8 @@ func (w *Network) block() {
 		id := sha256.Sum256(t.tx)
 		answer := w.waiting[id]
 		delete(w.waiting, id)
-		answer(client.Result{Height: height, GasUsed: t.result.GasUsed, Events: t.result.Events},
-			client.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
+		answer(transaction.Result{Height: height, GasUsed: t.result.GasUsed, Events: t.result.Events},
+			transaction.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
 	}
 	for _, p := range w.parties {
 		if delay := p.link.delay(w.random, 0); !w.isolated(p) {

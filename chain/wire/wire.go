@@ -4,6 +4,7 @@ package wire
 
 import (
 	"os"
+	"sync"
 
 	"cosmossdk.io/core/address"
 	"github.com/cosmos/cosmos-sdk/client"
@@ -72,6 +73,9 @@ type Encoding struct {
 
 	Accounts, Validators, Consensus address.Codec
 }
+
+// Shared is an encoding that everybody in the process may use: nothing changes it.
+var Shared = sync.OnceValues(NewEncoding)
 
 // NewEncoding returns the encoding of the chain, with every message that it knows.
 func NewEncoding() (*Encoding, error) {

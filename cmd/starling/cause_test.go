@@ -13,6 +13,8 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/home"
@@ -65,13 +67,13 @@ func TestCauses(t *testing.T) {
 	}
 	defer taken.Close()
 	_, noPort := net.Listen("tcp", taken.Addr().String())
-	stopped := &client.Unreachable{Network: "http://a", Err: &client.Halted{Code: "DISK_FULL", Why: "no room"}}
+	stopped := &endpoint.Unreachable{Network: "http://a", Err: &endpoint.Halted{Code: "DISK_FULL", Why: "no room"}}
 	for name, c := range map[string]struct {
 		err  error
 		exit int
 		code string
 	}{
-		"unreachable":    {&client.Unreachable{Network: "http://a", Err: errors.New("refused")}, 8, "NETWORK_UNREACHABLE"},
+		"unreachable":    {&endpoint.Unreachable{Network: "http://a", Err: errors.New("refused")}, 8, "NETWORK_UNREACHABLE"},
 		"broken off":     {&url.Error{Op: "Post", URL: "http://a", Err: errors.New("reset")}, 8, "NETWORK_UNREACHABLE"},
 		"closed":         {client.ErrClosed, 8, "NETWORK_UNREACHABLE"},
 		"stopped":        {stopped, 1, "DISK_FULL"},
@@ -80,11 +82,11 @@ func TestCauses(t *testing.T) {
 		"never included": {client.ErrLost, 9, "TIMED_OUT"},
 		"unknown":        {client.ErrNotFound, 3, "NOT_FOUND"},
 		"no account":     {client.ErrNoAccount, 3, "ACCOUNT_NOT_FOUND"},
-		"no funds": {&client.Error{ErrorCode: adapter.ErrorCode{Code: 10, Rule: market.ErrFunds}, Space: "market"}, 6,
+		"no funds": {&transaction.Error{ErrorCode: adapter.ErrorCode{Code: 10, Rule: market.ErrFunds}, Space: "market"}, 6,
 			"MARKET_10"},
-		"no coins": {&client.Error{ErrorCode: adapter.ErrorCode{Code: 5, Rule: client.ErrRejected}, Space: "sdk"}, 6,
-			"SDK_5"},
-		"refused": {&client.Error{ErrorCode: adapter.ErrorCode{Code: 2, Rule: market.ErrJob}, Space: "market"}, 1,
+		"no coins": {&transaction.Error{ErrorCode: adapter.ErrorCode{Code: 5, Rule: transaction.ErrRejected}, Space: "sdk"},
+			6, "SDK_5"},
+		"refused": {&transaction.Error{ErrorCode: adapter.ErrorCode{Code: 2, Rule: market.ErrJob}, Space: "market"}, 1,
 			"MARKET_2"},
 		"no file":     {noFile, 3, "FILE_NOT_FOUND"},
 		"no port":     {noPort, 1, "LISTEN_FAILED"},

@@ -14,6 +14,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/gov"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
@@ -36,7 +38,7 @@ func startLedger(t *testing.T, names ...string) *ledger {
 	keys, err := chain.MakeKeys(l.home("validator"))
 	l.must(err)
 	var accounts []chain.Funded
-	signers := map[string]*client.Key{}
+	signers := map[string]*wallet.Key{}
 	for _, name := range names {
 		h, _, err := home.Open(l.home(name))
 		l.must(err)
@@ -129,7 +131,7 @@ func TestLedgerCommands(t *testing.T) {
 func (l *ledger) governs() {
 	on := []string{"--network", l.network}
 	draft := l.says(`"epoch_blocks": "3600"`, append(on, "network", "gov", "params", "registry")...)
-	for _, module := range client.Governed() {
+	for _, module := range gov.Governed() {
 		l.says("MsgUpdateParams", append(on, "network", "gov", "params", module)...)
 	}
 	l.refuses(2, "there is no module", append(on, "network", "gov", "params", "weather")...)
@@ -147,10 +149,10 @@ func (l *ledger) governs() {
 	l.says("voted yes", l.as("validator", "network", "gov", "vote", "1", "yes")...)
 	l.says(`"yes":"100000000"`, append(on, "network", "gov", "show", "1", "-o", "json")...)
 	l.refuses(2, "no vote", l.as("validator", "network", "gov", "vote", "1", "perhaps")...)
-	l.must(os.WriteFile(file, []byte(strings.ReplaceAll(draft, client.Governance(), l.clients["pool"].Address())), 0o600))
+	l.must(os.WriteFile(file, []byte(strings.ReplaceAll(draft, gov.Governance(), l.clients["pool"].Address())), 0o600))
 	l.refuses(2, "PROPOSAL_INVALID", l.as("consumer", "network", "gov", "propose", file)...)
 	l.blocks(func(ctx context.Context) bool {
-		p, err := l.clients["consumer"].RegistryParams(ctx)
+		p, err := l.clients["consumer"].Registry.Params(ctx)
 		l.must(err)
 		return p.EpochBlocks == 10
 	})
@@ -159,7 +161,7 @@ func (l *ledger) governs() {
 
 func (l *ledger) offers() {
 	w := l.clients["worker"]
-	l.must(w.Register(l.t.Context(), registry.Participant{
+	l.must(w.Registry.Register(l.t.Context(), registry.Participant{
 		Roles: []protocol.Role{protocol.Worker}, PeerID: "peer", Stake: 10_000_000, Tier: registry.Bronze,
 		Pool:     l.clients["pool"].Address(),
 		Hardware: registry.Hardware{Memory: 4096, Upload: 5000},
@@ -168,7 +170,7 @@ func (l *ledger) offers() {
 	l.says("0.0007", l.as("worker", "market", "offer", "--price", "700")...)
 	l.refuses(2, "one of them is the price", l.as("worker", "market", "offer", "--price", "700", "--hourly", "1")...)
 	l.says("nothing of it can be matched", l.as("worker", "market", "offer", "--slots", "0")...)
-	l.must(l.clients["pool"].Register(l.t.Context(),
+	l.must(l.clients["pool"].Registry.Register(l.t.Context(),
 		registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: "pool", Stake: 1_000_000}))
 	l.says(w.Address(), l.as("pool", "market", "offer", "--pool", "--price", "300", "--slots", "2", "-o", "name")...)
 	l.says("0.0003", "market", "offers", "--network", l.network)
@@ -178,7 +180,7 @@ func (l *ledger) offers() {
 func (l *ledger) trains() {
 	ctx, c, w := l.t.Context(), l.clients["consumer"], l.clients["worker"]
 	d := canon.Sum("work")
-	l.must(c.Order(ctx, market.Order{
+	l.must(c.Market.Order(ctx, market.Order{
 		ID: "job", Budget: 10_000_000, PriceCap: 1000, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, SharesPPM: 600_000,
 		Terms: protocol.Terms{
 			Job: "job", Spec: d, SpecCID: "spec", Genesis: protocol.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 1,
@@ -187,17 +189,17 @@ func (l *ledger) trains() {
 		},
 	}, nil))
 	l.blocks(func(ctx context.Context) bool {
-		s, err := c.Run(ctx, "job")
+		s, err := c.Training.Run(ctx, "job")
 		switch {
 		case err != nil:
 			return false
 		case len(s.Work(w.Address())) > 0:
 			u := s.Work(w.Address())[0]
-			l.must(w.Commit(ctx, "job", u.ID(s.Round),
+			l.must(w.Work.Commit(ctx, "job", u.ID(s.Round),
 				protocol.Commitment{Segments: []canon.Digest{d, d, d}[:s.Terms.Segments+1], Update: d, UpdateCID: "update",
 					Bytes: 1, HiddenRoots: d}))
 		case s.Phase == protocol.Attest && len(s.Votes) == 0:
-			l.must(w.Attest(ctx, s.Attestation(protocol.Checkpoint{Round: s.Round + 1, Root: d, CID: "checkpoint"})))
+			l.must(w.Work.Attest(ctx, s.Attestation(protocol.Checkpoint{Round: s.Round + 1, Root: d, CID: "checkpoint"})))
 		}
 		return s.Phase == protocol.Done
 	})
@@ -230,7 +232,7 @@ func (l *ledger) explains() {
 	l.says("floating-point operations x 0.0003 ZEN", append(on, "explain", "0", "--job", "job")...)
 	var epoch string
 	l.blocks(func(ctx context.Context) bool { // until one that began with the worker's commitment is over
-		all, err := l.clients["worker"].Rewarded(ctx, worker)
+		all, err := l.clients["worker"].Reward.Rewarded(ctx, worker)
 		l.must(err)
 		for _, r := range all {
 			if r.OfEpoch() && r.Reason == "downtime" {

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/validators"
 )
 
 // networks counts the networks of this process, so that tests side by side do not take the same ports.
@@ -126,11 +126,11 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 
 // connected waits until the first of so many validators is connected to the others, and has heard of them, and sees
 // what each is called.
-func connected(t *testing.T, network string, validators int) {
+func connected(t *testing.T, network string, count int) {
 	t.Helper()
-	var p struct{ Peers []client.Peer }
-	silent := func(p client.Peer) bool { return p.Sent == 0 || p.Received == 0 }
-	for (len(p.Peers) < validators-1 || slices.ContainsFunc(p.Peers, silent)) && t.Context().Err() == nil {
+	var p struct{ Peers []validators.Peer }
+	silent := func(p validators.Peer) bool { return p.Sent == 0 || p.Received == 0 }
+	for (len(p.Peers) < count-1 || slices.ContainsFunc(p.Peers, silent)) && t.Context().Err() == nil {
 		does(t, &p, "network", "peers", "--network", network)
 	}
 	rows := shows(t, &p, "network", "peers", "--network", network)

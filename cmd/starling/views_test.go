@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/validators"
 	answers "github.com/starling-network/starling/cmd/starling/market"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/inspect"
@@ -261,7 +261,7 @@ func viewsOfValidator(t *testing.T, dir, network string) {
 		!has(rows["operator"], earned.Operator) || !has(rows["rewards"], terminal.Zen(earned.Rewards)+" ZEN, not withdrawn") {
 		t.Errorf("%+v\n%v", earned, rows)
 	}
-	var peers struct{ Peers []client.Peer }
+	var peers struct{ Peers []validators.Peer }
 	if shows(t, &peers, "network", "peers", "--network", network); peers.Peers == nil || len(peers.Peers) > 0 {
 		t.Errorf("peers of the only validator: %+v", peers)
 	}

@@ -157,7 +157,7 @@ func (a *attackers) end() {
 	left := uint64(0)
 	for _, p := range a.spammers {
 		account := a.n.account(p)
-		made, err := a.n.chain.Transactions(a.n.t.Context(), account)
+		made, err := a.n.chain.Coins.Transactions(a.n.t.Context(), account)
 		if err != nil {
 			a.n.t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func (a *attackers) end() {
 // balance is how many uzen an account has.
 func (n *network) balance(account string) uint64 {
 	n.t.Helper()
-	has, err := n.chain.Balance(n.t.Context(), account)
+	has, err := n.chain.Coins.Balance(n.t.Context(), account)
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ const jobFile = `apiVersion: starling/v1
 kind: TrainingJob
 model:
   architecture: llama
-  config: {hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 64, max_position_embeddings: 32}
+  config: {hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 64,
+	max_position_embeddings: 32}
   tokenizer: {train: {type: bpe, vocab_size: 300}}
 datasets: [{path: "*.jsonl", format: jsonl}]
 val_set_size: 0.1
@@ -197,7 +198,7 @@ func (j *job) finish() {
 	if summary.Rounds != j.rounds || summary.Slashed > 0 {
 		j.t.Errorf("%d rounds of %d, %d uzen slashed", summary.Rounds, j.rounds, summary.Slashed)
 	}
-	last, err := j.chain.Lineage(j.t.Context(), j.id, uint32(j.rounds))
+	last, err := j.chain.Training.Lineage(j.t.Context(), j.id, uint32(j.rounds))
 	if err != nil || last.Attestation.Checkpoint.Root.String() != summary.StateRoot {
 		j.t.Errorf("the consumer says that the run ended in %s, the chain in %s, %v", summary.StateRoot,
 			last.Attestation.Checkpoint.Root, err)
@@ -225,11 +226,11 @@ func (j *job) ends() {
 // money checks that nothing was paid twice, that all of it adds up, and that nobody lost stake.
 func (j *job) money() {
 	j.t.Helper()
-	escrow, err := j.chain.Escrow(j.t.Context(), j.id)
+	escrow, err := j.chain.Market.Escrow(j.t.Context(), j.id)
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	receipts, err := j.chain.Receipts(j.t.Context(), j.id)
+	receipts, err := j.chain.Training.Receipts(j.t.Context(), j.id)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -267,7 +268,7 @@ func (j *job) money() {
 	for _, look := range j.paid {
 		look(receipts)
 	}
-	participants, err := j.chain.Participants(j.t.Context())
+	participants, err := j.chain.Registry.Participants(j.t.Context())
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func (j *job) pace() string {
 	var last int64
 	var took []int64
 	for round := range uint32(j.rounds) {
-		e, err := j.chain.Lineage(j.t.Context(), j.id, round+1)
+		e, err := j.chain.Training.Lineage(j.t.Context(), j.id, round+1)
 		if err != nil {
 			j.t.Fatal(err)
 		}

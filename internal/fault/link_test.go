@@ -105,7 +105,7 @@ func (n *network) part(j *job) {
 	j.expect(w, reward.Verified, reward.MissedDeadline, reward.Overtaken)
 	round := j.hurt
 	j.paid = append(j.paid, func(receipts []reward.Receipt) {
-		e, err := j.chain.Lineage(j.t.Context(), j.id, round+1)
+		e, err := j.chain.Training.Lineage(j.t.Context(), j.id, round+1)
 		if err != nil {
 			j.t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func (n *network) relay(j *job) {
 	began := j.hurt
 	var p registry.Participant
 	j.until("the end of its first round, and a relay", func(s run.State) bool {
-		p, _ = n.chain.Participant(j.t.Context(), n.newcomer.address)
+		p, _ = n.chain.Registry.Participant(j.t.Context(), n.newcomer.address)
 		return s.Round > began && slices.ContainsFunc(p.Addrs,
 			func(a string) bool { return strings.Contains(a, "/p2p-circuit/") })
 	})
@@ -151,7 +151,7 @@ func (n *network) relay(j *job) {
 	if j.note("%s: %d members took %v bytes from it", n.newcomer.name, len(took), took); len(took) == 0 {
 		j.t.Error("nobody has fetched anything from it")
 	}
-	e, err := n.chain.Lineage(j.t.Context(), j.id, began+1)
+	e, err := n.chain.Training.Lineage(j.t.Context(), j.id, began+1)
 	if err != nil {
 		j.t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -220,11 +222,11 @@ func (n *network) watch() {
 	if n.hang != nil {
 		n.hang()
 	}
-	rpc, err := client.Dial(n.rpc[0])
+	rpc, err := endpoint.Dial(n.rpc[0])
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.chain = client.New(rpc, client.KeyFromSeed([32]byte{})) // it only listens
+	n.chain = client.New(rpc, wallet.KeyFromSeed([32]byte{})) // it only listens
 	n.hang = func() { n.chain.Close(); _ = rpc.Stop() }
 	n.blocks("the first block", func(height int64) bool { return height > 0 })
 }
@@ -248,7 +250,7 @@ func (n *network) blocks(what string, so func(height int64) bool) {
 
 // height is the latest block that a validator has; 0 if it cannot be asked.
 func (n *network) height(v *process) int64 {
-	rpc, err := client.Dial(n.rpc[slices.Index(n.validators, v)])
+	rpc, err := endpoint.Dial(n.rpc[slices.Index(n.validators, v)])
 	if err != nil {
 		return 0
 	}
@@ -296,7 +298,7 @@ func (n *network) run(job string) run.State {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), time.Minute)
 	defer cancel()
-	s, err := n.chain.Run(ctx, job)
+	s, err := n.chain.Training.Run(ctx, job)
 	if err != nil {
 		return run.State{}
 	}

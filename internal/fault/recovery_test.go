@@ -71,7 +71,7 @@ func (j *job) absence(s run.State, id string) int64 {
 // attested is the block with the checkpoint of a round, counted from 1.
 func (j *job) attested(round uint32) int64 {
 	j.t.Helper()
-	e, err := j.chain.Lineage(j.t.Context(), j.id, round)
+	e, err := j.chain.Training.Lineage(j.t.Context(), j.id, round)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func (j *job) attested(round uint32) int64 {
 func (j *job) partakes(p *process, after uint32) (uint32, bool) {
 	s := j.run(j.id)
 	for round := after + 1; round <= s.Base.Round; round++ {
-		e, err := j.chain.Lineage(j.t.Context(), j.id, round)
+		e, err := j.chain.Training.Lineage(j.t.Context(), j.id, round)
 		if err == nil && (slices.Contains(e.Workers, p.address) ||
 			slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address })) {
 			return round, true

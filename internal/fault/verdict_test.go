@@ -13,7 +13,7 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -42,7 +42,7 @@ func (n *network) judge(name string, rounds int, liars []liar) {
 		j.t.Fatalf("%v: %s", err, j.consumer.stdout.Bytes())
 	}
 	j.check(func() error { return j.model(summary.StateRoot) })
-	receipts, err := j.chain.Receipts(j.t.Context(), j.id)
+	receipts, err := j.chain.Training.Receipts(j.t.Context(), j.id)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (j *job) usual() {
 // nor a circle.
 func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 	j.t.Helper()
-	participants, err := j.chain.Participants(j.t.Context())
+	participants, err := j.chain.Registry.Participants(j.t.Context())
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func circleOf(liars []liar, id string) string {
 // books checks that the budget pays every unit once, and that all that it pays adds up.
 func (j *job) books(receipts []reward.Receipt) {
 	j.t.Helper()
-	escrow, err := j.chain.Escrow(j.t.Context(), j.id)
+	escrow, err := j.chain.Market.Escrow(j.t.Context(), j.id)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func (n *network) drawn() {
 // each calls do with what each event of a type says in the blocks from a height on.
 func (n *network) each(from int64, kind string, do func(height int64, said map[string]string)) {
 	n.t.Helper()
-	rpc, err := client.Dial(n.rpc[0])
+	rpc, err := endpoint.Dial(n.rpc[0])
 	if err != nil {
 		n.t.Fatal(err)
 	}

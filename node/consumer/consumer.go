@@ -14,6 +14,7 @@ import (
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
@@ -146,14 +147,14 @@ func (c *Consumer) place(ctx context.Context, o market.Order) error {
 		return err
 	}
 	o.Terms.SpecCID, o.Terms.Genesis = spec, genesis
-	placed, err := c.Chain.PlacedOrder(ctx, o.ID)
+	placed, err := c.Chain.Market.PlacedOrder(ctx, o.ID)
 	switch {
 	case err == nil && placed.Consumer != c.Chain.Address():
 		return fmt.Errorf("%w: %s", chainmarket.ErrTaken, o.ID)
 	case !errors.Is(err, client.ErrNotFound):
 		return err
 	}
-	return c.Chain.Order(ctx, o, referee.Opening(c.Job.Spec, c.Job.Step, c.Job.Manifest))
+	return c.Chain.Market.Order(ctx, o, referee.Opening(c.Job.Spec, c.Job.Step, c.Job.Manifest))
 }
 
 // Run collects rounds until the books are closed.
@@ -182,7 +183,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			if !ok {
 				return nil, errors.Join(ctx.Err(), member.ErrClosed)
 			}
-			s, err := c.Chain.Run(ctx, c.Job.JobID())
+			s, err := c.Chain.Training.Run(ctx, c.Job.JobID())
 			if errors.Is(err, client.ErrNotFound) {
 				c.show("matching")
 				if !c.waits || b.Height%10 == 0 {
@@ -261,11 +262,11 @@ func (c *Consumer) act(ctx context.Context, a role.Action, s run.State) (*rundir
 // sayWhyWaiting says why the order of the job is not matched, whenever the reason is another. Where it cannot be asked,
 // it is told later.
 func (c *Consumer) sayWhyWaiting(ctx context.Context) {
-	open, err := c.Chain.Orders(ctx)
+	open, err := c.Chain.Market.Orders(ctx)
 	c.waits = err == nil
 	for _, o := range open {
 		if why := market.Reason(o.Why).Text(); o.ID == c.Job.JobID() && why != "" {
-			offers, err := c.Chain.Offers(ctx)
+			offers, err := c.Chain.Market.Offers(ctx)
 			if err != nil {
 				continue
 			}
@@ -275,7 +276,7 @@ func (c *Consumer) sayWhyWaiting(ctx context.Context) {
 }
 
 // waiting says what an order waits for, and what there is of it.
-func waiting(o client.OrderStatus, offers []market.Offer, why string) string {
+func waiting(o module.OrderStatus, offers []market.Offer, why string) string {
 	offering := map[run.Role]int{}
 	for _, x := range offers {
 		offering[x.Role]++
@@ -342,7 +343,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if err := c.current(ctx); err != nil {
 		return err
 	}
-	entry, err := c.Chain.Lineage(ctx, c.Job.JobID(), round)
+	entry, err := c.Chain.Training.Lineage(ctx, c.Job.JobID(), round)
 	if err != nil {
 		return err
 	}
@@ -382,7 +383,7 @@ func (e *voidError) Error() string {
 // since, so that its state does not tell.
 func (c *Consumer) current(ctx context.Context) error {
 	for n := len(c.lines); n > 0; n-- {
-		entry, err := c.Chain.Lineage(ctx, c.Job.JobID(), uint32(n))
+		entry, err := c.Chain.Training.Lineage(ctx, c.Job.JobID(), uint32(n))
 		switch {
 		case errors.Is(err, client.ErrNotFound):
 			continue
@@ -477,7 +478,7 @@ func tracked(metrics []rundir.Metric) []api.Metric {
 }
 
 func (c *Consumer) holders(ctx context.Context) ([]string, error) {
-	participants, err := c.Chain.Participants(ctx)
+	participants, err := c.Chain.Registry.Participants(ctx)
 	if err != nil {
 		return nil, err
 	}

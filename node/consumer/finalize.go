@@ -36,16 +36,16 @@ type Books struct {
 }
 
 func ReadBooks(ctx context.Context, chain *client.Client, id string) (k Books, err error) {
-	if k.escrow, err = chain.Escrow(ctx, id); err != nil {
+	if k.escrow, err = chain.Market.Escrow(ctx, id); err != nil {
 		return k, err
 	}
-	if k.Receipts, err = chain.Receipts(ctx, id); err != nil {
+	if k.Receipts, err = chain.Training.Receipts(ctx, id); err != nil {
 		return k, err
 	}
-	if k.disputes, err = chain.Disputes(ctx, id); err != nil {
+	if k.disputes, err = chain.Training.Disputes(ctx, id); err != nil {
 		return k, err
 	}
-	k.State, err = chain.Run(ctx, id)
+	k.State, err = chain.Training.Run(ctx, id)
 	return k, err
 }
 

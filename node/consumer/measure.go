@@ -143,7 +143,7 @@ func (c *Consumer) measure(ctx context.Context, round uint32, ckpt *train.Checkp
 		m.TokensPerSecond = float64(m.Tokens-c.Job.Tokens(c.mark.step)) / m.Seconds
 		m.BytesUp, m.BytesDown = after.sent-c.mark.sent, after.received-c.mark.received
 	}
-	if escrow, err := c.Chain.Escrow(ctx, c.Job.JobID()); err == nil {
+	if escrow, err := c.Chain.Market.Escrow(ctx, c.Job.JobID()); err == nil {
 		m.PaidUzen = escrow.Paid + escrow.Fee
 	}
 	return ms, after, nil

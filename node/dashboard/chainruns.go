@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
@@ -41,7 +42,7 @@ func (r *ChainRuns) List(ctx context.Context) ([]api.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	orders, err := c.Orders(ctx)
+	orders, err := c.Market.Orders(ctx)
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}
@@ -49,7 +50,7 @@ func (r *ChainRuns) List(ctx context.Context) ([]api.Job, error) {
 	for _, o := range orders {
 		jobs = append(jobs, ordered(o))
 	}
-	ids, err := c.Runs(ctx, false)
+	ids, err := c.Training.Runs(ctx, false)
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}
@@ -87,7 +88,7 @@ func rank(j api.Job) int {
 }
 
 // ordered is an order that waits.
-func ordered(o client.OrderStatus) api.Job {
+func ordered(o module.OrderStatus) api.Job {
 	return api.Job{ID: o.ID, Job: o.ID, Name: o.ID, Kind: "network", State: "queued", Rounds: int(o.Terms.Rounds),
 		BudgetUzen: o.Budget,
 		Reason: &api.Reason{Code: o.Why, Text: "it waits: " + strings.ReplaceAll(o.Why, "_", " "),
@@ -100,7 +101,7 @@ func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*we
 	if err != nil {
 		return nil, err
 	}
-	games, err := c.Disputes(ctx, id)
+	games, err := c.Training.Disputes(ctx, id)
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}
@@ -108,7 +109,7 @@ func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*we
 	for _, g := range games {
 		h.Disputes = append(h.Disputes, shownDispute(rundir.NewDisputeRecord(g, 0, nil)))
 	}
-	receipts, err := c.Receipts(ctx, id)
+	receipts, err := c.Training.Receipts(ctx, id)
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}
@@ -118,22 +119,22 @@ func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*we
 
 // totals are where a run stands, and its money.
 func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (j api.Job, err error) {
-	s, err := c.Run(ctx, id)
+	s, err := c.Training.Run(ctx, id)
 	if err != nil {
 		return j, r.View.unanswered(err)
 	}
-	e, err := c.Escrow(ctx, id)
+	e, err := c.Market.Escrow(ctx, id)
 	if err != nil {
 		return j, r.View.unanswered(err)
 	}
-	o, err := c.PlacedOrder(ctx, id)
+	o, err := c.Market.PlacedOrder(ctx, id)
 	if err != nil {
 		return j, r.View.unanswered(err)
 	}
 	return totals(s, e, o), nil
 }
 
-func totals(s run.State, e market.Escrow, o client.OrderStatus) api.Job {
+func totals(s run.State, e market.Escrow, o module.OrderStatus) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running",
 		Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
 		Workers: len(s.Active(run.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
@@ -175,7 +176,7 @@ func (r *ChainRuns) History(ctx context.Context, id string) (*web.History, error
 		return nil, err
 	}
 	for round := uint32(1); ; round++ {
-		e, err := c.Lineage(ctx, id, round)
+		e, err := c.Training.Lineage(ctx, id, round)
 		if errors.Is(err, client.ErrNotFound) {
 			break
 		}
@@ -206,7 +207,7 @@ func summarize(h *web.History) {
 
 // order is a job that has no run.
 func (r *ChainRuns) order(ctx context.Context, c *client.Client, id string) (*web.History, error) {
-	o, err := c.PlacedOrder(ctx, id)
+	o, err := c.Market.PlacedOrder(ctx, id)
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"testing"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -13,7 +13,7 @@ func TestTotalsOfAChainRun(t *testing.T) {
 	at := func(phase run.Phase, why, status, waits string) (state, phase2, code string) {
 		s := run.State{Terms: run.Terms{Job: "job-1", Rounds: 4}, Phase: phase, Why: why}
 		s.Round = 2
-		j := totals(s, market.Escrow{Budget: 10, Paid: 3}, client.OrderStatus{Status: status, Why: waits})
+		j := totals(s, market.Escrow{Budget: 10, Paid: 3}, module.OrderStatus{Status: status, Why: waits})
 		if j.ID != "job-1" || j.Rounds != 4 || j.BudgetUzen != 10 || j.PaidUzen != 3 || j.Kind != "network" {
 			t.Errorf("%+v", j)
 		}

@@ -6,21 +6,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/validators"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/web"
 )
 
 // NetworkPeers are the processes that a validator is connected to.
-func NetworkPeers(ctx context.Context, network string) ([]client.Peer, error) {
+func NetworkPeers(ctx context.Context, network string) ([]validators.Peer, error) {
 	c, _, err := session.DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	return c.Peers(ctx)
+	return c.Validators.Peers(ctx)
 }
 
 // NetworkHealth looks at a network through one of its validators: what a server says of it, and who works, who is

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/node/inspect"
 )
 
@@ -24,7 +24,7 @@ func TestNetworkHealth(t *testing.T) {
 	} {
 		n := api.Network{Height: 9, Time: now.Add(-time.Second), Peers: 1, Participants: []api.Participant{{Offers: true}},
 			Validators: []api.Validator{{Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1, Signed: true}}}
-		b := &inspect.Balances{Books: make([]client.ModuleBalance, 3)}
+		b := &inspect.Balances{Books: make([]books.ModuleBalance, 3)}
 		change(&n, b)
 		h := networkHealth(n, b, now)
 		var failed []string

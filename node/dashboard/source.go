@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/rest"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/tuning"
 	"github.com/starling-network/starling/web"
@@ -31,7 +32,7 @@ func (p Source) Open() (c *rest.Client, done func(), err error) {
 	config := web.Config{Log: p.Log}
 	done = func() {}
 	if p.Network != "" {
-		chain, err := client.Connect(p.Network, client.KeyFromSeed([32]byte{})) // it signs nothing
+		chain, err := client.Connect(p.Network, wallet.KeyFromSeed([32]byte{})) // it signs nothing
 		if err != nil {
 			return nil, nil, err
 		}

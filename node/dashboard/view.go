@@ -11,6 +11,8 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
@@ -83,7 +85,7 @@ func (v *ChainView) Overview(ctx context.Context) (api.Network, error) {
 }
 
 func (v *ChainView) look(ctx context.Context) (api.Network, error) {
-	head, err := v.Chain.Head(ctx)
+	head, err := v.Chain.Ledger.Head(ctx)
 	if err != nil || head.Height == v.last.Height {
 		return v.last, err
 	}
@@ -93,7 +95,7 @@ func (v *ChainView) look(ctx context.Context) (api.Network, error) {
 	}
 	n := api.Network{Address: v.Address, ChainID: s.ChainID, Height: s.Height, Time: s.Time, CatchingUp: s.CatchingUp,
 		Peers: head.Peers, Validators: []api.Validator{}, Participants: s.Participants, Orders: s.Orders, Runs: s.Runs}
-	missed, window, err := v.Chain.At(head.Height).Missed(ctx)
+	missed, window, err := v.Chain.At(head.Height).Validators.Missed(ctx)
 	if err != nil {
 		return api.Network{}, err
 	}
@@ -114,10 +116,10 @@ func (v *ChainView) Account(ctx context.Context, address string) (a api.Account,
 	if err != nil {
 		return a, err
 	}
-	if err := client.CheckAddress(address); err != nil {
+	if err := wallet.CheckAddress(address); err != nil {
 		return a, fmt.Errorf("%w: %w", web.ErrNotFound, err)
 	}
-	head, err := c.Head(ctx)
+	head, err := c.Ledger.Head(ctx)
 	if err != nil {
 		return a, v.unanswered(err)
 	}
@@ -146,7 +148,7 @@ func (v *ChainView) Blocks(ctx context.Context, before int64, limit int,
 		return nil, 0, err
 	}
 	if before == 0 {
-		head, err := c.Head(ctx)
+		head, err := c.Ledger.Head(ctx)
 		if err != nil {
 			return nil, 0, v.unanswered(err)
 		}
@@ -157,7 +159,7 @@ func (v *ChainView) Blocks(ctx context.Context, before int64, limit int,
 		return nil, 0, err
 	}
 	for _, height := range heights {
-		r, err := c.Record(ctx, height)
+		r, err := c.Ledger.Record(ctx, height)
 		if errors.Is(err, client.ErrNotFound) {
 			return list, 0, nil // older ones are not kept
 		}
@@ -183,7 +185,7 @@ func (v *ChainView) heights(ctx context.Context, c *client.Client, before int64,
 		}
 		return page, max(0, before-int64(limit)), nil
 	}
-	if page, err = c.Busy(ctx, before, searchedBlocks); err != nil {
+	if page, err = c.Ledger.Busy(ctx, before, searchedBlocks); err != nil {
 		return nil, 0, v.unanswered(err)
 	}
 	next = before - searchedBlocks
@@ -199,14 +201,14 @@ func (v *ChainView) Tx(ctx context.Context, hash string, height int64) (api.Tx, 
 	if err != nil {
 		return api.Tx{}, err
 	}
-	t, err := c.FindTx(ctx, hash, height)
+	t, err := c.Ledger.FindTx(ctx, hash, height)
 	if err != nil {
 		return api.Tx{}, v.unanswered(err)
 	}
 	return txOf(t), nil
 }
 
-func txOf(t client.Tx) api.Tx {
+func txOf(t ledger.Tx) api.Tx {
 	shown := api.Tx{Hash: t.Hash, Height: t.Height, Code: t.Code, Log: t.Log, GasUsed: t.GasUsed,
 		Messages: append([]string{}, t.Messages...), Signers: append([]string{}, t.Signers...), Bytes: t.Bytes,
 		Fee: t.Fee, Memo: t.Memo, Transfers: []api.Transfer{}}
@@ -264,11 +266,11 @@ func (l *LiveRun) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := c.ReceiptsFrom(ctx, l.job(), uint64(len(l.receipts)))
+	fresh, err := c.Training.ReceiptsFrom(ctx, l.job(), uint64(len(l.receipts)))
 	if err != nil {
 		return err
 	}
-	games, err := c.Disputes(ctx, l.job())
+	games, err := c.Training.Disputes(ctx, l.job())
 	if err != nil {
 		return err
 	}

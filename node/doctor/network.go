@@ -8,6 +8,9 @@ import (
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 )
@@ -16,15 +19,15 @@ import (
 const askPatience = 10 * time.Second
 
 // head asks the validator of the options where it stands.
-func head(ctx context.Context, o Options) (client.Head, error) {
+func head(ctx context.Context, o Options) (ledger.Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	c, err := client.Connect(o.Network, client.KeyFromSeed([32]byte{}))
+	c, err := client.Connect(o.Network, wallet.KeyFromSeed([32]byte{}))
 	if err != nil {
-		return client.Head{}, err
+		return ledger.Head{}, err
 	}
 	defer c.Close()
-	return c.Head(ctx)
+	return c.Ledger.Head(ctx)
 }
 
 const noNetwork = "not looked at: no network was named"
@@ -35,7 +38,7 @@ func chain(ctx context.Context, o Options) Finding {
 		return Finding{Level: OK, Text: noNetwork}
 	}
 	h, err := head(ctx, o)
-	if stopped, ok := errors.AsType[*client.Halted](err); ok {
+	if stopped, ok := errors.AsType[*endpoint.Halted](err); ok {
 		return Finding{Level: Fail, Text: o.Network + " is stopped: " + stopped.Error(),
 			Fix: stopped.Fix + ", or name another validator with --network"}
 	}
@@ -46,7 +49,7 @@ func chain(ctx context.Context, o Options) Finding {
 	return chainAt(h, o)
 }
 
-func chainAt(h client.Head, o Options) Finding {
+func chainAt(h ledger.Head, o Options) Finding {
 	f := Finding{Level: OK, Text: fmt.Sprintf("%s answers: %s at height %d, %s", o.Network, h.ChainID, h.Height, h.App)}
 	switch {
 	case h.App != app.Version:

@@ -14,6 +14,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/network/peer"
 )
 
@@ -39,12 +40,12 @@ func nat(ctx context.Context, o Options) Finding {
 func participants(ctx context.Context, o Options) (addrs []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	c, err := client.Connect(o.Network, client.KeyFromSeed([32]byte{}))
+	c, err := client.Connect(o.Network, wallet.KeyFromSeed([32]byte{}))
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	list, err := c.Participants(ctx)
+	list, err := c.Registry.Participants(ctx)
 	for _, p := range list {
 		i := slices.IndexFunc(p.Addrs, func(a string) bool { return !strings.Contains(a, "/p2p-circuit") })
 		if i >= 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/wire"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/network/peer"
 )
@@ -99,11 +99,11 @@ func (h Home) keep() error {
 }
 
 // Account is the key of the party's account on the chain.
-func (h Home) Account() *client.Key {
+func (h Home) Account() *wallet.Key {
 	if h.secret.Digest {
-		return client.KeyFromSeed(h.Derive("account"))
+		return wallet.KeyFromSeed(h.Derive("account"))
 	}
-	return client.NewKey(h.secret.Account())
+	return wallet.NewKey(h.secret.Account())
 }
 
 // Peer is the key of the party's network host.

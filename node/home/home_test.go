@@ -11,7 +11,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 
 	"github.com/starling-network/starling/chain/wire"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 func TestKeyIsMadeOnce(t *testing.T) {
@@ -106,7 +106,7 @@ func TestOldFoldersKeepTheirAccount(t *testing.T) {
 		t.Errorf("%s, want %s (%v)", back.Account().Address(), address, err)
 	}
 	key, err := hex.DecodeString(old.Account().Hex())
-	if err != nil || client.NewKey(&secp256k1.PrivKey{Key: key}).Address() != address {
+	if err != nil || wallet.NewKey(&secp256k1.PrivKey{Key: key}).Address() != address {
 		t.Errorf("the key that wallets import is of another account (%v)", err)
 	}
 }

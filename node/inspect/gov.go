@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
@@ -41,7 +42,7 @@ func TransactAs(ctx context.Context, dir, network string, do func(context.Contex
 		}
 		network = "http://" + f.RPC
 	}
-	return session.TransactAs(ctx, client.NewKey(chain.KeysOf(secret).Operator), network, do)
+	return session.TransactAs(ctx, wallet.NewKey(chain.KeysOf(secret).Operator), network, do)
 }
 
 // Query asks a network something.
@@ -79,7 +80,7 @@ func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Listing
 	}
 	of := map[string]bool{c.Address(): !o.Pool}
 	if o.Pool {
-		all, err := c.Participants(ctx)
+		all, err := c.Registry.Participants(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -87,23 +88,23 @@ func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Listing
 			of[p.ID] = p.Pool == c.Address()
 		}
 	}
-	lots, err := c.Lots(ctx)
+	lots, err := c.Market.Lots(ctx)
 	return slices.DeleteFunc(lots, func(l market.Listing) bool { return !of[l.ID] || l.Role != o.role() }), err
 }
 
 func offer(ctx context.Context, c *client.Client, o OfferSpec) error {
 	switch {
 	case o.Pool:
-		_, err := c.Participant(ctx, c.Address())
+		_, err := c.Registry.Participant(ctx, c.Address())
 		if errors.Is(err, client.ErrNotFound) {
-			err = c.Register(ctx, registry.Participant{PeerID: "pool"})
+			err = c.Registry.Register(ctx, registry.Participant{PeerID: "pool"})
 		}
 		if err != nil {
 			return err
 		}
-		return c.OfferPool(ctx, o.Price, o.Slots)
+		return c.Market.OfferPool(ctx, o.Price, o.Slots)
 	case o.Hourly > 0:
-		return c.OfferHourly(ctx, o.role(), o.Hourly, o.Slots)
+		return c.Market.OfferHourly(ctx, o.role(), o.Hourly, o.Slots)
 	}
-	return c.Offer(ctx, o.role(), o.Price, o.Slots)
+	return c.Market.Offer(ctx, o.role(), o.Price, o.Slots)
 }

@@ -12,7 +12,7 @@ import (
 // ReportedLinks are the links that participants told the chain of in the epoch that goes on: those of the members of a
 // run, or all if job is "".
 func ReportedLinks(ctx context.Context, c *client.Client, job string) ([]api.Link, error) {
-	measured, err := c.Links(ctx, job)
+	measured, err := c.Reward.Links(ctx, job)
 	links := make([]api.Link, 0, len(measured))
 	for _, m := range measured {
 		// 1 kbit/s is 125 bytes/s

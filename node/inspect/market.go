@@ -3,7 +3,7 @@ package inspect
 import (
 	"context"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 )
@@ -15,15 +15,15 @@ func MarketOffers(ctx context.Context, network string) ([]market.Listing, error)
 		return nil, err
 	}
 	defer c.Close()
-	return c.Lots(ctx)
+	return c.Market.Lots(ctx)
 }
 
 // MarketOrders are the open orders of a network.
-func MarketOrders(ctx context.Context, network string) ([]client.OrderStatus, error) {
+func MarketOrders(ctx context.Context, network string) ([]module.OrderStatus, error) {
 	c, _, err := session.DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	return c.Orders(ctx)
+	return c.Market.Orders(ctx)
 }

@@ -29,7 +29,7 @@ func ValidatorParticipation(ctx context.Context, dir string, blocks int) ([]Bloc
 	defer c.Close()
 	duties := []BlockParticipation{}
 	for height := head.Height; height > 0 && len(duties) < blocks; height-- {
-		r, err := c.Record(ctx, height)
+		r, err := c.Ledger.Record(ctx, height)
 		if errors.Is(err, client.ErrNotFound) {
 			break
 		}
@@ -37,7 +37,7 @@ func ValidatorParticipation(ctx context.Context, dir string, blocks int) ([]Bloc
 			return nil, err
 		}
 		d := BlockParticipation{Height: height, Proposed: r.Proposer == head.Address, Block: r.Hash}
-		all, err := c.Validators(ctx, height)
+		all, err := c.Validators.Voting(ctx, height)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func AskValidatorEarnings(ctx context.Context, dir string) (*ValidatorEarnings, 
 		return nil, err
 	}
 	e := &ValidatorEarnings{Account: keys.Operator}
-	r, err := c.Rewards(ctx, e.Account)
+	r, err := c.Validators.Rewards(ctx, e.Account)
 	if errors.Is(err, client.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNoBond, e.Account)
 	}
@@ -82,7 +82,7 @@ func AskValidatorEarnings(ctx context.Context, dir string) (*ValidatorEarnings, 
 		return nil, err
 	}
 	e.Operator, e.Rewards, e.Commission = r.Operator, r.Rewards, r.Commission
-	e.Balance, err = c.Balance(ctx, e.Account)
+	e.Balance, err = c.Coins.Balance(ctx, e.Account)
 	return e, err
 }
 

@@ -20,12 +20,12 @@ func Earnings(ctx context.Context, network, account string) ([]rundir.Explanatio
 		return nil, err
 	}
 	defer c.Close()
-	rewarded, err := c.Rewarded(ctx, account)
+	rewarded, err := c.Reward.Rewarded(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	found := explained(rewarded, nil)
-	jobs, err := c.Runs(ctx, false)
+	jobs, err := c.Training.Runs(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func JobReceipts(ctx context.Context, network, name, subject string) (found []ru
 
 // jobExplanations explain the receipts of a job.
 func jobExplanations(ctx context.Context, c *client.Client, name string) ([]rundir.Explanation, error) {
-	all, err := c.Receipts(ctx, name)
+	all, err := c.Training.Receipts(ctx, name)
 	if err != nil || !slices.ContainsFunc(all, reward.Receipt.OfDispute) {
 		return explained(all, nil), err
 	}
-	games, err := c.Disputes(ctx, name)
+	games, err := c.Training.Disputes(ctx, name)
 	return explained(all, games), err
 }
 
@@ -81,10 +81,10 @@ func jobExplanations(ctx context.Context, c *client.Client, name string) ([]rund
 // many as there are participants.
 func bookExplanations(ctx context.Context, c *client.Client, book, subject string) ([]rundir.Explanation, error) {
 	if seq, err := strconv.ParseUint(subject, 10, 64); err == nil {
-		one, err := c.Book(ctx, book, seq, 1)
+		one, err := c.Reward.Book(ctx, book, seq, 1)
 		return explained(one, nil), err
 	}
-	all, err := c.Book(ctx, book, 0, 0)
+	all, err := c.Reward.Book(ctx, book, 0, 0)
 	return explained(all, nil), err
 }
 

@@ -31,7 +31,7 @@ func Stakes(ctx context.Context, network string) ([]Stake, error) {
 		return nil, err
 	}
 	defer c.Close()
-	all, err := c.Participants(ctx)
+	all, err := c.Registry.Participants(ctx)
 	stakes := make([]Stake, 0, len(all))
 	for _, p := range all {
 		s := Stake{Account: p.ID, Roles: []string{}, Stake: p.Stake, Slashed: p.Slashed, Leaving: p.Leaving,
@@ -63,7 +63,7 @@ func Slashes(ctx context.Context, network, account string) ([]rundir.Explanation
 
 func SlashesOf(ctx context.Context, c *client.Client) (found []rundir.Explanation, err error) {
 	found = []rundir.Explanation{}
-	jobs, err := c.Runs(ctx, false)
+	jobs, err := c.Training.Runs(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,10 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/books"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/client/validators"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
@@ -19,16 +23,16 @@ import (
 
 // NetworkStatus is a network after one block.
 type NetworkStatus struct {
-	Network      string             `json:"network"` // HTTP interface that was asked
-	ChainID      string             `json:"chain_id"`
-	Height       int64              `json:"height"`
-	Time         time.Time          `json:"block_time"`
-	CatchingUp   bool               `json:"catching_up"` // the validator that was asked is behind the others
-	Validators   []client.Validator `json:"validators"`
-	Participants []api.Participant  `json:"participants"`
-	Orders       []api.Order        `json:"orders"` // the open ones
-	Runs         []api.NetworkRun   `json:"runs"`   // those that are not over
-	Account      *AccountStatus     `json:"account,omitempty"`
+	Network      string                 `json:"network"` // HTTP interface that was asked
+	ChainID      string                 `json:"chain_id"`
+	Height       int64                  `json:"height"`
+	Time         time.Time              `json:"block_time"`
+	CatchingUp   bool                   `json:"catching_up"` // the validator that was asked is behind the others
+	Validators   []validators.Validator `json:"validators"`
+	Participants []api.Participant      `json:"participants"`
+	Orders       []api.Order            `json:"orders"` // the open ones
+	Runs         []api.NetworkRun       `json:"runs"`   // those that are not over
+	Account      *AccountStatus         `json:"account,omitempty"`
 }
 
 // AccountStatus is an account, and what it does and waits for.
@@ -56,10 +60,10 @@ func AskNetwork(ctx context.Context, network, account string) (*NetworkStatus, e
 }
 
 // Overview reads a network after the block at which a validator stands.
-func Overview(ctx context.Context, c *client.Client, head client.Head, account string) (s *NetworkStatus, err error) {
+func Overview(ctx context.Context, c *client.Client, head ledger.Head, account string) (s *NetworkStatus, err error) {
 	s = &NetworkStatus{ChainID: head.ChainID, Height: head.Height, Time: head.Time, CatchingUp: head.CatchingUp,
 		Participants: []api.Participant{}, Orders: []api.Order{}, Runs: []api.NetworkRun{}}
-	if s.Validators, err = c.Validators(ctx, head.Height); err != nil {
+	if s.Validators, err = c.Validators.Voting(ctx, head.Height); err != nil {
 		return nil, err
 	}
 	at := c.At(head.Height)
@@ -85,7 +89,7 @@ func Overview(ctx context.Context, c *client.Client, head client.Head, account s
 	if p := v.Participant; p != nil {
 		s.Account.Stake, s.Account.Slashed, s.Account.Jailed = p.Stake, p.Slashed, p.Jailed
 	}
-	s.Account.Balance, err = at.Balance(ctx, account)
+	s.Account.Balance, err = at.Coins.Balance(ctx, account)
 	return s, err
 }
 
@@ -93,41 +97,41 @@ func Overview(ctx context.Context, c *client.Client, head client.Head, account s
 func readStatus(ctx context.Context, c *client.Client, height int64, account string) (standing.View, error) {
 	v := standing.View{Who: account, Height: height}
 	var err error
-	if v.Stakes, err = c.RegistryParams(ctx); err != nil {
+	if v.Stakes, err = c.Registry.Params(ctx); err != nil {
 		return v, err
 	}
 	if account != "" {
-		switch p, err := c.Participant(ctx, account); {
+		switch p, err := c.Registry.Participant(ctx, account); {
 		case err == nil:
 			v.Participant = &p
 		case !errors.Is(err, client.ErrNotFound):
 			return v, err
 		}
 	}
-	if v.Offers, err = c.Offers(ctx); err != nil {
+	if v.Offers, err = c.Market.Offers(ctx); err != nil {
 		return v, err
 	}
-	orders, err := c.Orders(ctx)
+	orders, err := c.Market.Orders(ctx)
 	if err != nil {
 		return v, err
 	}
 	for _, o := range orders {
 		v.Orders = append(v.Orders, standing.Order{Order: o.Order, Why: rules.Reason(o.Why)})
 	}
-	jobs, err := c.Runs(ctx, true)
+	jobs, err := c.Training.Runs(ctx, true)
 	if err != nil {
 		return v, err
 	}
 	for _, job := range jobs {
 		var r standing.Run
-		if r.State, err = c.Run(ctx, job); err != nil {
+		if r.State, err = c.Training.Run(ctx, job); err != nil {
 			return v, err
 		}
-		if r.Escrow, err = c.Escrow(ctx, job); err != nil {
+		if r.Escrow, err = c.Market.Escrow(ctx, job); err != nil {
 			return v, err
 		}
 		if r.Disputed() {
-			if r.Disputes, err = c.Disputes(ctx, job); err != nil {
+			if r.Disputes, err = c.Training.Disputes(ctx, job); err != nil {
 				return v, err
 			}
 		}
@@ -137,7 +141,7 @@ func readStatus(ctx context.Context, c *client.Client, height int64, account str
 }
 
 func participants(ctx context.Context, c *client.Client, v standing.View) ([]api.Participant, error) {
-	all, err := c.Participants(ctx)
+	all, err := c.Registry.Participants(ctx)
 	list := make([]api.Participant, 0, len(all))
 	for _, p := range all {
 		s := api.Participant{
@@ -174,7 +178,7 @@ func WithdrawOffer(ctx context.Context, dir string, f keystore.PartyFile) error 
 		role = run.Verifier
 	}
 	return session.TransactHome(ctx, dir, f.Network,
-		func(ctx context.Context, c *client.Client) error { return c.Offer(ctx, role, 0, 0) })
+		func(ctx context.Context, c *client.Client) error { return c.Market.Offer(ctx, role, 0, 0) })
 }
 
 // ValidatorStatus is a validator as it and the chain see it.
@@ -205,7 +209,7 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 		return nil, fmt.Errorf("%w: %w", keystore.ErrNoValidator, err)
 	}
 	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
-	stopped := new(client.Halted) // what was begun before it stopped may answer for a while
+	stopped := new(endpoint.Halted) // what was begun before it stopped may answer for a while
 	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
 		return nil, stopped
 	}
@@ -216,7 +220,7 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	defer c.Close()
 	s.ChainID, s.NodeID, s.Address, s.Height, s.Time = h.ChainID, h.NodeID, h.Address, h.Height, h.Time
 	s.CatchingUp, s.Power, s.Peers = h.CatchingUp, h.Power, h.Peers
-	all, err := c.Validators(ctx, h.Height)
+	all, err := c.Validators.Voting(ctx, h.Height)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +228,7 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 		s.OfPower += v.Power
 		s.Signed = s.Signed || v.Address == s.Address && v.Signed
 	}
-	signing, err := c.Signing(ctx, h.Consensus)
+	signing, err := c.Validators.Signing(ctx, h.Consensus)
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
 		return nil, err
 	}
@@ -235,10 +239,10 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 
 // Balances are the coins of a network after one block, counted twice, module for module.
 type Balances struct {
-	ChainID string                 `json:"chain_id"`
-	Height  int64                  `json:"height"`
-	Books   []client.ModuleBalance `json:"books"`
-	Wrong   []string               `json:"wrong,omitempty"`
+	ChainID string                `json:"chain_id"`
+	Height  int64                 `json:"height"`
+	Books   []books.ModuleBalance `json:"books"`
+	Wrong   []string              `json:"wrong,omitempty"`
 }
 
 // CheckBooks compares what every module of the chain has written down with the coins in its account.
@@ -249,7 +253,7 @@ func CheckBooks(ctx context.Context, network string) (*Balances, error) {
 	}
 	defer c.Close()
 	b := &Balances{ChainID: head.ChainID, Height: head.Height}
-	if b.Books, err = c.At(head.Height).Books(ctx); err != nil {
+	if b.Books, err = books.Count(ctx, c.At(head.Height)); err != nil {
 		return nil, err
 	}
 	for _, book := range b.Books {

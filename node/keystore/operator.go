@@ -2,7 +2,7 @@ package keystore
 
 import (
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // ValidatorKeys are what the secret of a validator's folder stands for, and the secret itself.
@@ -22,7 +22,7 @@ func ReadValidatorKeys(dir string) (ValidatorKeys, error) {
 	keys := chain.KeysOf(secret)
 	v := ValidatorKeys{Operator: keys.Address(), Node: keys.NodeID(), Phrase: secret.Words()}
 	if secret.Digest {
-		v.Key = client.NewKey(keys.Operator).Hex()
+		v.Key = wallet.NewKey(keys.Operator).Hex()
 	}
 	return v, nil
 }

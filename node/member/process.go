@@ -198,7 +198,7 @@ func UnacceptableError(err error) bool {
 func (p *Process) leaveRun(ctx context.Context, b *role.Block) (left bool) {
 	switch s := b.Run; {
 	case s.MayDecline(p.ID):
-		if err := p.Chain.Decline(ctx, p.Chain.Job); err != nil {
+		if err := p.Chain.Work.Decline(ctx, p.Chain.Job); err != nil {
 			p.Log.Warn("cannot leave", "err", err)
 		}
 	case s.Removed(p.ID):
@@ -247,7 +247,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		Blobs: blobs}
 	if p.Adversary != nil {
 		cast := adversary.Setup{Party: p.party, Honest: e, Step: p.Step, State: func(ctx context.Context) (run.State, error) {
-			return p.Chain.Run(ctx, p.Chain.Job)
+			return p.Chain.Training.Run(ctx, p.Chain.Job)
 		}}
 		if p.Circle != "" {
 			cast.Circle = circle(p.Circle)
@@ -366,7 +366,7 @@ func Device() string {
 
 // Enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
 func (p *Process) Enlist(ctx context.Context, r run.Role, stake, price uint64) error {
-	return p.Chain.Enlist(ctx, registry.Participant{
+	return p.Chain.Registry.Enlist(ctx, registry.Participant{
 		Roles: []run.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: Device(), Stake: stake,
 	}, market.Offer{Role: r, Price: price, Slots: 1})
 }

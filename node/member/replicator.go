@@ -57,7 +57,7 @@ type replicator struct {
 
 // ledger is what a keeper asks of the chain.
 type ledger interface {
-	Lineage(ctx context.Context, job string, round uint32) (run.Entry, error)
+	Lineage(ctx context.Context, round uint32) (run.Entry, error)
 	Holders(ctx context.Context) ([]string, error)
 }
 
@@ -135,7 +135,7 @@ func (k *replicator) reconcile(ctx context.Context, b role.Block) error {
 func (k *replicator) latest(ctx context.Context, s run.State) ([]run.Checkpoint, error) {
 	list := []run.Checkpoint{s.Base}
 	for round := s.Base.Round; round > 1 && len(list) < k.last; round-- {
-		e, err := k.chain.Lineage(ctx, k.jobID, round-1)
+		e, err := k.chain.Lineage(ctx, round-1)
 		if err != nil {
 			return nil, err
 		}

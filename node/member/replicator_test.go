@@ -30,7 +30,7 @@ type flock struct {
 }
 
 // Lineage implements ledger.
-func (f *flock) Lineage(_ context.Context, _ string, round uint32) (run.Entry, error) {
+func (f *flock) Lineage(_ context.Context, round uint32) (run.Entry, error) {
 	return run.Entry{Attestation: run.Attestation{Checkpoint: f.lineage[round]}}, nil
 }
 

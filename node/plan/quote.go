@@ -62,7 +62,7 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 	defer c.Close()
 	o = b.Conditioned(o, h.Height)
 	o.At = h.Height
-	e, err := c.Estimate(ctx, prepare.AsIf(o))
+	e, err := c.Market.Estimate(ctx, prepare.AsIf(o))
 	if err != nil {
 		return nil, err
 	}

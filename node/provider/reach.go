@@ -36,7 +36,7 @@ func (d *peerDirectory) participants(age time.Duration) []registry.Participant {
 	if time.Since(d.asked) > age {
 		ctx, cancel := context.WithTimeout(context.Background(), directoryWait)
 		defer cancel()
-		if list, err := d.chain.Participants(ctx); err == nil {
+		if list, err := d.chain.Registry.Participants(ctx); err == nil {
 			d.list = list
 		}
 		d.asked = time.Now()
@@ -111,7 +111,7 @@ func (s *service) publishAddrs(ctx context.Context, there []string) {
 		if slices.Equal(addrs, there) {
 			return nil
 		}
-		if err := s.chain.UpdateAddresses(ctx, s.host.ID().String(), addrs); err != nil {
+		if err := s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), addrs); err != nil {
 			s.log.Warn("cannot tell the chain where this peer is reached", "err", err)
 			return nil // the next change tries again
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/run"
@@ -23,7 +23,7 @@ func (s *service) states() (runs []run.State) {
 
 // report says on the chain what the members of runs gave to this host. What is refused is not said again.
 func (r *registration) report(ctx context.Context, runs []run.State) {
-	participants, err := r.chain.Participants(ctx)
+	participants, err := r.chain.Registry.Participants(ctx)
 	if err != nil {
 		r.log.Warn("cannot read who takes part, and reports about nobody", "err", err)
 		return
@@ -32,14 +32,14 @@ func (r *registration) report(ctx context.Context, runs []run.State) {
 	r.working.Go(func() {
 		for _, a := range reports {
 			ended := r.watch.Begin(r.chain.Address(), a.Job, a)
-			err := r.chain.ReportPeer(ctx, a.Job, a.Peer, a.Link)
+			err := r.chain.Reward.ReportPeer(ctx, a.Job, a.Peer, a.Link)
 			ended(err)
 			if ctx.Err() != nil {
 				return
 			}
 			log := r.log.With("job", a.Job, "peer", a.Peer, "bytes", a.Link.Bytes, "ms", a.Link.Millis, "round_trip_ms",
 				a.Link.RTT)
-			switch refusal, ok := errors.AsType[*client.Error](err); {
+			switch refusal, ok := errors.AsType[*transaction.Error](err); {
 			case ok:
 				log.Warn("a report is refused", "space", refusal.Space, "code", refusal.Code, "err", err)
 			case err != nil:

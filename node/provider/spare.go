@@ -94,7 +94,7 @@ func (s *service) watchRuns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if params, err := s.chain.RegistryParams(work); err == nil {
+	if params, err := s.chain.Registry.Params(work); err == nil {
 		s.Say(fmt.Sprintf("%s watches runs; a challenge takes a bond of %s ZEN from its account, and a fee",
 			s.chain.Address(), job.Amount(params.MinStake(run.Verifier))))
 	}
@@ -111,7 +111,7 @@ func (s *service) watchRuns(ctx context.Context) error {
 				return member.ErrClosed
 			}
 			s.watch.Block(b.Height, b.Time)
-			jobs, err := s.chain.Runs(work, true)
+			jobs, err := s.chain.Training.Runs(work, true)
 			switch {
 			case err != nil:
 				s.log.Warn("cannot follow the chain", "err", err)

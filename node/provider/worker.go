@@ -226,7 +226,7 @@ func (s *service) enlist(ctx context.Context) error {
 		return fmt.Errorf("worker: there is no device of kind %q: use cpu, gpu or apple", s.Kind)
 	}
 	s.Hardware.Kind, s.Hardware.Disk = registry.Kind(kind), uint64(s.store.Usage().Quota)>>20
-	p, err := s.chain.Participant(ctx, s.chain.Address())
+	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
 		if err := s.awaitCoins(ctx); err != nil {
@@ -239,13 +239,13 @@ func (s *service) enlist(ctx context.Context) error {
 		s.Say(fmt.Sprintf("the account was convicted and is given no work; the registry measures the machine, and from "+
 			"block %d on"+
 			" \"starling account stake unjail\" ends that", p.Convicted+s.jail(ctx)))
-		return s.chain.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
+		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
 	}
 	offer := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
 	if s.Pool != "" {
 		offer.Price, offer.Slots = 0, 0 // the pool offers for it
 	}
-	return s.chain.Enlist(ctx, registry.Participant{
+	return s.chain.Registry.Enlist(ctx, registry.Participant{
 		Roles: []run.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
 		Device: member.Device(), Stake: s.Stake,
 		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
@@ -254,7 +254,7 @@ func (s *service) enlist(ctx context.Context) error {
 
 // jail is for how many blocks a conviction bars an account; 0 if that cannot be asked.
 func (s *service) jail(ctx context.Context) int64 {
-	p, _ := s.chain.RegistryParams(ctx)
+	p, _ := s.chain.Registry.Params(ctx)
 	return p.JailBlocks
 }
 
@@ -265,7 +265,7 @@ func (s *service) awaitCoins(ctx context.Context) error {
 		return err
 	}
 	for said := false; ; said = true {
-		have, err := s.chain.Balance(ctx, s.chain.Address())
+		have, err := s.chain.Coins.Balance(ctx, s.chain.Address())
 		if err != nil || have >= s.Stake {
 			return err
 		}
@@ -320,7 +320,7 @@ func (s *service) serve(ctx context.Context) error {
 			close(s.drain)
 			s.unwatch()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
-			if err := s.chain.Offer(work, s.role(), s.Price, 0); err != nil {
+			if err := s.chain.Market.Offer(work, s.role(), s.Price, 0); err != nil {
 				return err
 			}
 		case b, ok := <-blocks:
@@ -354,7 +354,7 @@ func (s *service) idle() bool {
 
 // join begins to work in the runs that the account is a member of, or owes something in.
 func (s *service) join(ctx context.Context) error {
-	jobs, err := s.chain.Runs(ctx, true)
+	jobs, err := s.chain.Training.Runs(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func (s *service) join(ctx context.Context) error {
 		if known {
 			continue
 		}
-		state, err := s.chain.Run(ctx, job)
+		state, err := s.chain.Training.Run(ctx, job)
 		if err != nil {
 			return err
 		}
@@ -457,7 +457,7 @@ func (s *service) withdraw(ctx context.Context, job string, why error) {
 	s.mu.Lock()
 	s.refused[job] = why.Error()
 	s.mu.Unlock()
-	if err := s.chain.Offer(ctx, s.role(), s.Price, 0); err != nil {
+	if err := s.chain.Market.Offer(ctx, s.role(), s.Price, 0); err != nil {
 		s.log.Warn("cannot withdraw the offer", "err", err)
 	}
 }
@@ -472,5 +472,5 @@ func (s *service) offerAgain(ctx context.Context, open []string) error {
 	if before == 0 || now > 0 {
 		return nil
 	}
-	return s.chain.Offer(ctx, s.role(), s.Price, 1)
+	return s.chain.Market.Offer(ctx, s.role(), s.Price, 1)
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -104,7 +104,7 @@ func (l Line) check(job string, round uint32, raw []byte) error {
 		if i > 0 && s.ID <= l.Signers[i-1].ID {
 			return fmt.Errorf("%w: the signers of round %d are not in order", errLineage, round)
 		}
-		if err := client.Verify(s.ID, s.PublicKey, digest, s.Signature); err != nil {
+		if err := wallet.Verify(s.ID, s.PublicKey, digest, s.Signature); err != nil {
 			return fmt.Errorf("%w: round %d: signature of %s: %w", errLineage, round, s.ID, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/disk"
@@ -23,7 +24,7 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	}
 	c := web.Config{Runs: lib, Room: func() (int64, bool) { return disk.Free(dir) }}
 	if o.Network != "" {
-		chain, err := client.Connect(o.Network, client.KeyFromSeed([32]byte{})) // it signs nothing
+		chain, err := client.Connect(o.Network, wallet.KeyFromSeed([32]byte{})) // it signs nothing
 		if err != nil {
 			return err
 		}

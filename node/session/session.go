@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/protocol/registry"
@@ -26,7 +29,7 @@ func TransactHome(ctx context.Context, dir, network string, do func(context.Cont
 }
 
 // TransactAs lets an account do something on a network.
-func TransactAs(ctx context.Context, signer client.Signer, network string,
+func TransactAs(ctx context.Context, signer wallet.Signer, network string,
 	do func(context.Context, *client.Client) error) error {
 	c, err := client.Connect(network, signer)
 	if err != nil {
@@ -63,18 +66,18 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 	}
 	defer c.Close()
 	at, a := c.At(head.Height), &Account{Address: address}
-	switch a.Transactions, err = at.Transactions(ctx, address); {
+	switch a.Transactions, err = at.Coins.Transactions(ctx, address); {
 	case errors.Is(err, client.ErrNotFound):
 		return a, nil
 	case err != nil:
 		return nil, err
 	}
 	a.Exists = true
-	if a.Balance, err = at.Balance(ctx, address); err != nil {
+	if a.Balance, err = at.Coins.Balance(ctx, address); err != nil {
 		return nil, err
 	}
 	var p registry.Participant
-	switch p, err = at.Participant(ctx, address); {
+	switch p, err = at.Registry.Participant(ctx, address); {
 	case errors.Is(err, client.ErrNotFound):
 		return a, nil
 	case err != nil:
@@ -88,13 +91,13 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 }
 
 // blockTime is how long the last blocks took, in the mean; 0 if they are not kept.
-func blockTime(ctx context.Context, c *client.Client, head client.Head) time.Duration {
+func blockTime(ctx context.Context, c *client.Client, head ledger.Head) time.Duration {
 	const most = 100
 	n := min(most, head.Height-1)
 	if n < 1 {
 		return 0
 	}
-	first, err := c.Record(ctx, head.Height-n)
+	first, err := c.Ledger.Record(ctx, head.Height-n)
 	if err != nil {
 		return 0
 	}
@@ -102,18 +105,18 @@ func blockTime(ctx context.Context, c *client.Client, head client.Head) time.Dur
 }
 
 // AccountHistory are the latest movements of an account, the newest first.
-func AccountHistory(ctx context.Context, network, address string, limit int) ([]client.AccountTx, error) {
+func AccountHistory(ctx context.Context, network, address string, limit int) ([]ledger.AccountTx, error) {
 	c, _, err := DialReadOnly(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	return c.History(ctx, address, limit)
+	return c.Ledger.History(ctx, address, limit)
 }
 
 // registered is the account as one that takes part, or ErrNotRegistered.
 func registered(ctx context.Context, c *client.Client) (registry.Participant, error) {
-	p, err := c.Participant(ctx, c.Address())
+	p, err := c.Registry.Participant(ctx, c.Address())
 	if errors.Is(err, client.ErrNotFound) {
 		err = ErrNotRegistered
 	}
@@ -127,7 +130,7 @@ func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
 		return err
 	}
 	p.Stake = amount
-	return c.Register(ctx, p)
+	return c.Registry.Register(ctx, p)
 }
 
 // UnjailStake lets an account that was convicted be matched again.
@@ -135,7 +138,7 @@ func UnjailStake(ctx context.Context, c *client.Client) error {
 	if _, err := registered(ctx, c); err != nil {
 		return err
 	}
-	return c.Unjail(ctx)
+	return c.Registry.Unjail(ctx)
 }
 
 // Unstake lets an amount of the stake of an account leave it; all of it if the amount is 0.
@@ -144,29 +147,29 @@ func Unstake(ctx context.Context, c *client.Client, amount uint64) error {
 	if err != nil {
 		return err
 	}
-	return c.Unstake(ctx, cmp.Or(amount, p.Stake))
+	return c.Registry.Unstake(ctx, cmp.Or(amount, p.Stake))
 }
 
 // DialLocal connects to the validator of a folder, for questions only. The caller closes the client.
-func DialLocal(ctx context.Context, dir string) (*client.Client, client.Head, error) {
+func DialLocal(ctx context.Context, dir string) (*client.Client, ledger.Head, error) {
 	f, err := keystore.ReadValidator(dir)
 	if err != nil {
-		return nil, client.Head{}, err
+		return nil, ledger.Head{}, err
 	}
-	stopped := new(client.Halted)
+	stopped := new(endpoint.Halted)
 	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
-		return nil, client.Head{}, stopped
+		return nil, ledger.Head{}, stopped
 	}
 	return DialReadOnly(ctx, "http://"+f.RPC)
 }
 
 // DialReadOnly connects to a validator, for questions only, and asks it where it stands. The caller closes the client.
-func DialReadOnly(ctx context.Context, network string) (*client.Client, client.Head, error) {
-	c, err := client.Connect(network, client.KeyFromSeed([32]byte{})) // it signs nothing
+func DialReadOnly(ctx context.Context, network string) (*client.Client, ledger.Head, error) {
+	c, err := client.Connect(network, wallet.KeyFromSeed([32]byte{})) // it signs nothing
 	if err != nil {
-		return nil, client.Head{}, err
+		return nil, ledger.Head{}, err
 	}
-	h, err := c.Head(ctx)
+	h, err := c.Ledger.Head(ctx)
 	if err != nil {
 		c.Close()
 		return nil, h, err

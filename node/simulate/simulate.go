@@ -216,7 +216,7 @@ func (o *observer) Block(w *sim.Network) error {
 		u := w.Usage(name)
 		now.sent, now.received = now.sent+u.Sent, now.received+u.Received
 	}
-	if escrow, err := w.Chain().Escrow(o.ctx, s.Terms.Job); err == nil {
+	if escrow, err := w.Chain().Market.Escrow(o.ctx, s.Terms.Job); err == nil {
 		now.paid = escrow.Paid + escrow.Fee
 	}
 	if !o.started {
@@ -300,7 +300,7 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 	}
 	before := o.began
 	for i, now := range o.attested {
-		entry, err := w.Chain().Lineage(ctx, e.JobID(), uint32(i+1))
+		entry, err := w.Chain().Training.Lineage(ctx, e.JobID(), uint32(i+1))
 		if err != nil {
 			return 0, err
 		}

@@ -33,7 +33,7 @@ func (a *assault) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	participants, err := a.chain.Participants(ctx)
+	participants, err := a.chain.Registry.Participants(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func (a *assault) occupy(ctx context.Context, h host.Host, to p2p.AddrInfo) {
 
 // blobs are those that workers of open runs serve: specifications and updates.
 func (a *assault) blobs(ctx context.Context) (list []blob.CID) {
-	jobs, err := a.chain.Runs(ctx, true)
+	jobs, err := a.chain.Training.Runs(ctx, true)
 	if err != nil {
 		return nil
 	}
 	for _, j := range jobs {
-		s, err := a.chain.Run(ctx, j)
+		s, err := a.chain.Training.Run(ctx, j)
 		if err != nil {
 			return list
 		}

@@ -22,7 +22,7 @@ func (a *assault) spam(ctx context.Context) error {
 	}
 	defer c.Close()
 	me := c.Address()
-	if has, err := c.Balance(ctx, me); err != nil || has == 0 {
+	if has, err := c.Coins.Balance(ctx, me); err != nil || has == 0 {
 		return cannotSpam(me, err)
 	}
 	own := &banktypes.MsgSend{FromAddress: me, ToAddress: me, Amount: adapter.Coins(1)}

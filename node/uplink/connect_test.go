@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 )
 
 // A worker waits for the network of its machine, and not for a validator that does not run.
 func TestConnectWaitsForARoute(t *testing.T) {
-	none := &client.Unreachable{Network: "http://a",
+	none := &endpoint.Unreachable{Network: "http://a",
 		Err: fmt.Errorf("dial: %w", os.NewSyscallError("connect", syscall.EHOSTUNREACH))}
-	refused := &client.Unreachable{Network: "http://a", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	refused := &endpoint.Unreachable{Network: "http://a", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, c := range map[string]struct {

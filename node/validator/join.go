@@ -18,7 +18,7 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/keystore"
 )
 
@@ -60,7 +60,7 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("%w: %s", keystore.ErrIsValidator, o.Home), err)
 	}
-	rpc, err := client.Dial(o.Network)
+	rpc, err := endpoint.Dial(o.Network)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 )
@@ -163,7 +163,7 @@ func AwaitNetwork(outer context.Context, address string) error {
 }
 
 func firstBlock(ctx context.Context, address string) error {
-	rpc, err := client.Dial(address)
+	rpc, err := endpoint.Dial(address)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
@@ -32,7 +34,7 @@ func RestoreValidatorKeys(dir, phrase string, digest bool) (keystore.ValidatorKe
 
 // operate submits messages of the operator of the validator in a folder, through that validator, which runs.
 func operate(ctx context.Context, dir string,
-	messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (r client.Result, err error) {
+	messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (r transaction.Result, err error) {
 	f, err := keystore.ReadValidator(dir)
 	if err != nil {
 		return r, err
@@ -42,7 +44,7 @@ func operate(ctx context.Context, dir string,
 		return r, err
 	}
 	keys := chain.KeysOf(secret)
-	err = session.TransactAs(ctx, client.NewKey(keys.Operator), "http://"+f.RPC,
+	err = session.TransactAs(ctx, wallet.NewKey(keys.Operator), "http://"+f.RPC,
 		func(ctx context.Context, c *client.Client) error {
 			if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
 				return err
@@ -76,9 +78,9 @@ func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration)
 
 // Bond stakes coins of the operator, in uzen, for the validator in a folder: it votes from the second block after, with
 // a weight of a vote for each ZEN. What it has staked already it keeps.
-func Bond(ctx context.Context, dir string, stake uint64) (client.Result, error) {
+func Bond(ctx context.Context, dir string, stake uint64) (transaction.Result, error) {
 	return operate(ctx, dir, func(c *client.Client, k chain.Keys) ([]sdk.Msg, error) {
-		exists, err := c.Operates(ctx)
+		exists, err := c.Validators.Operates(ctx, c.Address())
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +92,6 @@ func Bond(ctx context.Context, dir string, stake uint64) (client.Result, error) 
 }
 
 // Unjail gives the validator in a folder the vote back that it lost over being away.
-func Unjail(ctx context.Context, dir string) (client.Result, error) {
+func Unjail(ctx context.Context, dir string) (transaction.Result, error) {
 	return operate(ctx, dir, func(_ *client.Client, k chain.Keys) ([]sdk.Msg, error) { return []sdk.Msg{k.Unjail()}, nil })
 }

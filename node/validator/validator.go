@@ -20,6 +20,8 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
@@ -109,7 +111,7 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 	}()
 	o.Say(fmt.Sprintf("%s of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.Kind(),
 		f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
-	c := client.New(v.Client(), client.KeyFromSeed([32]byte{})) // it only listens
+	c := client.New(v.Client(), wallet.KeyFromSeed([32]byte{})) // it only listens
 	defer c.Close()
 	return o.follow(ctx, c, w)
 }
@@ -162,7 +164,7 @@ const patience = 10
 // free as the validator needs, so that it does not stop and start in turns.
 func (o Options) awaitRoom(ctx context.Context, address string) error {
 	free, _ := disk.Free(o.Home)
-	why := &client.Halted{
+	why := &endpoint.Halted{
 		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it goes on by itself",
 		Why: fmt.Sprintf("%d MiB are free in %s, and %d MiB must be for the validator to run", free>>20, o.Home,
 			o.Reserve>>20),

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
@@ -44,10 +44,10 @@ func TestValidatorWithoutRoom(t *testing.T) {
 
 	o := Options{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
 	if err := keystore.WriteJSON(filepath.Join(dir, keystore.FileStopped),
-		client.Halted{Code: "DISK_FULL", Why: "why"}); err != nil {
+		endpoint.Halted{Code: "DISK_FULL", Why: "why"}); err != nil {
 		t.Fatal(err)
 	}
-	stopped := (*client.Halted)(nil)
+	stopped := (*endpoint.Halted)(nil)
 	if _, err := inspect.AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" ||
 		stopped.Why != "why" {
 		t.Errorf("its status: %v", err)
@@ -83,7 +83,7 @@ func TestStoppedValidatorAnswers(t *testing.T) {
 	var once sync.Once
 	o := Options{Home: dir, Reserve: 2 * free, Say: func(string) {
 		once.Do(func() {
-			stopped := (*client.Halted)(nil)
+			stopped := (*endpoint.Halted)(nil)
 			if _, err := inspect.AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" {
 				t.Errorf("its status: %v", err)
 			}

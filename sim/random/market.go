@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -42,37 +43,37 @@ var ofMarket = []saying{
 	{weight: 80, of: &marketpb.MsgOffer{}, say: participant((*speaker).offer)},
 	{weight: 50, of: &marketpb.MsgOrder{}, say: (*speaker).order},
 	{weight: 4, of: &marketpb.MsgCancelOrder{},
-		say: consumer(func(x *speaker, o client.OrderStatus) error { return x.CancelOrder(x.ctx, o.ID) })},
-	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o client.OrderStatus) error {
+		say: consumer(func(x *speaker, o module.OrderStatus) error { return x.Market.CancelOrder(x.ctx, o.ID) })},
+	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o module.OrderStatus) error {
 		if o.Status != string(xmarket.Running) {
 			return nil
 		}
-		return x.PauseJob(x.ctx, o.ID)
+		return x.Market.PauseJob(x.ctx, o.ID)
 	})},
-	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *speaker, o client.OrderStatus) error {
+	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *speaker, o module.OrderStatus) error {
 		if o.Status != string(xmarket.Paused) {
 			return nil
 		}
-		return x.ResumeJob(x.ctx, o.ID)
+		return x.Market.ResumeJob(x.ctx, o.ID)
 	})},
 	{weight: 15, of: &marketpb.MsgTopUpJob{},
-		say: consumer(func(x *speaker, o client.OrderStatus) error { return x.TopUpJob(x.ctx, o.ID, x.spend()) })},
+		say: consumer(func(x *speaker, o module.OrderStatus) error { return x.Market.TopUpJob(x.ctx, o.ID, x.spend()) })},
 }
 
 // offer offers the work of a participant, of a machine by the hour, or of a pool.
 func (x *speaker) offer() error {
-	p, err := x.Participant(x.ctx, x.Address())
+	p, err := x.Registry.Participant(x.ctx, x.Address())
 	if err != nil {
 		return err
 	}
 	slots := uint32(x.Intn(5))
 	switch x.Intn(5) {
 	case 0:
-		return x.OfferPool(x.ctx, x.below(1500), slots)
+		return x.Market.OfferPool(x.ctx, x.below(1500), slots)
 	case 1:
-		return x.OfferHourly(x.ctx, pick(x.draws, p.Roles), x.below(1_000_000), slots)
+		return x.Market.OfferHourly(x.ctx, pick(x.draws, p.Roles), x.below(1_000_000), slots)
 	}
-	return x.Offer(x.ctx, pick(x.draws, p.Roles), x.below(1000), slots)
+	return x.Market.Offer(x.ctx, pick(x.draws, p.Roles), x.below(1000), slots)
 }
 
 // order orders a small run.
@@ -109,24 +110,24 @@ func (x *speaker) order() error {
 	case 1:
 		o.Terms.Tolerance, o.Terms.PartialAudits = run.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
 	}
-	return x.Order(x.ctx, o, nil)
+	return x.Market.Order(x.ctx, o, nil)
 }
 
 // consumer lets who ordered a job that goes on speak about it.
-func consumer(say func(*speaker, client.OrderStatus) error) func(*speaker) error {
+func consumer(say func(*speaker, module.OrderStatus) error) func(*speaker) error {
 	return func(x *speaker) error {
-		jobs, err := x.Runs(x.ctx, true)
+		jobs, err := x.Training.Runs(x.ctx, true)
 		if err != nil {
 			return err
 		}
-		orders, err := x.Orders(x.ctx)
+		orders, err := x.Market.Orders(x.ctx)
 		for _, o := range orders {
 			jobs = append(jobs, o.ID)
 		}
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		o, err := x.PlacedOrder(x.ctx, pick(x.draws, jobs))
+		o, err := x.Market.PlacedOrder(x.ctx, pick(x.draws, jobs))
 		if err == nil && x.as(o.Consumer) {
 			err = say(x, o)
 		}
@@ -159,25 +160,25 @@ var ofReward = []saying{
 			return err
 		}
 		peer := pick(x.draws, s.Members).ID
-		return x.ReportPeer(x.ctx, s.Terms.Job, peer,
+		return x.Reward.ReportPeer(x.ctx, s.Terms.Job, peer,
 			registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
 	}},
 	{weight: 15, of: &rewardpb.MsgPayRevenue{},
-		say: model(func(x *speaker, job string) error { return x.PayRevenue(x.ctx, job, x.spend()) })},
+		say: model(func(x *speaker, job string) error { return x.Reward.PayRevenue(x.ctx, job, x.spend()) })},
 	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *speaker, job string) error {
-		if all, err := x.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
+		if all, err := x.Reward.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
 			return err
 		}
-		return x.ClaimRevenue(x.ctx, job)
+		return x.Reward.ClaimRevenue(x.ctx, job)
 	})},
 }
 
 // model lets the account speak about the model of a job, of those whose models are owned most of the time.
 func model(say func(*speaker, string) error) func(*speaker) error {
 	return func(x *speaker) error {
-		jobs, err := x.Runs(x.ctx, false)
+		jobs, err := x.Training.Runs(x.ctx, false)
 		for _, job := range mixed(x.draws, jobs) {
-			if _, err := x.Model(x.ctx, job, ""); err == nil || x.often(2) {
+			if _, err := x.Reward.Model(x.ctx, job, ""); err == nil || x.often(2) {
 				return say(x, job)
 			} else if !errors.Is(err, client.ErrNotFound) {
 				return err

@@ -32,6 +32,8 @@ import (
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/books"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
 )
 
@@ -196,11 +198,11 @@ func (p *player) committed() {
 	if err != nil {
 		p.fail(err)
 	}
-	books, err := client.New(connection{app: p.app, ctx: ctx}, client.KeyFromSeed([32]byte{})).Books(p.ctx)
+	balances, err := books.Count(p.ctx, client.New(connection{app: p.app, ctx: ctx}, wallet.KeyFromSeed([32]byte{})))
 	if err != nil {
 		p.fail(err)
 	}
-	for _, b := range books {
+	for _, b := range balances {
 		if !b.Balanced() {
 			p.fail(fmt.Errorf("the books are wrong: %+v", b))
 		}

@@ -76,24 +76,27 @@ var registryProposals = []simsx.SimMsgFactoryX{
 var ofRegistry = []saying{
 	{weight: 100, of: &registrypb.MsgRegister{}, say: (*speaker).register},
 	{weight: 8, of: &registrypb.MsgUpdateAddresses{}, say: participant(func(x *speaker) error {
-		return x.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
+		return x.Registry.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
 	})},
-	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *speaker) error { return x.Unjail(x.ctx) })},
+	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *speaker) error { return x.Registry.Unjail(x.ctx) })},
 	{weight: 15, of: &registrypb.MsgUnstake{},
-		say: participant(func(x *speaker) error { return x.Unstake(x.ctx, x.below(100_000_000)) })},
+		say: participant(func(x *speaker) error { return x.Registry.Unstake(x.ctx, x.below(100_000_000)) })},
 	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *speaker) error {
-		if p, err := x.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
+		if p, err := x.Registry.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
 			return err
 		}
-		return x.Heartbeat(x.ctx)
+		return x.Registry.Heartbeat(x.ctx)
 	})},
 	{weight: 15, of: &registrypb.MsgAskMeasure{},
-		say: participant(func(x *speaker) error { return x.AskMeasure(x.ctx, uint32(x.upTo(0, registry.MaxSteps))) })},
+		say: participant(func(x *speaker) error {
+			return x.Registry.AskMeasure(x.ctx, uint32(x.upTo(0,
+				registry.MaxSteps)))
+		})},
 	{weight: 25, of: &registrypb.MsgAnswerMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
 		if m.Seed.IsZero() || !m.Root.IsZero() || !x.as(m.ID) {
 			return nil
 		}
-		return x.AnswerMeasure(x.ctx, registry.Root(m.ID, m.Seed, results(m)))
+		return x.Registry.AnswerMeasure(x.ctx, registry.Root(m.ID, m.Seed, results(m)))
 	})},
 	{weight: 25, of: &registrypb.MsgCheckMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
 		i := slices.IndexFunc(m.Checks, func(c registry.Checked) bool { return c.Sample.IsZero() })
@@ -105,13 +108,13 @@ var ofRegistry = []saying{
 		if x.often(10) {
 			found = canon.Sum("another result")
 		}
-		return x.CheckMeasure(x.ctx, m.ID, found)
+		return x.Registry.CheckMeasure(x.ctx, m.ID, found)
 	})},
 	{weight: 25, of: &registrypb.MsgOpenMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
 		if !m.Checked() || !x.as(m.ID) {
 			return nil
 		}
-		return x.OpenMeasure(x.ctx, results(m))
+		return x.Registry.OpenMeasure(x.ctx, results(m))
 	})},
 }
 
@@ -135,13 +138,13 @@ func (x *speaker) register() error {
 	if x.often(40) {
 		p.Tier = registry.Tier(x.Intn(4))
 	}
-	return x.Register(x.ctx, p)
+	return x.Registry.Register(x.ctx, p)
 }
 
 // participant lets one of those who are registered speak.
 func participant(say func(*speaker) error) func(*speaker) error {
 	return func(x *speaker) error {
-		all, err := x.Participants(x.ctx)
+		all, err := x.Registry.Participants(x.ctx)
 		if err != nil || len(all) == 0 || !x.as(pick(x.draws, all).ID) {
 			return err
 		}
@@ -152,7 +155,7 @@ func participant(say func(*speaker) error) func(*speaker) error {
 // measured lets somebody speak who has a part in a measurement: the first in any order who has something to say.
 func measured(say func(*speaker, registry.Measurement) error) func(*speaker) error {
 	return func(x *speaker) error {
-		all, err := x.Measurements(x.ctx)
+		all, err := x.Registry.Measurements(x.ctx)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -47,10 +49,10 @@ func (s saying) Create() simsx.FactoryMethod {
 // is makes an account the one that speaks.
 func (x *speaker) is(a simsx.SimAccount) {
 	x.me = a
-	x.Client = client.NewWithSubmitter(x.conn, client.NewKey(a.PrivKey.(*secp256k1.PrivKey)),
-		func(_ context.Context, msgs ...sdk.Msg) (client.Result, error) {
+	x.Client = client.NewWithSubmitter(x.conn, wallet.NewKey(a.PrivKey.(*secp256k1.PrivKey)),
+		func(_ context.Context, msgs ...sdk.Msg) (transaction.Result, error) {
 			x.said = msgs[0]
-			return client.Result{}, nil
+			return transaction.Result{}, nil
 		})
 }
 
@@ -81,11 +83,11 @@ func (x *speaker) spend() uint64 {
 
 // run draws one of the runs that go on; none if there is none.
 func (x *speaker) run() (run.State, error) {
-	jobs, err := x.Runs(x.ctx, true)
+	jobs, err := x.Training.Runs(x.ctx, true)
 	if err != nil || len(jobs) == 0 {
 		return run.State{}, err
 	}
-	return x.Run(x.ctx, pick(x.draws, jobs))
+	return x.Training.Run(x.ctx, pick(x.draws, jobs))
 }
 
 // untilSaid goes through a list in any order, until something is said.

@@ -34,24 +34,24 @@ var ofTraining = []saying{
 	{weight: 8, of: &trainingpb.MsgMissing{}, say: duty((*speaker).missing)},
 	{weight: 8, of: &trainingpb.MsgSuspect{}, say: duty((*speaker).suspect)},
 	{weight: 8, of: &trainingpb.MsgLeave{},
-		say: duty(func(x *speaker, s run.State) error { return x.Leave(x.ctx, s.Terms.Job) })},
+		say: duty(func(x *speaker, s run.State) error { return x.Work.Leave(x.ctx, s.Terms.Job) })},
 	{weight: 2, of: &trainingpb.MsgLeave{}, say: duty(func(x *speaker, s run.State) error {
 		if !s.MayDecline(x.Address()) {
 			return nil
 		}
-		return x.Decline(x.ctx, s.Terms.Job)
+		return x.Work.Decline(x.ctx, s.Terms.Job)
 	})},
 	{weight: 15, of: &trainingpb.MsgReturn{}, say: duty(func(x *speaker, s run.State) error {
 		if !s.MayReturn(x.Address(), x.ctx.BlockHeight()) {
 			return nil
 		}
-		return x.Return(x.ctx, s.Terms.Job)
+		return x.Work.Return(x.ctx, s.Terms.Job)
 	})},
 	{weight: 2, of: &trainingpb.MsgChallenge{}, say: duty(func(x *speaker, s run.State) error {
 		if len(s.Units) == 0 { // a run that waits for members has none
 			return nil
 		}
-		return x.Challenge(x.ctx, s.Terms.Job, run.UnitID{Round: s.Round}, 1, s.Units[0].Commit.Digest())
+		return x.Work.Challenge(x.ctx, s.Terms.Job, run.UnitID{Round: s.Round}, 1, s.Units[0].Commit.Digest())
 	})},
 }
 
@@ -109,7 +109,7 @@ func (x *speaker) commit(s run.State) error {
 	case x.often(2):
 		c.Segments[x.Intn(len(c.Segments))] = canon.Sum("a lie")
 	}
-	return x.Commit(x.ctx, s.Terms.Job, u.ID(s.Round), c)
+	return x.Work.Commit(x.ctx, s.Terms.Job, u.ID(s.Round), c)
 }
 
 // unmask shows a fault that the worker planted, once it was passed over.
@@ -119,7 +119,7 @@ func (x *speaker) unmask(s run.State) error {
 			right := roots(s, l.Round, u.Index)
 			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.HiddenRoots.IsZero() &&
 				slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
-				return x.Unmask(x.ctx, s.Terms.Job, u.ID(l.Round), nonce, right)
+				return x.Work.Unmask(x.ctx, s.Terms.Job, u.ID(l.Round), nonce, right)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (x *speaker) unmask(s run.State) error {
 func (x *speaker) confess(s run.State) error {
 	for _, u := range s.Units {
 		if s.Confessible() && u.Worker == x.Address() && u.Status == run.Committed {
-			return x.Confess(x.ctx, s.Terms.Job, u.ID(s.Round))
+			return x.Work.Confess(x.ctx, s.Terms.Job, u.ID(s.Round))
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (x *speaker) missing(s run.State) error {
 	if u == nil || s.Phase != run.Attest && s.Phase != run.Reduce {
 		return nil
 	}
-	return x.Missing(x.ctx, s.Terms.Job, u.ID(s.Round), 0)
+	return x.Work.Missing(x.ctx, s.Terms.Job, u.ID(s.Round), 0)
 }
 
 // suspect says that an update is odd.
@@ -161,7 +161,7 @@ func (x *speaker) suspect(s run.State) error {
 	if u == nil {
 		return nil
 	}
-	return x.Suspect(x.ctx, s.Terms.Job, u.ID(s.Round))
+	return x.Work.Suspect(x.ctx, s.Terms.Job, u.ID(s.Round))
 }
 
 // report measures how far an update of a run with a tolerance is from the exact one.
@@ -170,7 +170,7 @@ func (x *speaker) report(s run.State) error {
 		if s.Tolerant(d.Unit) {
 			f, salt := x.finding(s, d.Round, d.Unit)
 			outside := !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM)
-			return x.Report(x.ctx, s.Terms.Job, d.ID(), f.Seal(s.LookSubject(x.Address(), d.ID()), salt), outside)
+			return x.Work.Report(x.ctx, s.Terms.Job, d.ID(), f.Seal(s.LookSubject(x.Address(), d.ID()), salt), outside)
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (x *speaker) showReport(s run.State) error {
 	for _, u := range s.Units {
 		if u.OwesFigures(x.Address()) {
 			f, salt := x.finding(s, s.Round, *u)
-			return x.ShowReport(x.ctx, s.Terms.Job, u.ID(s.Round), f, salt)
+			return x.Work.ShowReport(x.ctx, s.Terms.Job, u.ID(s.Round), f, salt)
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ func (x *speaker) pass(s run.State) error {
 	if x.often(3) {
 		seal = canon.Sum("a seal of nothing")
 	}
-	return x.Pass(x.ctx, s.Terms.Job, d.ID(), seal)
+	return x.Work.Pass(x.ctx, s.Terms.Job, d.ID(), seal)
 }
 
 // end is the state that a seal of a unit is about.
@@ -246,7 +246,8 @@ func (x *speaker) unseal(s run.State) error {
 	if err != nil {
 		return err
 	}
-	return x.Unseal(x.ctx, s.Terms.Job, run.UnitID{Round: open[i].Round, Unit: open[i].Unit, Attempt: open[i].Attempt}, o)
+	return x.Work.Unseal(x.ctx, s.Terms.Job, run.UnitID{Round: open[i].Round, Unit: open[i].Unit,
+		Attempt: open[i].Attempt}, o)
 }
 
 // prove answers the exam of a newcomer.
@@ -256,7 +257,7 @@ func (x *speaker) prove(s run.State) error {
 		return nil
 	}
 	subject := s.ProbationSubject(t)
-	return x.Prove(x.ctx, s.Terms.Job, t.Task.ID(), audit.NewSeal(subject, end(s, subject).Trees()).Root())
+	return x.Work.Prove(x.ctx, s.Terms.Job, t.Task.ID(), audit.NewSeal(subject, end(s, subject).Trees()).Root())
 }
 
 // slice seals a slice of a round, or shows it.
@@ -265,9 +266,9 @@ func (x *speaker) slice(s run.State) error {
 	for i := range s.Slices {
 		switch s.Owes(x.Address(), i) {
 		case run.OwesSeal:
-			return x.SealSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), s.SliceSeal(x.Address(), uint32(i), cid))
+			return x.Work.SealSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), s.SliceSeal(x.Address(), uint32(i), cid))
 		case run.OwesCID:
-			return x.ShowSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), cid)
+			return x.Work.ShowSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), cid)
 		}
 	}
 	return nil
@@ -281,5 +282,5 @@ func (x *speaker) attest(s run.State) error {
 	}
 	next := run.Checkpoint{Round: s.Round + 1, Root: canon.Hash("random/checkpoint", []any{s.Terms.Job, s.Round + 1}),
 		CID: "checkpoint"}
-	return x.Attest(x.ctx, s.Attestation(next))
+	return x.Work.Attest(x.ctx, s.Attestation(next))
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -105,9 +107,9 @@ With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
 			if err != nil {
 				return err
 			}
-			var sent client.Result
+			var sent transaction.Result
 			err = t.Act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
-				sent, err = cl.Send(ctx, args[0], amount, memo)
+				sent, err = cl.Coins.Send(ctx, args[0], amount, memo)
 				return err
 			})
 			if err != nil {
@@ -126,7 +128,7 @@ With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
 	return cmd
 }
 
-func printSent(to, memo string, amount uint64, r client.Result) error {
+func printSent(to, memo string, amount uint64, r transaction.Result) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "sent\t%s ZEN\nto\t%s\nfee\t%s ZEN\n", terminal.Zen(amount), to, terminal.Zen(feeUzen(r)))
 	if memo != "" {
@@ -137,7 +139,7 @@ func printSent(to, memo string, amount uint64, r client.Result) error {
 }
 
 // feeUzen is the fee of a transaction.
-func feeUzen(r client.Result) uint64 {
+func feeUzen(r transaction.Result) uint64 {
 	n, _ := strconv.ParseUint(strings.TrimSuffix(r.Fee(), "uzen"), 10, 64) // "" is none
 	return n
 }
@@ -167,8 +169,8 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
   starling account history starling1qx... --network http://127.0.0.1:26601 --limit 100 -o jsonl`,
 		Args: mostOne("ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || limit > client.MaxHistory {
-				return usage.Error(cmd, fmt.Errorf("--limit is 1 to %d", client.MaxHistory))
+			if limit < 1 || limit > ledger.MaxHistory {
+				return usage.Error(cmd, fmt.Errorf("--limit is 1 to %d", ledger.MaxHistory))
 			}
 			address, err := t.About(cmd, args)
 			if err != nil {
@@ -193,7 +195,7 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 		},
 	}
 	t.Flags(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("most transactions that are listed, up to %d", client.MaxHistory))
+	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("most transactions that are listed, up to %d", ledger.MaxHistory))
 	return cmd
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/keystore"
@@ -41,11 +43,11 @@ func Explain(err error) error {
 
 // networkCause explains what can happen to every question to a network, and to every transaction.
 func networkCause(err error) error {
-	if refused, ok := errors.AsType[*client.Error](err); ok {
+	if refused, ok := errors.AsType[*transaction.Error](err); ok {
 		return refusal(refused)
 	}
 	p, exit := &terminal.Problem{Why: err.Error()}, terminal.ExitUnreachable
-	gone, unreachable := errors.AsType[*client.Unreachable](err)
+	gone, unreachable := errors.AsType[*endpoint.Unreachable](err)
 	lost, asked := errors.AsType[*url.Error](err)
 	switch {
 	case errors.Is(err, keystore.ErrNoBlock):
@@ -55,7 +57,7 @@ func networkCause(err error) error {
 		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+gone.Network,
 			"check that a validator runs there: starling doctor --network "+gone.Network
 		p.Why = gone.Err.Error()
-	case errors.Is(err, client.ErrAddress):
+	case errors.Is(err, endpoint.ErrAddress):
 		p.Code, p.What, p.Fix, exit = "USAGE", "a network is named wrong",
 			"give --network the HTTP interface of a validator, such as http://127.0.0.1:26601", terminal.ExitUsage
 	case errors.Is(err, client.ErrNoAccount):
@@ -86,7 +88,7 @@ var refusals = map[error]int{
 }
 
 // refusal explains a transaction that the chain refused. Its code is that of the chain, such as MARKET_5.
-func refusal(e *client.Error) error {
+func refusal(e *transaction.Error) error {
 	p := &terminal.Problem{Code: fmt.Sprintf("%s_%d", strings.ToUpper(e.Space), e.Code), What: "the chain refused it",
 		Why: e.Text, Fix: terminal.Clause(e.Fix)}
 	exit, ok := refusals[e.Rule]

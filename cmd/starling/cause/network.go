@@ -4,14 +4,14 @@ import (
 	"errors"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/keystore"
 )
 
 // Network gives the errors of networks their codes.
 func Network(err error) error {
-	stopped := (*client.Halted)(nil)
+	stopped := (*endpoint.Halted)(nil)
 	switch {
 	case errors.As(err, &stopped):
 		return terminal.WithExit(&terminal.Problem{Code: stopped.Code, What: "the validator is stopped", Why: stopped.Why,

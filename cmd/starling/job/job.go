@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -29,17 +30,17 @@ it.`,
 		stepCommand(c, "pause", "Let no further round begin",
 			`Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A
 pause that takes longer than the network allows ends the job.`,
-			(*client.Client).PauseJob),
-		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.", (*client.Client).ResumeJob),
+			module.Market.PauseJob),
+		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.", module.Market.ResumeJob),
 		stepCommand(c, "cancel", "Take an order back, or end its run",
 			`Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further
 round begins; those under way are finished, checked and paid, and what is not spent returns then.`,
-			(*client.Client).CancelOrder),
+			module.Market.CancelOrder),
 		topUpCommand(c))
 }
 
 func stepCommand(c *terminal.Console, verb, short, long string,
-	step func(*client.Client, context.Context, string) error) *cobra.Command {
+	step func(module.Market, context.Context, string) error) *cobra.Command {
 	var home, network string
 	cmd := &cobra.Command{
 		Use: verb + " JOB --home DIR --network URL", Short: short,
@@ -48,7 +49,7 @@ func stepCommand(c *terminal.Console, verb, short, long string,
 		Args:    usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return steer(c, cmd, home, network, args[0], verb,
-				func(ctx context.Context, cl *client.Client) error { return step(cl, ctx, args[0]) })
+				func(ctx context.Context, cl *client.Client) error { return step(cl.Market, ctx, args[0]) })
 		},
 	}
 	target.HomeFlag(cmd, &home)
@@ -72,7 +73,7 @@ With -o json: {"job","done"}.`,
 				return err
 			}
 			return steer(c, cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) error {
-				return cl.TopUpJob(ctx, args[0], amount)
+				return cl.Market.TopUpJob(ctx, args[0], amount)
 			})
 		},
 	}

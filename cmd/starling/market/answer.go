@@ -1,7 +1,7 @@
 package market
 
 import (
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -58,7 +58,7 @@ type Ordered struct {
 	Why       string `json:"why"`
 }
 
-func ordersOf(orders []client.OrderStatus) []Ordered {
+func ordersOf(orders []module.OrderStatus) []Ordered {
 	lines := make([]Ordered, len(orders))
 	for i, o := range orders {
 		lines[i] = Ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min,

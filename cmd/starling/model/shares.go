@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -66,17 +67,17 @@ With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}
 
 func holders(ctx context.Context, cl *client.Client, job string) (Owned, error) {
 	o := Owned{Job: job, Holders: []Holder{}}
-	m, err := cl.Model(ctx, job, "")
+	m, err := cl.Reward.Model(ctx, job, "")
 	if err != nil {
 		return o, err
 	}
 	o.Held = m.Held
-	all, err := cl.Holders(ctx, job)
+	all, err := cl.Reward.Holders(ctx, job)
 	if err != nil {
 		return o, err
 	}
 	for _, h := range all {
-		m, err := cl.Model(ctx, job, h.Who)
+		m, err := cl.Reward.Model(ctx, job, h.Who)
 		if err != nil {
 			return o, err
 		}
@@ -112,10 +113,10 @@ With -o json: {"height","hash"}.`,
 			if err := target.WantAddress(args[2]); err != nil {
 				return err
 			}
-			var r client.Result
+			var r transaction.Result
 			err = t.Act(cmd, "the folder of the account that holds them",
 				func(ctx context.Context, cl *client.Client) (err error) {
-					r, err = cl.SendShares(ctx, args[0], args[2], shares)
+					r, err = cl.Reward.SendShares(ctx, args[0], args[2], shares)
 					return err
 				})
 			return target.Done(c, r, err, fmt.Sprintf("%d shares of %s went to %s", shares, args[0], args[2]))
@@ -143,7 +144,7 @@ With -o json: what starling model shares prints.`,
 			}
 			return revenue(c, cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
 				return fmt.Sprintf("%s ZEN are paid to the shares of %s", terminal.Zen(amount), args[0]),
-					cl.PayRevenue(ctx, args[0], amount)
+					cl.Reward.PayRevenue(ctx, args[0], amount)
 			})
 		},
 	}
@@ -164,7 +165,7 @@ With -o json: what starling model shares prints.`,
 		Args:    usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return revenue(c, cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
-				m, err := cl.Model(ctx, args[0], cl.Address())
+				m, err := cl.Reward.Model(ctx, args[0], cl.Address())
 				if err != nil {
 					return "", err
 				}
@@ -172,7 +173,7 @@ With -o json: what starling model shares prints.`,
 					return "nothing is due: nobody paid revenue in since the last claim that comes to an uzen a share", nil
 				}
 				return fmt.Sprintf("%s ZEN are claimed, and what was paid in meanwhile", terminal.Zen(m.Due)),
-					cl.ClaimRevenue(ctx, args[0])
+					cl.Reward.ClaimRevenue(ctx, args[0])
 			})
 		},
 	}

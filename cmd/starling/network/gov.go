@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -47,7 +48,7 @@ type proposal struct {
 // name is what commands about it take.
 func (p proposal) name() string { return strconv.FormatUint(p.ID, 10) }
 
-func proposalOf(p client.Proposal) proposal {
+func proposalOf(p gov.Proposal) proposal {
 	out := proposal{ID: p.ID, Title: p.Title, Summary: p.Summary, Status: p.Status, Failed: p.Failed,
 		Proposer: p.Proposer, Deposit: p.Deposit, Messages: p.Messages, Votes: p.Votes}
 	if !p.Ends.IsZero() {
@@ -72,8 +73,8 @@ With -o json: {"proposals":[as of starling network gov show]}.`,
 				return err
 			}
 			found, err := inspect.Query(cmd.Context(), network,
-				func(ctx context.Context, cl *client.Client) ([]client.Proposal, error) {
-					return cl.Proposals(ctx, max(1, limit))
+				func(ctx context.Context, cl *client.Client) ([]gov.Proposal, error) {
+					return gov.New(cl).Proposals(ctx, max(1, limit))
 				})
 			if err != nil {
 				return err
@@ -126,7 +127,9 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 				return err
 			}
 			found, err := inspect.Query(cmd.Context(), network,
-				func(ctx context.Context, cl *client.Client) (client.Proposal, error) { return cl.Proposal(ctx, id) })
+				func(ctx context.Context, cl *client.Client) (gov.Proposal, error) {
+					return gov.New(cl).Proposal(ctx, id)
+				})
 			if err != nil {
 				return err
 			}
@@ -143,7 +146,7 @@ With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen
 			if p.Failed != "" {
 				fmt.Fprintf(w, "failed\t%s\n", p.Failed)
 			}
-			for _, option := range client.VoteOptions() {
+			for _, option := range gov.VoteOptions() {
 				fmt.Fprintf(w, "%s\t%s uzen of stake\n", option, p.Votes[option])
 			}
 			for _, m := range p.Messages {
@@ -164,19 +167,19 @@ func govParamsCommand(c *terminal.Console) *cobra.Command {
 		Long: `Write the parameters of a module as the file of a proposal that would leave them as they are: change in it
 what is to
 be another, the title and the summary, and give it to starling network gov propose. MODULE is one of
-` + strings.Join(client.Governed(), ", ") + `.`,
+` + strings.Join(gov.Governed(), ", ") + `.`,
 		Example: `  starling network gov params market --network http://127.0.0.1:26601 > fee.json`,
 		Args:    usage.Exactly("MODULE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
-			if !slices.Contains(client.Governed(), args[0]) {
+			if !slices.Contains(gov.Governed(), args[0]) {
 				return usage.Error(cmd, fmt.Errorf("there is no module %q with parameters; wanted one of %s", args[0],
-					strings.Join(client.Governed(), ", ")))
+					strings.Join(gov.Governed(), ", ")))
 			}
 			text, err := inspect.Query(cmd.Context(), network,
-				func(ctx context.Context, cl *client.Client) ([]byte, error) { return cl.Draft(ctx, args[0]) })
+				func(ctx context.Context, cl *client.Client) ([]byte, error) { return gov.New(cl).Draft(ctx, args[0]) })
 			if err != nil {
 				return err
 			}

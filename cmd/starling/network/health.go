@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/validators"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -24,12 +24,12 @@ validators that the validator which is asked is connected to. starling worker st
 
 With -o json: {"peers":[{"node_id","name","address","dialled","sent_bytes","received_bytes"}]}.`,
 		`  starling network peers --network http://127.0.0.1:26601`,
-		"peers", func(ctx context.Context, t *target.Target) ([]client.Peer, error) {
+		"peers", func(ctx context.Context, t *target.Target) ([]validators.Peer, error) {
 			return dashboard.NetworkPeers(ctx, t.Network)
 		},
-		func(p client.Peer) string { return p.NodeID },
+		func(p validators.Peer) string { return p.NodeID },
 		[]string{"NODE", "NAME", "ADDRESS", "DIALLED", "SENT", "RECEIVED"},
-		func(p client.Peer) []any {
+		func(p validators.Peer) []any {
 			return []any{p.NodeID, p.Name, p.Address, p.Dialled, terminal.Bytes(uint64(p.Sent)),
 				terminal.Bytes(uint64(p.Received))}
 		})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -171,7 +171,7 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 			if c.Form.Machine() {
 				err = c.Form.Print(
 					os.Stdout,
-					terminal.List(b, b.Books, func(book client.ModuleBalance) string { return book.Module }),
+					terminal.List(b, b.Books, func(book books.ModuleBalance) string { return book.Module }),
 				)
 			} else {
 				err = printBooks(b)

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/gov"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -45,7 +47,7 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 			if err != nil {
 				return err
 			}
-			p, err := client.ParseProposal(text)
+			p, err := gov.ParseProposal(text)
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
 					Code: "PROPOSAL_INVALID", What: args[0] + " holds no proposal", Why: err.Error(),
@@ -53,11 +55,13 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 				}, terminal.ExitUsage)
 			}
 			var id uint64
-			var made client.Result
+			var made transaction.Result
 			gas, err := v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
-				id, made, err = cl.Propose(ctx, p, amount)
+				id, made, err = gov.New(cl).Propose(ctx, p, amount)
 				return err
-			}, func(ctx context.Context, cl *client.Client) (uint64, error) { return cl.TryProposal(ctx, p, amount) })
+			}, func(ctx context.Context, cl *client.Client) (uint64, error) {
+				return gov.New(cl).TryProposal(ctx, p, amount)
+			})
 			switch {
 			case err != nil:
 				return err
@@ -105,9 +109,9 @@ With -o json: {"height","hash"}.`,
 			if err != nil {
 				return err
 			}
-			var r client.Result
+			var r transaction.Result
 			_, err = v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
-				r, err = cl.DepositFor(ctx, id, amount)
+				r, err = gov.New(cl).DepositFor(ctx, id, amount)
 				return err
 			}, nil)
 			return target.Done(c, r, err, fmt.Sprintf("%s ZEN are deposited for proposal %d", terminal.Zen(amount), id))
@@ -128,21 +132,23 @@ is that of a validator, with all that is delegated to it. The last vote of an ac
 With -o json: {"height","hash"}, or with --dry-run {"gas"}.`,
 		Example: `  starling network gov vote 3 yes --home net/validator-0
   starling network gov vote 3 no --home net/consumer --dry-run`,
-		Args: usage.Exactly("PROPOSAL", strings.Join(client.VoteOptions(), "|")),
+		Args: usage.Exactly("PROPOSAL", strings.Join(gov.VoteOptions(), "|")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := wantProposal(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(client.VoteOptions(), args[1]) {
+			if !slices.Contains(gov.VoteOptions(), args[1]) {
 				return usage.Error(cmd, fmt.Errorf("%q is no vote; wanted one of %s", args[1],
-					strings.Join(client.VoteOptions(), ", ")))
+					strings.Join(gov.VoteOptions(), ", ")))
 			}
-			var r client.Result
+			var r transaction.Result
 			gas, err := v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
-				r, err = cl.Vote(ctx, id, args[1])
+				r, err = gov.New(cl).Vote(ctx, id, args[1])
 				return err
-			}, func(ctx context.Context, cl *client.Client) (uint64, error) { return cl.TryVote(ctx, id, args[1]) })
+			}, func(ctx context.Context, cl *client.Client) (uint64, error) {
+				return gov.New(cl).TryVote(ctx, id, args[1])
+			})
 			if err == nil && v.dry {
 				return tried(c, gas)
 			}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
 // WantAddress reports why a text is no address of an account.
 func WantAddress(address string) error {
-	if err := client.CheckAddress(address); err != nil {
+	if err := wallet.CheckAddress(address); err != nil {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "ADDRESS_INVALID", What: fmt.Sprintf("%q is not the address of an account", address), Why: err.Error(),
 			Fix: "give one that begins with starling1, as starling worker identity prints it",

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
 // Done says that a transaction is in a block.
-func Done(c *terminal.Console, r client.Result, err error, what string) error {
+func Done(c *terminal.Console, r transaction.Result, err error, what string) error {
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/party"
 	"github.com/starling-network/starling/cmd/starling/target"
@@ -30,7 +30,7 @@ func logsCommand(c *terminal.Console) *cobra.Command {
 
 // validatorProblem gives the errors of questions to the validator of a folder their codes.
 func validatorProblem(home string, err error) error {
-	stopped := (*client.Halted)(nil)
+	stopped := (*endpoint.Halted)(nil)
 	switch {
 	case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
 		return cause.Network(err)

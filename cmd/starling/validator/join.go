@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/party"
 	"github.com/starling-network/starling/cmd/starling/target"
@@ -107,7 +107,7 @@ With -o json: {"height","hash"}.`,
 				return err
 			}
 			return operate(c, cmd, args[0], "the stake is in block %d\n",
-				func(ctx context.Context, home string) (client.Result, error) {
+				func(ctx context.Context, home string) (transaction.Result, error) {
 					return validator.Bond(ctx, home, amount)
 				})
 		},
@@ -132,7 +132,7 @@ With -o json: {"height","hash"}.`,
 
 // operate lets the operator of a validator do something.
 func operate(c *terminal.Console, cmd *cobra.Command, home, done string,
-	do func(context.Context, string) (client.Result, error)) error {
+	do func(context.Context, string) (transaction.Result, error)) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
 	r, err := do(ctx, home)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -33,7 +33,7 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 			ctx, cancel := context.WithTimeout(cmd.Context(), target.AskTimeout)
 			defer cancel()
 			s, err := inspect.AskValidator(ctx, args[0])
-			stopped := (*client.Halted)(nil)
+			stopped := (*endpoint.Halted)(nil)
 			switch {
 			case errors.Is(err, keystore.ErrNoValidator), errors.As(err, &stopped):
 				return cause.Network(err)

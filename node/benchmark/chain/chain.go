@@ -35,6 +35,8 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -180,7 +182,7 @@ type ledger struct {
 	rpcclient.Client // of which only queries are used
 	app              *app.App
 	calls            abcicli.Client
-	workers          []*client.Key
+	workers          []*wallet.Key
 	jobs             []run.State
 	height           int64
 	time             time.Time
@@ -246,7 +248,7 @@ func newLedger(dir string, registered, jobs int) (*ledger, error) {
 	var accounts []chain.Funded
 	var members []run.Member
 	for i := range batch {
-		k := client.KeyFromSeed(canon.Sum("bench/worker", binary.LittleEndian.AppendUint64(nil, uint64(i))))
+		k := wallet.KeyFromSeed(canon.Sum("bench/worker", binary.LittleEndian.AppendUint64(nil, uint64(i))))
 		l.workers = append(l.workers, k)
 		accounts = append(accounts, chain.Funded{Address: k.Address(), Amount: 1})
 		members = append(members, run.Member{ID: k.Address(), Role: run.Worker, Price: 1})
@@ -342,7 +344,7 @@ func (l *ledger) genesis(raw json.RawMessage, registered int) (json.RawMessage, 
 
 // sign makes the commitments to all units of a run.
 func (l *ledger) sign(ctx context.Context, s run.State) (txs [][]byte, err error) {
-	keys := map[string]*client.Key{}
+	keys := map[string]*wallet.Key{}
 	for _, k := range l.workers {
 		keys[k.Address()] = k
 	}
@@ -360,8 +362,8 @@ func (l *ledger) sign(ctx context.Context, s run.State) (txs [][]byte, err error
 				HiddenRoots: d,
 			}),
 		}
-		tx, err := client.Sign(ctx, k, client.Account{ChainID: "bench", Number: number, Sequence: sequence,
-			Fee: client.Fee{Gas: commitGas}}, 0, m)
+		tx, err := transaction.Sign(ctx, k, transaction.Account{ChainID: "bench", Number: number, Sequence: sequence,
+			Fee: transaction.Fee{Gas: commitGas}}, 0, m)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,8 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	xmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -65,17 +67,17 @@ const perSpammer = 250
 
 // spammer is an account whose transactions pay nothing.
 type spammer struct {
-	key *client.Key
+	key *wallet.Key
 	txs [][]byte
 }
 
 func newSpammer(i int) *spammer { return &spammer{key: keyed("spammer", i)} }
 
-func (s *spammer) sign(ctx context.Context, a client.Account, n int) error {
+func (s *spammer) sign(ctx context.Context, a transaction.Account, n int) error {
 	for range n {
 		self := s.key.Address()
 		m := &banktypes.MsgSend{FromAddress: self, ToAddress: self, Amount: adapter.Coins(1)}
-		tx, err := client.Sign(ctx, s.key, a, 0, m)
+		tx, err := transaction.Sign(ctx, s.key, a, 0, m)
 		if err != nil {
 			return err
 		}
@@ -142,11 +144,11 @@ func (s *scene) begin(ctx context.Context, v *chain.Validator, f Flood) (*floodi
 	return c, nil
 }
 
-func accountOf(ctx context.Context, v *chain.Validator, k *client.Key) (client.Account, error) {
+func accountOf(ctx context.Context, v *chain.Validator, k *wallet.Key) (transaction.Account, error) {
 	c := client.New(v.Client(), k)
 	defer c.Close()
 	number, sequence, err := c.Sequence(ctx)
-	return client.Account{ChainID: "bench", Number: number, Sequence: sequence}, err
+	return transaction.Account{ChainID: "bench", Number: number, Sequence: sequence}, err
 }
 
 // mostOpening is in how many blocks all disputes open.

@@ -18,6 +18,8 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -35,7 +37,7 @@ const (
 
 // litigants are the members of the runs in whose units everybody finds something wrong.
 type litigants struct {
-	workers, verifiers []*client.Key
+	workers, verifiers []*wallet.Key
 	keys               map[string]*account
 	runs               []run.State
 	spec               canon.Digest
@@ -52,12 +54,12 @@ type claim struct {
 
 // account is a key with what its next transaction needs.
 type account struct {
-	key  *client.Key
-	next client.Account
+	key  *wallet.Key
+	next transaction.Account
 }
 
-func keyed(name string, i int) *client.Key {
-	return client.KeyFromSeed(canon.Sum("bench/"+name, binary.LittleEndian.AppendUint64(nil, uint64(i))))
+func keyed(name string, i int) *wallet.Key {
+	return wallet.KeyFromSeed(canon.Sum("bench/"+name, binary.LittleEndian.AppendUint64(nil, uint64(i))))
 }
 
 // newLitigants makes runs with so many disputes.
@@ -70,7 +72,7 @@ func newLitigants(disputes int) (*litigants, error) {
 	t := job.Task
 	l.spec, l.opening = t.Spec.Digest(), referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(bundle.ShardTokens))
 	var members []run.Member
-	add := func(list *[]*client.Key, r run.Role, n int) {
+	add := func(list *[]*wallet.Key, r run.Role, n int) {
 		for i := range n {
 			k := keyed("litigant/"+strconv.Itoa(int(r)), i)
 			*list, l.keys[k.Address()] = append(*list, k), &account{key: k}
@@ -156,7 +158,7 @@ func (l *litigants) genesis() (json.RawMessage, error) {
 // sign is the next transaction of an account.
 func (l *litigants) sign(ctx context.Context, id string, m sdk.Msg) ([]byte, error) {
 	a := l.keys[id]
-	tx, err := client.Sign(ctx, a.key, a.next, 0, m)
+	tx, err := transaction.Sign(ctx, a.key, a.next, 0, m)
 	a.next.Sequence++
 	return tx, err
 }
@@ -200,7 +202,7 @@ func (l *litigants) played(ctx context.Context, v *chain.Validator) (games, move
 	c := client.New(v.Client(), l.workers[0])
 	defer c.Close()
 	for _, s := range l.runs {
-		list, err := c.Disputes(ctx, s.Terms.Job)
+		list, err := c.Training.Disputes(ctx, s.Terms.Job)
 		if err != nil {
 			return games, moves, err
 		}

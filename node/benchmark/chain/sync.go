@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -101,7 +102,7 @@ func joining(ctx context.Context) (seconds float64, err error) {
 
 // reaches waits until a validator has executed a block of at least a height.
 func reaches(ctx context.Context, v *chain.Validator, height int64) (int64, error) {
-	c := client.New(v.Client(), client.KeyFromSeed(canon.Sum("bench/looker")))
+	c := client.New(v.Client(), wallet.KeyFromSeed(canon.Sum("bench/looker")))
 	defer c.Close()
 	blocks, err := c.Blocks(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-package client
+package transaction
 
 import (
 	"testing"
@@ -16,10 +16,10 @@ func TestFeeOf(t *testing.T) {
 		want    string
 	}{"0.01uzen": {0, "20uzen"}, "0.0001uzen": {10_000, "20uzen"}, "1uzen": {10_000, "2000uzen"},
 		"0.0099uzen": {0, "20uzen"}, "": {0, ""}, "much": {10_000, ""}} {
-		price, err := higher(words, c.million)
+		price, err := GasPrice(words, c.million)
 		var f Fee
 		if err == nil {
-			f, err = feeFor(price, 2000)
+			f, err = FeeFor(price, 2000)
 		}
 		if (err == nil) != (c.want != "") || f.Amount.String() != c.want {
 			t.Errorf("%q: %s (%v), want %q", words, f.Amount, err, c.want)

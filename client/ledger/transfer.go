@@ -1,4 +1,4 @@
-package client
+package ledger
 
 import (
 	"context"
@@ -48,10 +48,10 @@ const metasOfPage = 20
 
 // Busy lists the heights of blocks with transactions, of the count blocks below a height, the latest first. It ends
 // early at a block that is not kept any more.
-func (c *Client) Busy(ctx context.Context, before int64, count int) (heights []int64, err error) {
+func (l Ledger) Busy(ctx context.Context, before int64, count int) (heights []int64, err error) {
 	last := max(1, before-int64(count))
 	for top := before - 1; top >= last; top -= metasOfPage {
-		r, err := c.rpc.BlockchainInfo(ctx, max(last, top-metasOfPage+1), top)
+		r, err := l.rpc.BlockchainInfo(ctx, max(last, top-metasOfPage+1), top)
 		if err != nil {
 			return nil, fmt.Errorf("client: %w", err)
 		}
@@ -59,7 +59,7 @@ func (c *Client) Busy(ctx context.Context, before int64, count int) (heights []i
 			break
 		}
 		for _, m := range r.BlockMetas {
-			busy, err := c.busy(ctx, m.Header.Height, m.NumTxs)
+			busy, err := l.busy(ctx, m.Header.Height, m.NumTxs)
 			if err != nil {
 				return nil, err
 			}
@@ -72,11 +72,11 @@ func (c *Client) Busy(ctx context.Context, before int64, count int) (heights []i
 }
 
 // busy reports whether a block has a transaction that somebody signed: its first may be the votes' extensions.
-func (c *Client) busy(ctx context.Context, height int64, txs int) (bool, error) {
+func (l Ledger) busy(ctx context.Context, height int64, txs int) (bool, error) {
 	if txs != 1 {
 		return txs > 1, nil
 	}
-	b, err := c.rpc.Block(ctx, &height)
+	b, err := l.rpc.Block(ctx, &height)
 	if err != nil {
 		return false, fmt.Errorf("client: %w", err)
 	}

@@ -1,4 +1,6 @@
-package client
+// Package books counts the coins of a chain twice: what the account of each module holds, and what the module has
+// written down that it holds for others.
+package books
 
 import (
 	"context"
@@ -7,17 +9,21 @@ import (
 
 	sdkmath "cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	"github.com/cosmos/cosmos-sdk/types/query"
+	sdkquery "github.com/cosmos/cosmos-sdk/types/query"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
 	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // ModuleBalance is the account of a module: what it holds, and what the module has written down that it holds for
@@ -32,9 +38,10 @@ type ModuleBalance struct {
 // Balanced reports whether nothing is missing, and nothing too much.
 func (b ModuleBalance) Balanced() bool { return b.Held == b.Owed || b.Spare && b.Held > b.Owed }
 
-// Books counts the coins of a chain twice, module for module. It asks for many things: a client that reads at one
-// height (see At) is the one to use while blocks are made.
-func (c *Client) Books(ctx context.Context) ([]ModuleBalance, error) {
+// Count counts the coins of a chain twice, module for module. It asks for many things: an account that reads at one
+// height (client.Client.At) is the one to use while blocks are made.
+func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error) {
+	c := counter{module.Of(account), account}
 	owed := []struct {
 		module string
 		count  func(context.Context) (sdkmath.Int, error)
@@ -53,13 +60,18 @@ func (c *Client) Books(ctx context.Context) ([]ModuleBalance, error) {
 		if b.Owed, err = amount(n); err != nil {
 			return nil, err
 		}
-		if b.Held, err = c.Balance(ctx, ModuleAddress(o.module)); err != nil {
+		if b.Held, err = c.Coins.Balance(ctx, wallet.ModuleAddress(o.module)); err != nil {
 			return nil, err
 		}
 		books = append(books, b)
 	}
 	supply, err := c.supply(ctx)
 	return append(books, supply), err
+}
+
+type counter struct {
+	module.Modules
+	queries grpc.ClientConnInterface
 }
 
 func amount(n sdkmath.Int) (uint64, error) {
@@ -70,9 +82,9 @@ func amount(n sdkmath.Int) (uint64, error) {
 }
 
 // stakes of all participants.
-func (c *Client) stakes(ctx context.Context) (sum sdkmath.Int, err error) {
+func (c counter) stakes(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
-	all, err := c.Participants(ctx)
+	all, err := c.Registry.Participants(ctx)
 	for _, p := range all {
 		sum = sum.Add(sdkmath.NewIntFromUint64(p.Stake))
 	}
@@ -80,12 +92,12 @@ func (c *Client) stakes(ctx context.Context) (sum sdkmath.Int, err error) {
 }
 
 // jobs are all that have a run, or are on order.
-func (c *Client) jobs(ctx context.Context) ([]string, error) {
-	jobs, err := c.Runs(ctx, false)
+func (c counter) jobs(ctx context.Context) ([]string, error) {
+	jobs, err := c.Training.Runs(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	orders, err := c.Orders(ctx)
+	orders, err := c.Market.Orders(ctx)
 	for _, o := range orders {
 		jobs = append(jobs, o.ID)
 	}
@@ -93,14 +105,14 @@ func (c *Client) jobs(ctx context.Context) ([]string, error) {
 }
 
 // budgets is what remains of those of all jobs.
-func (c *Client) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
+func (c counter) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
 	jobs, err := c.jobs(ctx)
 	if err != nil {
 		return sum, err
 	}
 	for _, job := range jobs {
-		e, err := c.Escrow(ctx, job)
+		e, err := c.Market.Escrow(ctx, job)
 		if err != nil {
 			return sum, err
 		}
@@ -113,15 +125,15 @@ func (c *Client) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
 }
 
 // revenue that was paid in for models and that nobody has claimed.
-func (c *Client) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
+func (c counter) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
-	jobs, err := c.Runs(ctx, false)
+	jobs, err := c.Training.Runs(ctx, false)
 	if err != nil {
 		return sum, err
 	}
 	for _, job := range jobs {
-		m, err := c.Model(ctx, job, "")
-		if errors.Is(err, ErrNotFound) {
+		m, err := c.Reward.Model(ctx, job, "")
+		if errors.Is(err, query.ErrNotFound) {
 			continue // nobody holds shares
 		}
 		if err != nil {
@@ -133,9 +145,9 @@ func (c *Client) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
 }
 
 // validators of the staking module, whatever their status.
-func (c *Client) validators(ctx context.Context) (all []stakingtypes.Validator, err error) {
-	err = pages(func(p *query.PageRequest) (*query.PageResponse, error) {
-		r, err := stakingtypes.NewQueryClient(c.conn).Validators(ctx, &stakingtypes.QueryValidatorsRequest{Pagination: p})
+func (c counter) validators(ctx context.Context) (all []stakingtypes.Validator, err error) {
+	err = query.Pages(func(p *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
+		r, err := stakingtypes.NewQueryClient(c.queries).Validators(ctx, &stakingtypes.QueryValidatorsRequest{Pagination: p})
 		all = append(all, r.GetValidators()...)
 		return r.GetPagination(), err
 	})
@@ -143,7 +155,7 @@ func (c *Client) validators(ctx context.Context) (all []stakingtypes.Validator, 
 }
 
 // bonded is what stands behind the votes of validators.
-func (c *Client) bonded(ctx context.Context) (sum sdkmath.Int, err error) {
+func (c counter) bonded(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
 	all, err := c.validators(ctx)
 	for _, v := range all {
@@ -155,7 +167,7 @@ func (c *Client) bonded(ctx context.Context) (sum sdkmath.Int, err error) {
 }
 
 // unbonding is what stands behind validators who do not vote, and what delegators have taken back and not received.
-func (c *Client) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
+func (c counter) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
 	all, err := c.validators(ctx)
 	if err != nil {
@@ -165,8 +177,8 @@ func (c *Client) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
 		if !v.IsBonded() {
 			sum = sum.Add(v.Tokens)
 		}
-		err := pages(func(p *query.PageRequest) (*query.PageResponse, error) {
-			r, err := stakingtypes.NewQueryClient(c.conn).ValidatorUnbondingDelegations(ctx,
+		err := query.Pages(func(p *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
+			r, err := stakingtypes.NewQueryClient(c.queries).ValidatorUnbondingDelegations(ctx,
 				&stakingtypes.QueryValidatorUnbondingDelegationsRequest{
 					ValidatorAddr: v.OperatorAddress, Pagination: p,
 				})
@@ -186,11 +198,11 @@ func (c *Client) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
 
 // undistributed is the community pool, and what validators and delegators have earned and not withdrawn. It is counted
 // in fractions, which add up to whole coins.
-func (c *Client) undistributed(ctx context.Context) (sdkmath.Int, error) {
-	q := distrtypes.NewQueryClient(c.conn)
+func (c counter) undistributed(ctx context.Context) (sdkmath.Int, error) {
+	q := distrtypes.NewQueryClient(c.queries)
 	pool, err := q.CommunityPool(ctx, &distrtypes.QueryCommunityPoolRequest{})
 	if err != nil {
-		return sdkmath.ZeroInt(), known(err)
+		return sdkmath.ZeroInt(), query.Known(err)
 	}
 	all, err := c.validators(ctx)
 	if err != nil {
@@ -201,7 +213,7 @@ func (c *Client) undistributed(ctx context.Context) (sdkmath.Int, error) {
 		r, err := q.ValidatorOutstandingRewards(ctx,
 			&distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: v.OperatorAddress})
 		if err != nil {
-			return sdkmath.ZeroInt(), known(err)
+			return sdkmath.ZeroInt(), query.Known(err)
 		}
 		sum = sum.Add(r.Rewards.Rewards...)
 	}
@@ -209,11 +221,11 @@ func (c *Client) undistributed(ctx context.Context) (sdkmath.Int, error) {
 }
 
 // deposits of the proposals that are not decided.
-func (c *Client) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
+func (c counter) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
 	for _, status := range []govv1.ProposalStatus{govv1.StatusDepositPeriod, govv1.StatusVotingPeriod} {
-		err := pages(func(p *query.PageRequest) (*query.PageResponse, error) {
-			r, err := govv1.NewQueryClient(c.conn).Proposals(ctx,
+		err := query.Pages(func(p *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
+			r, err := govv1.NewQueryClient(c.queries).Proposals(ctx,
 				&govv1.QueryProposalsRequest{ProposalStatus: status, Pagination: p})
 			for _, proposal := range r.GetProposals() {
 				sum = sum.Add(sdk.Coins(proposal.TotalDeposit).AmountOf(adapter.Denom))
@@ -228,14 +240,14 @@ func (c *Client) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 }
 
 // supply compares all accounts together with what the bank says that there is.
-func (c *Client) supply(ctx context.Context) (ModuleBalance, error) {
+func (c counter) supply(ctx context.Context) (ModuleBalance, error) {
 	b, sum := ModuleBalance{Module: "supply"}, sdkmath.ZeroInt()
-	q := banktypes.NewQueryClient(c.conn)
+	q := banktypes.NewQueryClient(c.queries)
 	r, err := q.SupplyOf(ctx, &banktypes.QuerySupplyOfRequest{Denom: adapter.Denom})
 	if err != nil {
-		return b, known(err)
+		return b, query.Known(err)
 	}
-	err = pages(func(p *query.PageRequest) (*query.PageResponse, error) {
+	err = query.Pages(func(p *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
 		r, err := q.DenomOwners(ctx, &banktypes.QueryDenomOwnersRequest{Denom: adapter.Denom, Pagination: p})
 		for _, o := range r.GetDenomOwners() {
 			sum = sum.Add(o.Balance.Amount)
@@ -249,19 +261,4 @@ func (c *Client) supply(ctx context.Context) (ModuleBalance, error) {
 	b.Owed, errs[0] = amount(r.Amount.Amount)
 	b.Held, errs[1] = amount(sum)
 	return b, errors.Join(errs[:]...)
-}
-
-// pages asks for one page after the other.
-func pages(ask func(*query.PageRequest) (*query.PageResponse, error)) error {
-	next := &query.PageRequest{Limit: 1000}
-	for {
-		r, err := ask(next)
-		if err != nil {
-			return known(err)
-		}
-		if r == nil || len(r.NextKey) == 0 {
-			return nil
-		}
-		next = &query.PageRequest{Key: r.NextKey, Limit: 1000}
-	}
 }

@@ -1,4 +1,4 @@
-package client
+package validators
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/client/query"
 )
 
 // Peer is a process of another validator that a validator is connected to.
@@ -23,8 +24,8 @@ type Peer struct {
 }
 
 // Peers are those of the validator that is asked.
-func (c *Client) Peers(ctx context.Context) ([]Peer, error) {
-	n, ok := c.rpc.(rpcclient.NetworkClient)
+func (v Validators) Peers(ctx context.Context) ([]Peer, error) {
+	n, ok := v.rpc.(rpcclient.NetworkClient)
 	if !ok {
 		return nil, errors.New("client: the connection tells nothing of peers")
 	}
@@ -49,21 +50,21 @@ type Rewards struct {
 }
 
 // Rewards are those of the validator that an account operates; ErrNotFound if it operates none.
-func (c *Client) Rewards(ctx context.Context, account string) (r Rewards, err error) {
+func (v Validators) Rewards(ctx context.Context, account string) (r Rewards, err error) {
 	address, err := sdk.AccAddressFromBech32(account)
 	if err != nil {
 		return r, err
 	}
 	r.Operator = sdk.ValAddress(address).String()
-	q := distrtypes.NewQueryClient(c.conn)
+	q := distrtypes.NewQueryClient(v.queries)
 	all, err := q.ValidatorOutstandingRewards(ctx,
 		&distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: r.Operator})
 	if err != nil {
-		return r, known(err)
+		return r, query.Known(err)
 	}
 	own, err := q.ValidatorCommission(ctx, &distrtypes.QueryValidatorCommissionRequest{ValidatorAddress: r.Operator})
 	if err != nil {
-		return r, known(err)
+		return r, query.Known(err)
 	}
 	for into, coins := range map[*uint64]sdk.DecCoins{&r.Rewards: all.Rewards.Rewards,
 		&r.Commission: own.Commission.Commission} {

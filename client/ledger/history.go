@@ -1,40 +1,18 @@
-package client
+package ledger
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	abci "github.com/cometbft/cometbft/abci/types"
 	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
-	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/client/wallet"
 )
-
-// Send moves coins of the account, in uzen, to another one, which exists from then on. The memo is a note that
-// everybody reads, such as the number that an exchange asks for; it may be empty.
-func (c *Client) Send(ctx context.Context, to string, amount uint64, memo string) (Result, error) {
-	m := &banktypes.MsgSend{FromAddress: c.Address(), ToAddress: to, Amount: adapter.Coins(amount)}
-	if c.submit != nil {
-		return c.submit(ctx, m)
-	}
-	p, err := c.submitNoted(ctx, memo, m)
-	if err != nil {
-		return Result{}, err
-	}
-	return p.Wait(ctx)
-}
-
-// Transactions is how many transactions an account has made, or ErrNotFound: an account exists once it has coins.
-func (c *Client) Transactions(ctx context.Context, address string) (uint64, error) {
-	a, err := c.info(ctx, address)
-	return a.GetSequence(), err
-}
 
 // AccountTx is a transaction that an account made, or that moved its coins.
 type AccountTx struct {
@@ -47,8 +25,8 @@ const MaxHistory = 100
 
 // History are the latest movements of an account, the newest first, at most limit. What the chain pays by itself, such
 // as for verified work, is in receipts.
-func (c *Client) History(ctx context.Context, address string, limit int) ([]AccountTx, error) {
-	if err := CheckAddress(address); err != nil { // it becomes part of a query
+func (l Ledger) History(ctx context.Context, address string, limit int) ([]AccountTx, error) {
+	if err := wallet.CheckAddress(address); err != nil { // it becomes part of a query
 		return nil, err
 	}
 	limit = min(max(limit, 1), MaxHistory)
@@ -56,7 +34,7 @@ func (c *Client) History(ctx context.Context, address string, limit int) ([]Acco
 	for _, condition := range []string{"tx.acc_seq CONTAINS '%s/'", "coin_received.receiver='%s'",
 		"coin_spent.spender='%s'"} {
 		page := 1
-		r, err := c.rpc.TxSearch(ctx, fmt.Sprintf(condition, address), false, &page, &limit, "desc")
+		r, err := l.rpc.TxSearch(ctx, fmt.Sprintf(condition, address), false, &page, &limit, "desc")
 		if err != nil {
 			return nil, fmt.Errorf("client: %w", err)
 		}
@@ -117,18 +95,4 @@ func moved(events []abci.Event, kind, who, address string) (sum uint64, err erro
 		sum += n.Uint64()
 	}
 	return sum, nil
-}
-
-// Operates reports whether the account operates a validator.
-func (c *Client) Operates(ctx context.Context) (bool, error) {
-	address, err := sdk.AccAddressFromBech32(c.Address())
-	if err != nil {
-		return false, err
-	}
-	_, err = stakingtypes.NewQueryClient(c.conn).Validator(ctx,
-		&stakingtypes.QueryValidatorRequest{ValidatorAddr: sdk.ValAddress(address).String()})
-	if err = known(err); errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }

@@ -1,4 +1,6 @@
-package client
+// Package endpoint is a connection to the HTTP interface of a validator, or to that of whichever of several answers:
+// its questions and its events go on when one validator is gone. What they mean is the business of package client.
+package endpoint
 
 import (
 	"context"
@@ -17,8 +19,8 @@ import (
 // Limits after which a validator counts as gone. A host that lost its power or its link closes no connection: without
 // them a question to it would wait for as long as the system sends its packets again, a quarter of an hour.
 const (
-	dialPatience  = 5 * time.Second
-	replyPatience = 20 * time.Second // from the end of the question to the first byte of the answer
+	dialTimeout  = 5 * time.Second
+	ReplyTimeout = 20 * time.Second // from the end of the question to the first byte of the answer
 )
 
 // ErrAddress is returned for what is not the address of an HTTP interface.
@@ -42,10 +44,10 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 func Dial(addresses string) (rpcclient.Client, error) {
 	f := &failover{transport: &http.Transport{
 		DialContext: (&net.Dialer{
-			Timeout: dialPatience, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialPatience,
-				Interval: dialPatience, Count: 3},
+			Timeout: dialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialTimeout,
+				Interval: dialTimeout, Count: 3},
 		}).DialContext,
-		ResponseHeaderTimeout: replyPatience,
+		ResponseHeaderTimeout: ReplyTimeout,
 	}}
 	for address := range strings.SplitSeq(addresses, ",") {
 		u, err := url.Parse(address)
@@ -58,7 +60,7 @@ func Dial(addresses string) (rpcclient.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %s: %w", addresses, err)
 	}
-	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.places))*(dialPatience+replyPatience))
+	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.places))*(dialTimeout+ReplyTimeout))
 	defer cancel()
 	if _, err := c.Status(ctx); err != nil {
 		c.stop()

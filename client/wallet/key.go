@@ -1,4 +1,5 @@
-package client
+// Package wallet holds the keys of accounts, and checks addresses and signatures. It knows no chain.
+package wallet
 
 import (
 	"encoding/hex"
@@ -7,6 +8,7 @@ import (
 
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 
 	"github.com/starling-network/starling/canon"
 	_ "github.com/starling-network/starling/chain/wire" // the prefix of addresses
@@ -72,3 +74,6 @@ func CheckAddress(address string) error {
 	_, err := sdk.AccAddressFromBech32(address)
 	return err
 }
+
+// ModuleAddress is the account that holds the coins of a module of the chain, such as "market" with all budgets.
+func ModuleAddress(module string) string { return authtypes.NewModuleAddress(module).String() }

@@ -1,4 +1,4 @@
-package client
+package ledger
 
 import (
 	"slices"
@@ -9,11 +9,12 @@ import (
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/wire"
 )
 
 // A transaction that sends coins says to whom, how many, for which fee and with which memo.
 func TestDescribeTransfers(t *testing.T) {
-	e, err := encoding()
+	e, err := wire.Shared()
 	if err != nil {
 		t.Fatal(err)
 	}

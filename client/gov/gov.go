@@ -1,4 +1,6 @@
-package client
+// Package gov speaks to the governance of a chain: it reads proposals and makes them, votes, and drafts proposals that
+// change the parameters of a module. It decides nothing about them.
+package gov
 
 import (
 	"context"
@@ -9,7 +11,7 @@ import (
 	"time"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	"github.com/cosmos/cosmos-sdk/types/query"
+	sdkquery "github.com/cosmos/cosmos-sdk/types/query"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
@@ -18,12 +20,33 @@ import (
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 )
+
+// Account is the account that proposes and votes.
+type Account interface {
+	module.Account
+	// Try executes messages without a block, and returns the gas that they need.
+	Try(ctx context.Context, msgs ...sdk.Msg) (uint64, error)
+}
+
+// Gov speaks for one account.
+type Gov struct {
+	account Account
+	modules module.Modules
+}
+
+// New returns the governance for an account.
+func New(a Account) Gov { return Gov{a, module.Of(a)} }
 
 // Proposal is one of governance. The votes are those of now while it is voted on, and those that decided it after.
 type Proposal struct {
@@ -49,7 +72,7 @@ type Proposed struct {
 }
 
 // Governance is the account of governance, in whose name proposals act.
-func Governance() string { return ModuleAddress(govtypes.ModuleName) }
+func Governance() string { return wallet.ModuleAddress(govtypes.ModuleName) }
 
 var statuses = map[govv1.ProposalStatus]string{
 	govv1.StatusDepositPeriod: "deposit", govv1.StatusVotingPeriod: "voting", govv1.StatusPassed: "passed",
@@ -57,15 +80,15 @@ var statuses = map[govv1.ProposalStatus]string{
 }
 
 // Proposals are those of governance, the latest first, at most limit.
-func (c *Client) Proposals(ctx context.Context, limit uint64) ([]Proposal, error) {
-	r, err := govv1.NewQueryClient(c.conn).Proposals(ctx,
-		&govv1.QueryProposalsRequest{Pagination: &query.PageRequest{Limit: limit, Reverse: true}})
+func (g Gov) Proposals(ctx context.Context, limit uint64) ([]Proposal, error) {
+	r, err := govv1.NewQueryClient(g.account).Proposals(ctx,
+		&govv1.QueryProposalsRequest{Pagination: &sdkquery.PageRequest{Limit: limit, Reverse: true}})
 	if err != nil {
-		return nil, known(err)
+		return nil, query.Known(err)
 	}
 	var all []Proposal
 	for _, p := range r.Proposals {
-		one, err := c.proposal(ctx, p)
+		one, err := g.proposal(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -75,15 +98,15 @@ func (c *Client) Proposals(ctx context.Context, limit uint64) ([]Proposal, error
 }
 
 // Proposal is one of governance, or ErrNotFound.
-func (c *Client) Proposal(ctx context.Context, id uint64) (Proposal, error) {
-	r, err := govv1.NewQueryClient(c.conn).Proposal(ctx, &govv1.QueryProposalRequest{ProposalId: id})
+func (g Gov) Proposal(ctx context.Context, id uint64) (Proposal, error) {
+	r, err := govv1.NewQueryClient(g.account).Proposal(ctx, &govv1.QueryProposalRequest{ProposalId: id})
 	if err != nil {
-		return Proposal{}, known(err)
+		return Proposal{}, query.Known(err)
 	}
-	return c.proposal(ctx, r.Proposal)
+	return g.proposal(ctx, r.Proposal)
 }
 
-func (c *Client) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, error) {
+func (g Gov) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, error) {
 	out := Proposal{
 		ID: p.Id, Title: p.Title, Summary: p.Summary, Status: statuses[p.Status], Failed: p.FailedReason,
 		Proposer: p.Proposer,
@@ -95,9 +118,9 @@ func (c *Client) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, err
 		out.Ends = *p.DepositEndTime
 	case p.Status == govv1.StatusVotingPeriod && p.VotingEndTime != nil:
 		out.Ends = *p.VotingEndTime
-		r, err := govv1.NewQueryClient(c.conn).TallyResult(ctx, &govv1.QueryTallyResultRequest{ProposalId: p.Id})
+		r, err := govv1.NewQueryClient(g.account).TallyResult(ctx, &govv1.QueryTallyResultRequest{ProposalId: p.Id})
 		if err != nil {
-			return out, known(err)
+			return out, query.Known(err)
 		}
 		tally = r.Tally
 	}
@@ -105,8 +128,12 @@ func (c *Client) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, err
 		out.Votes = map[string]string{"yes": tally.YesCount, "no": tally.NoCount, "abstain": tally.AbstainCount,
 			"veto": tally.NoWithVetoCount}
 	}
+	e, err := wire.Shared()
+	if err != nil {
+		return out, err
+	}
 	for _, m := range p.Messages {
-		text, err := c.conn.Codec.MarshalJSON(m)
+		text, err := e.Codec.MarshalJSON(m)
 		if err != nil {
 			return out, fmt.Errorf("client: proposal %d: %w", p.Id, err)
 		}
@@ -133,7 +160,7 @@ func ParseProposal(text []byte) (p Proposed, err error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return p, &ErrProposal{err.Error()}
 	}
-	e, err := encoding()
+	e, err := wire.Shared()
 	if err != nil {
 		return p, err
 	}
@@ -155,18 +182,18 @@ func ParseProposal(text []byte) (p Proposed, err error) {
 	return p, nil
 }
 
-func (c *Client) submission(p Proposed, deposit uint64) (sdk.Msg, error) {
-	return govv1.NewMsgSubmitProposal(p.Messages, adapter.Coins(deposit), c.Address(), p.Metadata, p.Title, p.Summary,
-		p.Expedited)
+func (g Gov) submission(p Proposed, deposit uint64) (sdk.Msg, error) {
+	return govv1.NewMsgSubmitProposal(p.Messages, adapter.Coins(deposit), g.account.Address(), p.Metadata, p.Title,
+		p.Summary, p.Expedited)
 }
 
 // Propose makes a proposal with a deposit in uzen, and returns its number.
-func (c *Client) Propose(ctx context.Context, p Proposed, deposit uint64) (uint64, Result, error) {
-	m, err := c.submission(p, deposit)
+func (g Gov) Propose(ctx context.Context, p Proposed, deposit uint64) (uint64, transaction.Result, error) {
+	m, err := g.submission(p, deposit)
 	if err != nil {
-		return 0, Result{}, err
+		return 0, transaction.Result{}, err
 	}
-	r, err := c.Submit(ctx, m)
+	r, err := g.account.Submit(ctx, m)
 	if err != nil {
 		return 0, r, err
 	}
@@ -183,17 +210,18 @@ func (c *Client) Propose(ctx context.Context, p Proposed, deposit uint64) (uint6
 }
 
 // TryProposal is the gas that Propose would need, or the refusal; nothing is proposed.
-func (c *Client) TryProposal(ctx context.Context, p Proposed, deposit uint64) (uint64, error) {
-	m, err := c.submission(p, deposit)
+func (g Gov) TryProposal(ctx context.Context, p Proposed, deposit uint64) (uint64, error) {
+	m, err := g.submission(p, deposit)
 	if err != nil {
 		return 0, err
 	}
-	return c.try(ctx, m)
+	return g.account.Try(ctx, m)
 }
 
 // DepositFor adds to the deposit of a proposal, in uzen.
-func (c *Client) DepositFor(ctx context.Context, id, amount uint64) (Result, error) {
-	return c.Submit(ctx, &govv1.MsgDeposit{ProposalId: id, Depositor: c.Address(), Amount: adapter.Coins(amount)})
+func (g Gov) DepositFor(ctx context.Context, id, amount uint64) (transaction.Result, error) {
+	return g.account.Submit(ctx, &govv1.MsgDeposit{ProposalId: id, Depositor: g.account.Address(),
+		Amount: adapter.Coins(amount)})
 }
 
 var options = map[string]govv1.VoteOption{"yes": govv1.OptionYes, "no": govv1.OptionNo, "abstain": govv1.OptionAbstain,
@@ -203,103 +231,78 @@ var options = map[string]govv1.VoteOption{"yes": govv1.OptionYes, "no": govv1.Op
 func VoteOptions() []string { return slices.Sorted(maps.Keys(options)) }
 
 // Vote votes on a proposal, with the stake of the account: one of VoteOptions.
-func (c *Client) Vote(ctx context.Context, id uint64, option string) (Result, error) {
-	return c.Submit(ctx, &govv1.MsgVote{ProposalId: id, Voter: c.Address(), Option: options[option]})
+func (g Gov) Vote(ctx context.Context, id uint64, option string) (transaction.Result, error) {
+	return g.account.Submit(ctx, &govv1.MsgVote{ProposalId: id, Voter: g.account.Address(), Option: options[option]})
 }
 
 // TryVote is the gas that Vote would need, or the refusal.
-func (c *Client) TryVote(ctx context.Context, id uint64, option string) (uint64, error) {
-	return c.try(ctx, &govv1.MsgVote{ProposalId: id, Voter: c.Address(), Option: options[option]})
-}
-
-// try executes messages without a block.
-func (c *Client) try(ctx context.Context, msgs ...sdk.Msg) (uint64, error) {
-	number, sequence, err := c.Sequence(ctx)
-	if err != nil {
-		return 0, err
-	}
-	chain, err := c.chainID(ctx)
-	if err != nil {
-		return 0, err
-	}
-	tx, err := Sign(ctx, c.signer, Account{ChainID: chain, Number: number, Sequence: sequence}, 0, msgs...)
-	if err != nil {
-		return 0, err
-	}
-	return c.simulate(ctx, tx)
-}
-
-func (c *Client) chainID(ctx context.Context) (string, error) {
-	s, err := c.rpc.Status(ctx)
-	if err != nil {
-		return "", fmt.Errorf("client: %w", err)
-	}
-	return s.NodeInfo.Network, nil
+func (g Gov) TryVote(ctx context.Context, id uint64, option string) (uint64, error) {
+	return g.account.Try(ctx, &govv1.MsgVote{ProposalId: id, Voter: g.account.Address(), Option: options[option]})
 }
 
 // update makes the message that sets the parameters of a module to what they are.
-type update func(ctx context.Context, c *Client) (sdk.Msg, error)
+type update func(ctx context.Context, g Gov) (sdk.Msg, error)
 
 var updates = map[string]update{
-	"market": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		p, err := c.MarketParams(ctx)
+	"market": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		p, err := g.modules.Market.Params(ctx)
 		return &marketpb.MsgUpdateParams{Authority: Governance(), Params: marketpb.Params{
 			FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice,
 		}}, err
 	},
-	"registry": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		p, err := c.RegistryParams(ctx)
+	"registry": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		p, err := g.modules.Registry.Params(ctx)
 		return &registrypb.MsgUpdateParams{Authority: Governance(), Params: registrypb.FromParams(p)}, err
 	},
-	"reward": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		s, err := c.Schedule(ctx)
+	"reward": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		s, err := g.modules.Reward.Schedule(ctx)
 		return &rewardpb.MsgUpdateParams{Authority: Governance(), Params: rewardpb.Params{
 			PerEpoch: s.PerEpoch, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
 		}}, err
 	},
-	"training": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		p, err := c.Penalty(ctx)
+	"training": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		p, err := g.modules.Training.Penalty(ctx)
 		return &trainingpb.MsgUpdateParams{Authority: Governance(), Params: trainingpb.Params{
 			SlashPpm: p.SlashPPM, BountyPpm: p.BountyPPM, UnopenedPpm: p.UnopenedPPM, FirstPpm: p.FirstPPM,
 			MemoryBlocks: p.MemoryBlocks,
 		}}, err
 	},
-	"beacon": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		r, err := beaconpb.NewQueryClient(c.conn).Params(ctx, &beaconpb.QueryParamsRequest{})
-		return &beaconpb.MsgUpdateParams{Authority: Governance(), Params: r.GetParams()}, known(err)
+	"beacon": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		r, err := beaconpb.NewQueryClient(g.account).Params(ctx, &beaconpb.QueryParamsRequest{})
+		return &beaconpb.MsgUpdateParams{Authority: Governance(), Params: r.GetParams()}, query.Known(err)
 	},
-	"bank": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		r, err := banktypes.NewQueryClient(c.conn).Params(ctx, &banktypes.QueryParamsRequest{})
+	"bank": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		r, err := banktypes.NewQueryClient(g.account).Params(ctx, &banktypes.QueryParamsRequest{})
 		if err != nil {
-			return nil, known(err)
+			return nil, query.Known(err)
 		}
 		return &banktypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
 	},
-	"staking": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		r, err := stakingtypes.NewQueryClient(c.conn).Params(ctx, &stakingtypes.QueryParamsRequest{})
+	"staking": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		r, err := stakingtypes.NewQueryClient(g.account).Params(ctx, &stakingtypes.QueryParamsRequest{})
 		if err != nil {
-			return nil, known(err)
+			return nil, query.Known(err)
 		}
 		return &stakingtypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
 	},
-	"slashing": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		r, err := slashingtypes.NewQueryClient(c.conn).Params(ctx, &slashingtypes.QueryParamsRequest{})
+	"slashing": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		r, err := slashingtypes.NewQueryClient(g.account).Params(ctx, &slashingtypes.QueryParamsRequest{})
 		if err != nil {
-			return nil, known(err)
+			return nil, query.Known(err)
 		}
 		return &slashingtypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
 	},
-	"distribution": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		r, err := distrtypes.NewQueryClient(c.conn).Params(ctx, &distrtypes.QueryParamsRequest{})
+	"distribution": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		r, err := distrtypes.NewQueryClient(g.account).Params(ctx, &distrtypes.QueryParamsRequest{})
 		if err != nil {
-			return nil, known(err)
+			return nil, query.Known(err)
 		}
 		return &distrtypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
 	},
-	"gov": func(ctx context.Context, c *Client) (sdk.Msg, error) {
-		r, err := govv1.NewQueryClient(c.conn).Params(ctx, &govv1.QueryParamsRequest{ParamsType: govv1.ParamVoting})
+	"gov": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		r, err := govv1.NewQueryClient(g.account).Params(ctx, &govv1.QueryParamsRequest{ParamsType: govv1.ParamVoting})
 		if err != nil {
-			return nil, known(err)
+			return nil, query.Known(err)
 		}
 		return &govv1.MsgUpdateParams{Authority: Governance(), Params: *r.Params}, nil
 	},
@@ -309,16 +312,20 @@ var updates = map[string]update{
 func Governed() []string { return slices.Sorted(maps.Keys(updates)) }
 
 // Draft is the file of a proposal that sets the parameters of a module to what they are: change what is to be another.
-func (c *Client) Draft(ctx context.Context, module string) ([]byte, error) {
+func (g Gov) Draft(ctx context.Context, module string) ([]byte, error) {
 	update, ok := updates[module]
 	if !ok {
-		return nil, fmt.Errorf("%w: no module %q has parameters", ErrNotFound, module)
+		return nil, fmt.Errorf("%w: no module %q has parameters", query.ErrNotFound, module)
 	}
-	m, err := update(ctx, c)
+	m, err := update(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	text, err := c.conn.Codec.MarshalInterfaceJSON(m)
+	e, err := wire.Shared()
+	if err != nil {
+		return nil, err
+	}
+	text, err := e.Codec.MarshalInterfaceJSON(m)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package client
+package ledger
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+
+	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/client/query"
 )
 
 // Record is a block as it is kept, with what became of its transactions.
@@ -42,17 +45,17 @@ type Tx struct {
 }
 
 // Record is the block at a height; ErrNotFound if it is not made yet, or not kept any more.
-func (c *Client) Record(ctx context.Context, height int64) (Record, error) {
-	b, err := c.rpc.Block(ctx, &height)
+func (l Ledger) Record(ctx context.Context, height int64) (Record, error) {
+	b, err := l.rpc.Block(ctx, &height)
 	if err != nil {
-		return Record{}, fmt.Errorf("%w: block %d: %w", ErrNotFound, height, err)
+		return Record{}, fmt.Errorf("%w: block %d: %w", query.ErrNotFound, height, err)
 	}
 	r := Record{
 		Height: height, Time: b.Block.Time, Hash: hex.EncodeToString(b.BlockID.Hash),
 		AppHash:  hex.EncodeToString(b.Block.AppHash),
 		Proposer: b.Block.ProposerAddress.String(), Bytes: b.Block.Size(),
 	}
-	results, err := c.rpc.BlockResults(ctx, &height)
+	results, err := l.rpc.BlockResults(ctx, &height)
 	if err != nil {
 		return Record{}, fmt.Errorf("client: %w", err)
 	}
@@ -68,7 +71,7 @@ func (c *Client) Record(ctx context.Context, height int64) (Record, error) {
 			r.Txs = append(r.Txs, t)
 		}
 	}
-	if commit, err := c.rpc.Commit(ctx, &height); err == nil && commit.Commit != nil {
+	if commit, err := l.rpc.Commit(ctx, &height); err == nil && commit.Commit != nil {
 		for _, s := range commit.Commit.Signatures {
 			if len(s.Signature) > 0 {
 				r.Signed++
@@ -79,12 +82,12 @@ func (c *Client) Record(ctx context.Context, height int64) (Record, error) {
 }
 
 // indexed is the height at which the validator's index of transactions has one, or 0.
-func (c *Client) indexed(ctx context.Context, hash string) int64 {
+func (l Ledger) indexed(ctx context.Context, hash string) int64 {
 	raw, err := hex.DecodeString(hash)
 	if err != nil {
 		return 0
 	}
-	r, err := c.rpc.Tx(ctx, raw, false)
+	r, err := l.rpc.Tx(ctx, raw, false)
 	if err != nil {
 		return 0 // or there is no index
 	}
@@ -97,20 +100,20 @@ const searched = 200
 // FindTx is the transaction with a hash, hexadecimal, in the block at a height, or, for height 0, wherever the
 // validator's index has it, or else in one of the latest 200 blocks: the validator of an embedded network keeps no
 // index. ErrNotFound if it is in none of them.
-func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, error) {
+func (l Ledger) FindTx(ctx context.Context, hash string, height int64) (Tx, error) {
 	if height == 0 {
-		height = c.indexed(ctx, hash)
+		height = l.indexed(ctx, hash)
 	}
 	from, to := height, height
 	if height == 0 {
-		head, err := c.Head(ctx)
+		head, err := l.Head(ctx)
 		if err != nil {
 			return Tx{}, err
 		}
 		from, to = max(1, head.Height-searched+1), head.Height
 	}
 	for ; to >= from; to-- {
-		b, err := c.rpc.Block(ctx, &to)
+		b, err := l.rpc.Block(ctx, &to)
 		if err != nil {
 			break // it is not kept, nor those before it
 		}
@@ -119,7 +122,7 @@ func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, err
 		if at < 0 {
 			continue
 		}
-		r, err := c.Record(ctx, to)
+		r, err := l.Record(ctx, to)
 		if err != nil {
 			return Tx{}, err
 		}
@@ -130,13 +133,13 @@ func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, err
 	if err := ctx.Err(); err != nil {
 		return Tx{}, err
 	}
-	return Tx{}, fmt.Errorf("%w: transaction %s", ErrNotFound, hash)
+	return Tx{}, fmt.Errorf("%w: transaction %s", query.ErrNotFound, hash)
 }
 
 // describe reads what a transaction asks for, and who signed it; ok is false for bytes that are no transaction.
 func describe(raw cmttypes.Tx) (t Tx, ok bool) {
 	t = Tx{Hash: hex.EncodeToString(raw.Hash()), Bytes: len(raw)}
-	e, err := encoding()
+	e, err := wire.Shared()
 	if err != nil {
 		return t, false
 	}

@@ -1,4 +1,6 @@
-package client
+// Package transaction signs the transactions of accounts, reckons their fees, and reads what a chain answered to them.
+// It reaches no network.
+package transaction
 
 import (
 	"cmp"
@@ -9,7 +11,9 @@ import (
 	"github.com/cosmos/cosmos-sdk/types/tx/signing"
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client/gas"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // Account is where a transaction stands in the life of its account, and what it pays.
@@ -22,8 +26,8 @@ type Account struct {
 }
 
 // Sign makes the bytes of a transaction that is void after a height.
-func Sign(ctx context.Context, signer Signer, a Account, until uint64, msgs ...sdk.Msg) ([]byte, error) {
-	e, err := encoding()
+func Sign(ctx context.Context, signer wallet.Signer, a Account, until uint64, msgs ...sdk.Msg) ([]byte, error) {
+	e, err := wire.Shared()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package client
+package endpoint
 
 import (
 	"context"
@@ -19,9 +19,12 @@ import (
 
 // Bounds of a stream of events.
 const (
-	streamPatience = time.Minute // for the next event or ping: validators send a ping every 27 s
-	maxEvent       = 64 << 20    // bytes: a block in JSON, with what came of its transactions
+	streamTimeout = time.Minute // for the next event or ping: validators send a ping every 27 s
+	maxEvent      = 64 << 20    // bytes: a block in JSON, with what came of its transactions
 )
+
+// silence is how long events may fail to come before a client asks for blocks.
+const Silence = time.Second
 
 // connection asks questions as package rpchttp does. Its events come over WebSockets of its own: those of rpchttp fall
 // silent for good when they end with a reset, as they do for who did not read them for a while.
@@ -84,7 +87,7 @@ func (c *connection) Subscribe(ctx context.Context, _, query string,
 			select {
 			case <-c.life.Done():
 				return
-			case <-time.After(silence):
+			case <-time.After(Silence):
 			}
 			stream, _ = c.failover.stream(c.life, query) // nil if there is none, until it is silent again
 		}
@@ -111,7 +114,7 @@ func (c *connection) follow(stream *websocket.Conn, events chan<- ctypes.ResultE
 	}()
 	for {
 		var message rpctypes.RPCResponse
-		if stream.SetReadDeadline(time.Now().Add(streamPatience)) != nil || c.life.Err() != nil ||
+		if stream.SetReadDeadline(time.Now().Add(streamTimeout)) != nil || c.life.Err() != nil ||
 			stream.ReadJSON(&message) != nil || message.Error != nil {
 			return
 		}
@@ -156,7 +159,7 @@ func (f *failover) streamOf(ctx context.Context, place *url.URL, query string) (
 		password, _ := place.User.Password()
 		request.SetBasicAuth(place.User.Username(), password)
 	}
-	dialer := websocket.Dialer{NetDialContext: f.transport.DialContext, HandshakeTimeout: replyPatience}
+	dialer := websocket.Dialer{NetDialContext: f.transport.DialContext, HandshakeTimeout: ReplyTimeout}
 	stream, answer, err := dialer.DialContext(ctx, u.String(), request.Header)
 	if err != nil {
 		return nil, err
@@ -165,7 +168,7 @@ func (f *failover) streamOf(ctx context.Context, place *url.URL, query string) (
 	stream.SetReadLimit(maxEvent)
 	pong := stream.PingHandler()
 	stream.SetPingHandler(func(data string) error {
-		_ = stream.SetReadDeadline(time.Now().Add(streamPatience))
+		_ = stream.SetReadDeadline(time.Now().Add(streamTimeout))
 		return pong(data)
 	})
 	if err := stream.WriteJSON(question); err != nil {

@@ -1,0 +1,49 @@
+package module
+
+import (
+	"context"
+	"fmt"
+
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/client/transaction"
+)
+
+// Coins speaks to the bank of the chain.
+type Coins struct{ account Account }
+
+// Balance of an account, in uzen.
+func (c Coins) Balance(ctx context.Context, address string) (uint64, error) {
+	r, err := banktypes.NewQueryClient(c.account).Balance(ctx,
+		&banktypes.QueryBalanceRequest{Address: address, Denom: adapter.Denom})
+	if err != nil {
+		return 0, query.Known(err)
+	}
+	if !r.Balance.Amount.IsUint64() {
+		return 0, fmt.Errorf("client: a balance of %s", r.Balance.Amount)
+	}
+	return r.Balance.Amount.Uint64(), nil
+}
+
+// Send moves coins of the account, in uzen, to another one, which exists from then on. The memo is a note that
+// everybody reads, such as the number that an exchange asks for; it may be empty.
+func (c Coins) Send(ctx context.Context, to string, amount uint64, memo string) (transaction.Result, error) {
+	m := &banktypes.MsgSend{FromAddress: c.account.Address(), ToAddress: to, Amount: adapter.Coins(amount)}
+	return c.account.SubmitNoted(ctx, memo, m)
+}
+
+// Transactions is how many transactions an account has made, or ErrNotFound: an account exists once it has coins.
+func (c Coins) Transactions(ctx context.Context, address string) (uint64, error) {
+	_, sequence, err := c.Sequence(ctx, address)
+	return sequence, err
+}
+
+// Sequence is the number that the chain gave an account, and how many transactions the account has made; or
+// ErrNotFound.
+func (c Coins) Sequence(ctx context.Context, address string) (number, sequence uint64, err error) {
+	r, err := authtypes.NewQueryClient(c.account).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: address})
+	return r.GetInfo().GetAccountNumber(), r.GetInfo().GetSequence(), query.Known(err)
+}

@@ -1,0 +1,45 @@
+// Package module speaks to the modules of the chain: one type for each, with its messages and its queries in the types
+// of protocol/. It signs nothing and keeps no connection; that is package client.
+package module
+
+import (
+	"context"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"google.golang.org/grpc"
+
+	"github.com/starling-network/starling/client/transaction"
+)
+
+// Account is the account that messages are of. Its connection answers queries.
+type Account interface {
+	grpc.ClientConnInterface
+	Address() string
+	Sign(message []byte) ([]byte, error)
+	// Submit returns when the messages are in a block, or with the reason why one is refused.
+	Submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Result, error)
+	// SubmitNoted is Submit with a note that everybody reads.
+	SubmitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (transaction.Result, error)
+}
+
+// Modules are those that an account speaks to.
+type Modules struct {
+	Coins    Coins
+	Market   Market
+	Registry Registry
+	Reward   Reward
+	Training Training
+	Work     Work
+}
+
+// Of returns the modules for an account.
+func Of(a Account) Modules {
+	t := Training{a}
+	return Modules{Coins: Coins{a}, Market: Market{a}, Registry: Registry{a}, Reward: Reward{a, t}, Training: t,
+		Work: Work{a}}
+}
+
+func send(ctx context.Context, a Account, m sdk.Msg) error {
+	_, err := a.Submit(ctx, m)
+	return err
+}

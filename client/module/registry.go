@@ -1,0 +1,143 @@
+package module
+
+import (
+	"context"
+	"errors"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// Registry speaks to x/registry: who takes part, on which machine and with which stake.
+type Registry struct{ account Account }
+
+// Register makes the account a participant, as p says of its roles, place and hardware; the stake of p, in uzen, is
+// added to what the account has staked.
+func (g Registry) Register(ctx context.Context, p registry.Participant) error {
+	return send(ctx, g.account, g.registration(p))
+}
+
+func (g Registry) registration(p registry.Participant) sdk.Msg {
+	m := &registrypb.MsgRegister{
+		Sender: g.account.Address(), PeerId: p.PeerID, Addresses: p.Addrs, Device: p.Device, Stake: p.Stake,
+		Hardware: registrypb.FromHardware(p.Hardware), Tier: registrypb.Tier(p.Tier), Pool: p.Pool,
+	}
+	for _, r := range p.Roles {
+		m.Roles = append(m.Roles, registrypb.Role(r))
+	}
+	return m
+}
+
+// Enlist makes the account a participant as Register does, or, if it is one that declares the same, only says where it
+// is reached now; and makes its offers, in the same transaction. It stakes at the first time alone.
+func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...market.Offer) error {
+	msgs := []sdk.Msg{g.registration(p)}
+	old, err := g.Participant(ctx, g.account.Address())
+	switch {
+	case errors.Is(err, query.ErrNotFound):
+	case err != nil:
+		return err
+	case old.Hardware != p.Hardware || old.Tier != p.Tier || old.Pool != p.Pool:
+		p.Stake = 0
+		msgs[0] = g.registration(p)
+	default:
+		msgs[0] = &registrypb.MsgUpdateAddresses{Sender: g.account.Address(), PeerId: p.PeerID, Addresses: p.Addrs}
+	}
+	for _, o := range offers {
+		msgs = append(msgs, &marketpb.MsgOffer{Sender: g.account.Address(), Role: registrypb.Role(o.Role), Price: o.Price,
+			Slots: o.Slots})
+	}
+	_, err = g.account.Submit(ctx, msgs...)
+	return err
+}
+
+// UpdateAddresses says where the participant is reached.
+func (g Registry) UpdateAddresses(ctx context.Context, peerID string, addresses []string) error {
+	return send(ctx, g.account, &registrypb.MsgUpdateAddresses{Sender: g.account.Address(), PeerId: peerID,
+		Addresses: addresses})
+}
+
+// Unstake says how much of the account's stake, in uzen, is to leave it, in place of what was said before.
+func (g Registry) Unstake(ctx context.Context, amount uint64) error {
+	return send(ctx, g.account, &registrypb.MsgUnstake{Sender: g.account.Address(), Amount: amount})
+}
+
+// Unjail lets the account, which was convicted, be matched again.
+func (g Registry) Unjail(ctx context.Context) error {
+	return send(ctx, g.account, &registrypb.MsgUnjail{Sender: g.account.Address()})
+}
+
+// Heartbeat says that the account, which committed to a tier, is there.
+func (g Registry) Heartbeat(ctx context.Context) error {
+	return send(ctx, g.account, &registrypb.MsgHeartbeat{Sender: g.account.Address()})
+}
+
+// AskMeasure begins the measurement of the account's machine, with so many steps in each segment.
+func (g Registry) AskMeasure(ctx context.Context, steps uint32) error {
+	return send(ctx, g.account, &registrypb.MsgAskMeasure{Sender: g.account.Address(), Steps: steps})
+}
+
+// AnswerMeasure binds the account to the results of its measurement.
+func (g Registry) AnswerMeasure(ctx context.Context, root canon.Digest) error {
+	return send(ctx, g.account, &registrypb.MsgAnswerMeasure{Sender: g.account.Address(), Root: root[:]})
+}
+
+// CheckMeasure says what the account found when it ran the drawn segment of a participant's measurement.
+func (g Registry) CheckMeasure(ctx context.Context, participant string, result canon.Digest) error {
+	return send(ctx, g.account, &registrypb.MsgCheckMeasure{Sender: g.account.Address(), Participant: participant,
+		Result: result[:]})
+}
+
+// OpenMeasure shows the results of the account's measurement.
+func (g Registry) OpenMeasure(ctx context.Context, results []canon.Digest) error {
+	return send(ctx, g.account, &registrypb.MsgOpenMeasure{Sender: g.account.Address(),
+		Results: runpb.FromDigests(results)})
+}
+
+// Participants are all participants of the network, in order of address.
+func (g Registry) Participants(ctx context.Context) ([]registry.Participant, error) {
+	var all []registry.Participant
+	after := ""
+	for {
+		r, err := registrypb.NewQueryClient(g.account).Participants(ctx, &registrypb.QueryParticipantsRequest{After: after})
+		page, err := query.List[registry.Participant](r.GetParticipants(), err)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+		after = page[len(page)-1].ID
+	}
+}
+
+// Participant is one participant, or ErrNotFound.
+func (g Registry) Participant(ctx context.Context, id string) (registry.Participant, error) {
+	r, err := registrypb.NewQueryClient(g.account).Participant(ctx, &registrypb.QueryParticipantRequest{Id: id})
+	return query.One[registry.Participant](r.GetParticipant(), err)
+}
+
+// RegistryParams are the parameters of the registry in force.
+func (g Registry) Params(ctx context.Context) (registry.Params, error) {
+	r, err := registrypb.NewQueryClient(g.account).Params(ctx, &registrypb.QueryParamsRequest{})
+	return query.One[registry.Params](r.GetParams(), err)
+}
+
+// Measurements are those that go on, in order of participant.
+func (g Registry) Measurements(ctx context.Context) ([]registry.Measurement, error) {
+	r, err := registrypb.NewQueryClient(g.account).Measurements(ctx, &registrypb.QueryMeasurementsRequest{})
+	return query.List[registry.Measurement](r.GetMeasurements(), err)
+}
+
+// Uptime of a participant that committed to a tier, in the epoch that goes on, and in parts per million; or
+// ErrNotFound.
+func (g Registry) Uptime(ctx context.Context, id string) (registry.Uptime, uint32, error) {
+	r, err := registrypb.NewQueryClient(g.account).Uptime(ctx, &registrypb.QueryUptimeRequest{Id: id})
+	u, err := query.One[registry.Uptime](r.GetUptime(), err)
+	return u, r.GetPpm(), err
+}

@@ -1,0 +1,140 @@
+package module
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	sdkmath "cosmossdk.io/math"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	sdkquery "github.com/cosmos/cosmos-sdk/types/query"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+
+	chainreward "github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Reward speaks to x/reward: what epochs and models pay, and to whom.
+type Reward struct {
+	account  Account
+	training Training
+}
+
+// ReportPeer says what the account fetched from another member of a run since its last report, and how far away it is.
+func (w Reward) ReportPeer(ctx context.Context, job, peer string, l registry.Link) error {
+	return send(ctx, w.account, &rewardpb.MsgReport{Sender: w.account.Address(), Job: job, Peer: peer, Bytes: l.Bytes,
+		Millis: l.Millis, Rtt: l.RTT})
+}
+
+// Links are what the members of a run reported of each other in the epoch that goes on; of everybody if job is "". At
+// most a thousand are told.
+func (w Reward) Links(ctx context.Context, job string) ([]registry.Measured, error) {
+	r, err := rewardpb.NewQueryClient(w.account).Links(ctx, &rewardpb.QueryLinksRequest{Job: job})
+	return query.List[registry.Measured](r.GetLinks(), err)
+}
+
+// PayRevenue pays revenue of the model of a job, in uzen, to who holds its shares.
+func (w Reward) PayRevenue(ctx context.Context, job string, amount uint64) error {
+	return send(ctx, w.account, &rewardpb.MsgPayRevenue{Sender: w.account.Address(), Job: job, Amount: amount})
+}
+
+// ClaimRevenue takes what the account's shares of the model of a job have earned.
+func (w Reward) ClaimRevenue(ctx context.Context, job string) error {
+	return send(ctx, w.account, &rewardpb.MsgClaimRevenue{Sender: w.account.Address(), Job: job})
+}
+
+// Held is a model whose shares are held, and what one holder has of it.
+type Held struct {
+	reward.Model
+	Shares uint64
+	Due    uint64 // uzen that it may claim
+}
+
+// Model is the model of a job, and what an account holds of it; ErrNotFound if its order granted no shares or its run
+// goes on.
+func (w Reward) Model(ctx context.Context, job, holder string) (Held, error) {
+	r, err := rewardpb.NewQueryClient(w.account).Model(ctx, &rewardpb.QueryModelRequest{Job: job, Holder: holder})
+	m, err := query.One[reward.Model](r.GetModel(), err)
+	return Held{m, r.GetShares(), r.GetDue()}, err
+}
+
+// Schedule is that of the emission.
+func (w Reward) Schedule(ctx context.Context) (reward.Schedule, error) {
+	r, err := rewardpb.NewQueryClient(w.account).Params(ctx, &rewardpb.QueryParamsRequest{})
+	return query.One[reward.Schedule](r.GetParams(), err)
+}
+
+// Book are the receipts of an epoch (epoch/NUMBER) or of the revenue of a model (model/JOB), in order: most of them
+// from a number on, or with 0 all.
+func (w Reward) Book(ctx context.Context, book string, from uint64, most int) (all []reward.Receipt, err error) {
+	for most == 0 || len(all) < most {
+		r, err := rewardpb.NewQueryClient(w.account).Book(ctx,
+			&rewardpb.QueryBookRequest{Book: book, From: from + uint64(len(all)), Limit: uint32(most)})
+		page, err := query.List[reward.Receipt](r.GetReceipts(), err)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+	}
+	return all, nil
+}
+
+// Rewarded are the receipts of an account of epochs and of the revenue of models, the latest first; the latest
+// thousand.
+func (w Reward) Rewarded(ctx context.Context, account string) ([]reward.Receipt, error) {
+	r, err := rewardpb.NewQueryClient(w.account).Receipts(ctx, &rewardpb.QueryReceiptsRequest{Account: account})
+	return query.List[reward.Receipt](r.GetReceipts(), err)
+}
+
+// Earnings are the receipts of an account: those that are Rewarded, then those of every job, in order of job.
+func (w Reward) Earnings(ctx context.Context, account string) ([]reward.Receipt, error) {
+	all, err := w.Rewarded(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := w.training.Runs(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, job := range jobs {
+		receipts, err := w.training.Receipts(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slices.DeleteFunc(receipts, func(r reward.Receipt) bool { return r.Who != account })...)
+	}
+	return all, nil
+}
+
+// Holders are who holds shares of the model of a job, the most first, then in order of account.
+func (w Reward) Holders(ctx context.Context, job string) (all []reward.ShareBalance, err error) {
+	var next []byte
+	for {
+		r, err := banktypes.NewQueryClient(w.account).DenomOwners(ctx,
+			&banktypes.QueryDenomOwnersRequest{Denom: chainreward.Denom(job),
+				Pagination: &sdkquery.PageRequest{Key: next, Limit: 1000}})
+		if err != nil {
+			return nil, query.Known(err)
+		}
+		for _, o := range r.DenomOwners {
+			all = append(all, reward.ShareBalance{Who: o.Address, Shares: o.Balance.Amount.Uint64()})
+		}
+		if next = r.Pagination.GetNextKey(); len(next) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b reward.ShareBalance) int {
+		return cmp.Or(cmp.Compare(b.Shares, a.Shares), cmp.Compare(a.Who, b.Who))
+	})
+	return all, nil
+}
+
+// SendShares moves shares of the model of a job to another account.
+func (w Reward) SendShares(ctx context.Context, job, to string, shares uint64) (transaction.Result, error) {
+	coins := sdk.NewCoins(sdk.NewCoin(chainreward.Denom(job), sdkmath.NewIntFromUint64(shares)))
+	return w.account.Submit(ctx, &banktypes.MsgSend{FromAddress: w.account.Address(), ToAddress: to, Amount: coins})
+}
