@@ -16,17 +16,20 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// KeptFiles are the files of examples that the server keeps, the latest first.
-func (c *Client) KeptFiles(ctx context.Context) ([]api.FileObject, error) {
-	f, err := get[api.FileObjects](ctx, c, "/v1/files?limit=10000")
+// Examples are the files of examples that a server keeps.
+type Examples struct{ c *Client }
+
+// List returns them, the latest first.
+func (e Examples) List(ctx context.Context) ([]api.FileObject, error) {
+	f, err := get[api.FileObjects](ctx, e.c, "/v1/files?limit=10000")
 	if f.Data == nil {
 		f.Data = []api.FileObject{}
 	}
 	return f.Data, err
 }
 
-// KeepFile has the server keep a file of examples.
-func (c *Client) KeepFile(ctx context.Context, name string, from io.Reader) (kept api.FileObject, err error) {
+// Keep has the server keep a file.
+func (e Examples) Keep(ctx context.Context, name string, from io.Reader) (kept api.FileObject, err error) {
 	read, write := io.Pipe()
 	form := multipart.NewWriter(write)
 	go func() {
@@ -38,7 +41,7 @@ func (c *Client) KeepFile(ctx context.Context, name string, from io.Reader) (kep
 		_ = write.CloseWithError(err) // never fails
 	}()
 	defer read.Close()
-	answer, err := c.do(ctx, http.MethodPost, "/v1/files", read, http.Header{"Content-Type": {form.FormDataContentType()}})
+	answer, err := e.c.do(ctx, http.MethodPost, "/v1/files", read, http.Header{"Content-Type": {form.FormDataContentType()}})
 	if err != nil {
 		return kept, err
 	}
@@ -46,9 +49,9 @@ func (c *Client) KeepFile(ctx context.Context, name string, from io.Reader) (kep
 	return kept, errors.Join(err, answer.Body.Close())
 }
 
-// RemoveFile removes a file of examples.
-func (c *Client) RemoveFile(ctx context.Context, id string) error {
-	_, err := ask[api.FileDeleted](ctx, c, http.MethodDelete, "/v1/files/"+url.PathEscape(id), nil, nil)
+// Remove removes a file.
+func (e Examples) Remove(ctx context.Context, id string) error {
+	_, err := ask[api.FileDeleted](ctx, e.c, http.MethodDelete, "/v1/files/"+url.PathEscape(id), nil, nil)
 	return err
 }
 

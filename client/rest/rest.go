@@ -49,6 +49,9 @@ func New(address, token string) (*Client, error) {
 		Every: time.Second}, nil
 }
 
+// Examples are the files of examples that the server keeps.
+func (c *Client) Examples() Examples { return Examples{c} }
+
 // Of returns a client of a handler in this process.
 func Of(h http.Handler) *Client {
 	return &Client{base: "http://localhost", http: &http.Client{Transport: direct{h}}, Every: time.Second}

@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 		ctx := context.Background()
 		for path, ask := range map[string]func() error{
 			"/v1/models": func() error { _, err := c.Models(ctx); return err },
-			"/v1/files":  func() error { _, err := c.KeptFiles(ctx); return err },
+			"/v1/files":  func() error { _, err := c.Examples().List(ctx); return err },
 			"/v1/plans":  func() error { _, err := c.Plan(ctx, api.Spec{Config: "a: 1"}); return err },
 		} {
 			err := ask()

@@ -48,7 +48,7 @@ With -o json: {"id","object","bytes","created_at","filename","purpose","status"}
 			return dataError(err)
 		}
 		defer f.Close()
-		kept, err := a.KeepFile(cmd.Context(), filepath.Base(args[0]), f)
+		kept, err := a.Examples().Keep(cmd.Context(), filepath.Base(args[0]), f)
 		if err != nil {
 			return source.Explain(err)
 		}
@@ -71,7 +71,7 @@ With -o json: {"files":[{"id","object","bytes","created_at","filename","purpose"
   starling data list --api http://127.0.0.1:7300 -o name`,
 		Args: usage.Exactly(),
 	}, func(cmd *cobra.Command, a *source.Client, _ []string) error {
-		files, err := a.KeptFiles(cmd.Context())
+		files, err := a.Examples().List(cmd.Context())
 		if err != nil {
 			return source.Explain(err)
 		}
@@ -98,7 +98,7 @@ With -o json: {"id","object","deleted"}.`,
   starling data rm file-0123456789abcdef01234567 --api http://127.0.0.1:7300`,
 		Args: usage.Exactly("FILE"),
 	}, func(cmd *cobra.Command, a *source.Client, args []string) error {
-		if err := a.RemoveFile(cmd.Context(), args[0]); err != nil {
+		if err := a.Examples().Remove(cmd.Context(), args[0]); err != nil {
 			return source.Explain(err)
 		}
 		if c.Form.Machine() {
