@@ -165,6 +165,10 @@ func testTampering(t *testing.T, j *job.Job, dir string) {
 	if err := o.ReadRun(); err != nil {
 		t.Fatal(err)
 	}
+	lines, err := rundir.ParseLineage(o.File(rundir.FileLineage), o.Run.ID)
+	if err != nil || !slices.Contains(blobs, filepath.Join(dir, rundir.DirBlobs, lines[len(lines)-1].Checkpoint)) {
+		t.Errorf("no blob has the name of the checkpoint that the lineage names: %v", err)
+	}
 	needed := filepath.Join(dir, rundir.DirBlobs, o.Run.Blobs.Manifest)
 	if err := os.Rename(needed, needed+".away"); err != nil {
 		t.Fatal(err)

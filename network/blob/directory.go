@@ -5,6 +5,7 @@ import (
 
 	"github.com/ipfs/boxo/ipld/merkledag"
 	"github.com/ipfs/boxo/ipld/unixfs"
+	"github.com/ipfs/go-cid"
 	format "github.com/ipfs/go-ipld-format"
 	"github.com/starling-network/starling/canon"
 )
@@ -47,6 +48,19 @@ func ParseDirectory(block []byte) ([]File, error) {
 
 // Leaf is the blob whose bytes are the block c: the leaf with the same digest.
 func Leaf(c CID) CID { return leafCID(digestOf(c)) }
+
+// isDirectory reports whether bytes are the block of a directory.
+func isDirectory(block []byte) bool {
+	node, err := merkledag.DecodeProtobuf(block)
+	if err != nil {
+		return false
+	}
+	dir, err := unixfs.FSNodeFromBytes(node.Data())
+	return err == nil && dir.Type() == unixfs.TDirectory
+}
+
+// directoryCID is the CID of the directory whose block is a leaf.
+func directoryCID(leaf CID) CID { return cid.NewCidV1(cid.DagProtobuf, leaf.Hash()) }
 
 // blocksOf is the number of bytes of the blocks of a blob, inner nodes included. It depends on its size alone.
 func blocksOf(size int64) uint64 {

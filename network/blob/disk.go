@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Names of the files beside a blob's own, which is named by its CID.
+// Names of the files beside a blob's own, which is named by its CID; that of the block of a directory by the CID of the
+// directory.
 const (
 	leavesSuffix = ".leaves" // manifest of a blob of several leaves: derived, rebuilt if lost
 	partSuffix   = ".part"   // leaves of an unfinished assembly, each at its place
@@ -99,7 +100,7 @@ func (s *Disk) Put(ctx context.Context, data []byte) (CID, error) {
 	if err := s.writeLeaves(m); err != nil {
 		return CID{}, err
 	}
-	if err := s.write(s.path(m.Root, ""), data); err != nil {
+	if err := s.write(s.place(m.Root, data), data); err != nil {
 		return CID{}, err
 	}
 	s.add(m)
@@ -111,7 +112,7 @@ func (s *Disk) Get(ctx context.Context, c CID) ([]byte, error) {
 	if err := checkUse(ctx, c); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(s.path(c, ""))
+	data, err := os.ReadFile(s.file(c))
 	if err != nil {
 		return nil, readError(c, err)
 	}
@@ -127,7 +128,7 @@ func (s *Disk) damaged(c CID) error {
 	err := fmt.Errorf("blob: %s: %w", c, ErrCorrupt)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path := s.path(c, "")
+	path := s.file(c)
 	if data, e := os.ReadFile(path); e == nil && Of(data).Equals(c) {
 		return err
 	}
@@ -151,7 +152,7 @@ func (s *Disk) Has(ctx context.Context, c CID) (bool, error) {
 	if err := checkUse(ctx, c); err != nil {
 		return false, err
 	}
-	_, err := os.Stat(s.path(c, ""))
+	_, err := os.Stat(s.file(c))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -164,8 +165,12 @@ func (s *Disk) Delete(ctx context.Context, c CID) error {
 		return err
 	}
 	s.remove(c)
-	for _, suffix := range []string{"", leavesSuffix, partSuffix} {
-		if err := absent(os.Remove(s.path(c, suffix))); err != nil {
+	files := []string{s.file(c), s.path(c, leavesSuffix), s.path(c, partSuffix)}
+	if IsLeaf(c) {
+		files = append(files, s.path(c, "")) // beside that of a directory
+	}
+	for _, path := range files {
+		if err := absent(os.Remove(path)); err != nil {
 			return fmt.Errorf("blob: delete: %w", err)
 		}
 	}
@@ -180,12 +185,17 @@ func (s *Disk) List(ctx context.Context) ([]CID, error) {
 	}
 	list := make([]CID, 0, len(entries))
 	for _, e := range entries {
-		if c, err := Parse(e.Name()); err == nil {
-			list = append(list, c)
+		c, err := Parse(e.Name())
+		if err != nil {
+			continue
 		}
+		if s.holdsDirectory(c) {
+			c = Leaf(c)
+		}
+		list = append(list, c)
 	}
 	slices.SortFunc(list, compare)
-	return list, ctx.Err()
+	return slices.CompactFunc(list, CID.Equals), ctx.Err()
 }
 
 // Leftovers returns the blobs of which an unfinished assembly left something, and how many bytes of the disk it may
@@ -212,7 +222,7 @@ func (s *Disk) Open(ctx context.Context, c CID) (Reader, error) {
 	if err := checkUse(ctx, c); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(s.path(c, ""))
+	f, err := os.Open(s.file(c))
 	if err != nil {
 		return nil, readError(c, err)
 	}

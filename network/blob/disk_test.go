@@ -280,3 +280,55 @@ func TestDiskGone(t *testing.T) {
 		t.Error("a failed Assemble keeps the blob busy")
 	}
 }
+
+// The block of a directory lies under the CID of the directory, so that who looks for that finds it.
+func TestDiskNamesDirectories(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s, err := blob.OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	big, err := s.Put(ctx, make([]byte, 2*blob.LeafBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, block := blob.Directory([]blob.File{{Name: "weights", CID: big, Size: 2 * blob.LeafBytes}})
+	leaf := blob.Leaf(c)
+	holds := func(name string, want bool) {
+		t.Helper()
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, put := range map[string]func() error{
+		"put":                 func() error { _, err := s.Put(ctx, block); return err },
+		"of an older version": func() error { return os.WriteFile(filepath.Join(dir, leaf.String()), block, 0o600) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(name, err)
+		}
+		holds(c.String(), name != "of an older version")
+		again, err := blob.OpenDisk(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := again.Get(ctx, leaf); err != nil || !bytes.Equal(data, block) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, none := range []blob.CID{c, blob.Leaf(big)} { // a directory is not a blob, and an inner node no leaf
+			if _, err := again.Get(ctx, none); !errors.Is(err, blob.ErrNotFound) {
+				t.Errorf("%s: %s: %v", name, none, err)
+			}
+		}
+		if list, err := again.List(ctx); err != nil || len(list) != 2 || !slices.Contains(list, leaf) ||
+			!slices.Contains(list, big) {
+			t.Errorf("%s: %v, %v", name, list, err)
+		}
+		if err := again.Delete(ctx, leaf); err != nil {
+			t.Error(name, err)
+		}
+		holds(c.String(), false)
+		holds(leaf.String(), false)
+		holds(big.String(), true)
+	}
+}
