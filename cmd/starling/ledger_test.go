@@ -45,7 +45,7 @@ func startLedger(t *testing.T, names ...string) *ledger {
 		signers[name] = h.Account()
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: 100_000_000})
 	}
-	doc, err := chain.Genesis("ledger", time.Now(), []chain.Keys{keys}, accounts)
+	doc, err := chain.Genesis("ledger", time.Now().Add(-24*time.Hour), []chain.Keys{keys}, accounts)
 	l.must(err)
 	for before, after := range map[string]string{`"voting_period":"172800s"`: `"voting_period":"2s"`,
 		`"expedited_voting_period":"86400s"`: `"expedited_voting_period":"1s"`} {

@@ -62,6 +62,14 @@ func (s *Share) String() string {
 	return fmt.Sprintf("%gkB", float64(s.Bytes)/1e3)
 }
 
+// Words say what a share is of: 20GiB, or 50% of the free disk.
+func (s *Share) Words() string {
+	if s.Bytes == 0 {
+		return s.String() + " of the free disk"
+	}
+	return s.String()
+}
+
 // Type names the kind of value in the help of a flag.
 func (s *Share) Type() string { return "size" }
 

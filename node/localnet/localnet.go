@@ -48,6 +48,7 @@ type Network struct {
 	leaves    refereeTimings
 	watch     *instrument.Instruments
 	share     disk.Share // of every party
+	shareText string     // for people
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -83,6 +84,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	}
 	if n.share = opt.Disk; n.share == (disk.Share{}) {
 		n.share.Percent = max(1, diskPercent/len(names))
+		n.shareText = fmt.Sprintf("%s for each of %d members", n.share.Words(), len(names))
 	}
 	stake := func(r run.Role) uint64 {
 		return max(registry.DefaultStake, order.Stake(r, prepare.LocalPrice(order), registry.DefaultParams()))
@@ -165,7 +167,7 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 	key := h.Account()
 	log := n.log.With("party", name)
 	return &member.Process{
-		ID: key.Address(), Threads: 1, Host: host, Store: store, Disk: member.NewDiskBudget(store.Usage().Quota),
+		ID: key.Address(), Threads: 1, Host: host, Store: store, Disk: member.NewDiskBudget(store.Usage().Quota, n.shareText),
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
 		Chain:     client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
 		Snapshots: member.NewSnapshotStore(h.Dir, job, log),

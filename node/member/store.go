@@ -45,7 +45,8 @@ func OpenStore(ctx context.Context, dir string, share disk.Share) (*quota.Store,
 // ShortageError says that a job needs more of the disk, or of the memory, than there is for it.
 type ShortageError struct {
 	Of                resource
-	Need, Free, Quota int64 // bytes
+	Need, Free, Quota int64  // bytes
+	Share             string // what the quota is of
 }
 
 // resource is what a job needs room in, as a sentence has it.
@@ -66,13 +67,14 @@ func (r resource) Code() (code, flag string) {
 
 func (e *ShortageError) Error() string {
 	const mib = 1 << 20
-	return fmt.Sprintf("the job may need %d MiB %s, and %d MiB are free of the %d MiB that jobs may use",
-		(e.Need+mib-1)/mib, e.Of, max(0, e.Free)/mib, e.Quota/mib)
+	return fmt.Sprintf("the job may need %d MiB %s, and %d MiB are free of the %d MiB that jobs may use: %s",
+		(e.Need+mib-1)/mib, e.Of, max(0, e.Free)/mib, e.Quota/mib, e.Share)
 }
 
 // Budget is what a store, or the memory of a machine, has for runs.
 type Budget struct {
 	of    resource
+	share string // what the quota is of, for people
 	quota int64
 	now   func() (bytes int64, ok bool) // that could be taken at this moment; nil: all of the quota
 
@@ -80,17 +82,19 @@ type Budget struct {
 	promised map[string]int64 // bytes, by job
 }
 
-func NewDiskBudget(quota int64) *Budget {
-	return &Budget{of: onDisk, quota: quota, promised: map[string]int64{}}
+// NewDiskBudget is the disk for runs; share says what the quota is of.
+func NewDiskBudget(quota int64, share string) *Budget {
+	return &Budget{of: onDisk, share: share, quota: quota, promised: map[string]int64{}}
 }
 
 // NewMemoryBudget is the memory for runs: the MiB that the owner gives; or else three quarters of what is free at the
 // start, and never more than three quarters of what is free when a run begins. Where free memory is not known, it is
 // what any program may take.
 func NewMemoryBudget(mib uint64) *Budget {
-	r := &Budget{of: inMemory, quota: program.DefaultLimits.MaxMemory, promised: map[string]int64{}}
+	r := &Budget{of: inMemory, share: "three quarters of what was free",
+		quota: program.DefaultLimits.MaxMemory, promised: map[string]int64{}}
 	if mib > 0 {
-		r.quota = int64(min(mib, math.MaxInt64>>20)) << 20
+		r.quota, r.share = int64(min(mib, math.MaxInt64>>20))<<20, "what --memory says"
 		return r
 	}
 	free := func() (int64, bool) {
@@ -119,7 +123,7 @@ func (r *Budget) Reserve(job string, need int64) error {
 		}
 	}
 	if need > free {
-		return &ShortageError{Of: r.of, Need: need, Free: free, Quota: r.quota}
+		return &ShortageError{Of: r.of, Need: need, Free: free, Quota: r.quota, Share: r.share}
 	}
 	r.promised[job] = need
 	return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,13 +19,14 @@ import (
 )
 
 func TestRoomIsPromisedOnce(t *testing.T) {
-	r := NewDiskBudget(100)
+	r := NewDiskBudget(100, "50% of the free disk")
 	if err := errors.Join(r.Reserve("a", 60), r.Reserve("a", 70), r.Reserve("b", 30)); err != nil {
 		t.Fatal(err)
 	}
 	short := (*ShortageError)(nil)
 	if err := r.Reserve("c", 1); !errors.As(err, &short) ||
-		*short != (ShortageError{Of: onDisk, Need: 1, Free: 0, Quota: 100}) {
+		*short != (ShortageError{Of: onDisk, Need: 1, Free: 0, Quota: 100, Share: "50% of the free disk"}) ||
+		!strings.Contains(err.Error(), "50% of the free disk") {
 		t.Errorf("%v", err)
 	}
 	r.Release("a")
@@ -38,7 +40,8 @@ func TestMemoryIsPromised(t *testing.T) {
 	const mib = 1 << 20
 	short := (*ShortageError)(nil)
 	err := NewMemoryBudget(2).Reserve("a", 3*mib)
-	if want := (ShortageError{Of: inMemory, Need: 3 * mib, Free: 2 * mib, Quota: 2 * mib}); !errors.As(err, &short) ||
+	if want := (ShortageError{Of: inMemory, Need: 3 * mib, Free: 2 * mib, Quota: 2 * mib,
+		Share: "what --memory says"}); !errors.As(err, &short) ||
 		*short != want || !UnacceptableError(err) {
 		t.Errorf("%v", err)
 	}

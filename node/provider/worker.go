@@ -172,7 +172,8 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 	if s.store, err = member.OpenStore(ctx, filepath.Join(s.Home, rundir.DirBlobs), s.Disk); err != nil {
 		return err
 	}
-	s.room, s.ram = member.NewDiskBudget(s.store.Usage().Quota), member.NewMemoryBudget(s.Hardware.Memory)
+	s.room = member.NewDiskBudget(s.store.Usage().Quota, "--disk is "+s.Disk.Words())
+	s.ram = member.NewMemoryBudget(s.Hardware.Memory)
 	if s.past, err = member.OpenRetention(s.Home, s.store, time.Now()); err != nil {
 		return err
 	}
@@ -306,6 +307,7 @@ func (s *service) serve(ctx context.Context) error {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}
 	leaving, draining := ctx.Done(), false
+	offer := newWithdrawal(func() error { return s.chain.Market.Offer(work, s.role(), s.Price, 0) })
 	pulse := uplink.NewPulse(s.RPC, s.Say)
 	defer pulse.Stop()
 	for {
@@ -320,8 +322,13 @@ func (s *service) serve(ctx context.Context) error {
 			close(s.drain)
 			s.unwatch()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
-			if err := s.chain.Market.Offer(work, s.role(), s.Price, 0); err != nil {
+			offer.begin(&s.working)
+		case err := <-offer.tried:
+			if _, refused := errors.AsType[*client.Error](err); refused {
 				return err
+			}
+			if offer.end(err); err != nil {
+				s.log.Warn("cannot take the offer back: tries again at the next block", "err", err)
 			}
 		case b, ok := <-blocks:
 			if !ok {
@@ -333,13 +340,14 @@ func (s *service) serve(ctx context.Context) error {
 				s.log.Warn("cannot let go of runs that are over", "err", err)
 			}
 			if draining {
+				offer.again(&s.working)
 				break
 			}
 			if err := s.join(work); err != nil {
 				s.log.Warn("cannot follow the chain", "err", err)
 			}
 		}
-		if draining && s.idle() {
+		if offer.made && s.idle() {
 			s.Say("drained")
 			return nil
 		}

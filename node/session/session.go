@@ -93,7 +93,7 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 // blockTime is how long the last blocks took, in the mean; 0 if they are not kept.
 func blockTime(ctx context.Context, c *client.Client, head ledger.Head) time.Duration {
 	const most = 100
-	n := min(most, head.Height-1)
+	n := min(most, head.Height-2) // the first block has the time of the genesis, which may be any
 	if n < 1 {
 		return 0
 	}

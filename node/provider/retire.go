@@ -1,0 +1,270 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/node/uplink"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// RetireOptions say how an account leaves a network.
+type RetireOptions struct {
+	Home string // folder of the key
+	RPC  string // HTTP interface of a validator
+	To   string // address that is sent the coins; "": they stay where they are
+	Memo string // of that transfer
+	Say  func(string)
+	Wait func(done, total int) // told of the blocks of the wait for the stake; total 0 ends it
+}
+
+// Retired is what an account did to leave a network. Amounts are in uzen.
+type Retired struct {
+	Account  string   `json:"account"`
+	Drained  bool     `json:"drained"` // a process ran over the folder, and has ended
+	Left     []string `json:"left"`    // runs that were left for want of a process
+	Unstaked uint64   `json:"unstaked_uzen"`
+	To       string   `json:"to,omitempty"`
+	Sent     uint64   `json:"sent_uzen"`
+	Hash     string   `json:"hash,omitempty"` // of the transfer
+	Balance  uint64   `json:"balance_uzen"`   // that stays
+}
+
+// Retire lets the account of a folder leave a network: its process drains, or its units are handed back if none runs,
+// its stake leaves, and what it has is sent to another account. It takes as long as the stake answers for the work.
+// Every step is begun only if the chain shows that it is still to do: a call that was interrupted is made again.
+func Retire(ctx context.Context, o RetireOptions) (*Retired, error) {
+	h, err := home.Read(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Connect(o.RPC, h.Account())
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if err := c.Ready(ctx); err != nil {
+		return nil, err
+	}
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := retirement{RetireOptions: o, chain: c, blocks: blocks, pulse: uplink.NewPulse(o.RPC, o.Say),
+		done: Retired{Account: c.Address(), Left: []string{}, To: o.To}}
+	defer r.pulse.Stop()
+	unlock, err := r.drain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unlock() }()
+	for _, step := range []func(context.Context) error{r.handBack, r.unstake, r.await, r.send} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &r.done, nil
+}
+
+// retirement is an account on its way out.
+type retirement struct {
+	RetireOptions
+	chain  *client.Client
+	blocks <-chan client.Block
+	pulse  *uplink.Pulse
+	done   Retired
+}
+
+// until asks at every block whether something is so. A question that fails is asked again.
+func (r *retirement) until(ctx context.Context, is func(height int64) (bool, error)) error {
+	told := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.pulse.Silence():
+			r.pulse.Silent()
+		case b, ok := <-r.blocks:
+			if !ok {
+				return errors.Join(ctx.Err(), client.ErrClosed)
+			}
+			r.pulse.Block(b.Height)
+			yes, err := is(b.Height)
+			if yes && err == nil {
+				return nil
+			}
+			if err != nil && ctx.Err() == nil && err.Error() != told {
+				told = err.Error()
+				r.Say("asks again at the next block: " + told)
+			}
+		}
+	}
+}
+
+// drain lets the process over the folder finish, if one runs, and keeps others out of the folder.
+func (r *retirement) drain(ctx context.Context) (unlock func() error, err error) {
+	switch err := control.Drain(ctx, r.Home); {
+	case err == nil:
+		r.done.Drained = true
+		r.Say("draining: the process stops once its current work is settled")
+	case !errors.Is(err, control.ErrNotRunning) && !errors.Is(err, control.ErrLongPath):
+		return nil, err
+	}
+	if unlock, err = home.Lock(r.Home); !errors.Is(err, home.ErrInUse) {
+		return unlock, err
+	}
+	if !r.done.Drained {
+		r.Say("another process uses the folder: it goes on when that one ends; Ctrl-C there lets it drain")
+	}
+	open := ""
+	err = r.until(ctx, func(int64) (bool, error) {
+		var err error
+		if unlock, err = home.Lock(r.Home); !errors.Is(err, home.ErrInUse) {
+			return true, err
+		}
+		var s WorkerStatus
+		if control.Status(ctx, r.Home, &s) == nil && fmt.Sprint(s.Runs) != open && len(s.Runs) > 0 {
+			open = fmt.Sprint(s.Runs)
+			r.Say("waits for the work in " + strings.Join(s.Runs, ", ") + " to be settled")
+		}
+		return false, nil
+	})
+	return unlock, err
+}
+
+// handBack takes the offers of the account back, and leaves the runs that no process of it works in any more.
+func (r *retirement) handBack(ctx context.Context) error {
+	offers, err := r.chain.Market.Offers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range offers {
+		switch {
+		case o.ID != r.done.Account:
+			continue
+		case o.Pool:
+			err = r.chain.Market.OfferPool(ctx, o.Price, 0)
+		default:
+			err = r.chain.Market.Offer(ctx, o.Role, o.Price, 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	jobs, err := r.chain.Training.Runs(ctx, true)
+	if err != nil {
+		return err
+	}
+	for _, name := range jobs {
+		state, err := r.chain.Training.Run(ctx, name)
+		if err != nil {
+			return err
+		}
+		if !state.MayLeave(r.done.Account) {
+			continue
+		}
+		if err := r.chain.Training.Leave(ctx, name); err != nil {
+			return err
+		}
+		r.done.Left = append(r.done.Left, name)
+		r.Say("left " + name + ": what was not committed goes to others")
+	}
+	return nil
+}
+
+// unstake asks for all of the stake, if that has not been done: the time until it leaves begins with the last request.
+func (r *retirement) unstake(ctx context.Context) error {
+	p, err := r.chain.Registry.Participant(ctx, r.done.Account)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		r.Say("nothing is staked")
+		return nil
+	case err != nil:
+		return err
+	}
+	if p.Tier != registry.NoTier { // who commits to a tier keeps its stake
+		next := p
+		next.Tier, next.Pool, next.Stake = registry.NoTier, "", 0
+		if err := r.chain.Registry.Register(ctx, next); err != nil {
+			return err
+		}
+	}
+	if p.Leaving == p.Stake {
+		return nil
+	}
+	return r.chain.Registry.Unstake(ctx, p.Stake)
+}
+
+// await returns when the stake is paid out.
+func (r *retirement) await(ctx context.Context) error {
+	a, err := session.ReadAccount(ctx, r.RPC, r.done.Account)
+	if err != nil || a.Stake == 0 {
+		return err
+	}
+	in := time.Duration(a.LeavesIn * float64(time.Second)).Round(time.Second)
+	r.Say(fmt.Sprintf("%s ZEN of stake leave after block %d, in about %s; Ctrl-C ends the wait, and the same command "+
+		"goes on with it", job.Amount(a.Stake), a.LeavesAt, in))
+	if r.Wait != nil {
+		defer r.Wait(0, 0)
+	}
+	first, late := int64(0), false
+	return r.until(ctx, func(height int64) (bool, error) {
+		p, err := r.chain.Registry.Participant(ctx, r.done.Account)
+		if err != nil || p.Stake == 0 {
+			return err == nil, err
+		}
+		r.done.Unstaked = p.Stake
+		if first == 0 {
+			first = height
+		}
+		if height > a.LeavesAt && !late {
+			late = true
+			r.Say("the account still has a part in a run; its stake leaves when that is over")
+		}
+		if r.Wait != nil && !late {
+			r.Wait(int(height-first), int(a.LeavesAt-first))
+		}
+		return false, nil
+	})
+}
+
+// send moves what the account has.
+func (r *retirement) send(ctx context.Context) error {
+	if r.To != "" {
+		if err := r.sendAll(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.done.Balance, err = r.chain.Coins.Balance(ctx, r.done.Account)
+	return err
+}
+
+// feeShare is the part of client.Reserve that is kept for the fee of the transfer: more than it takes.
+const feeShare = 20
+
+func (r *retirement) sendAll(ctx context.Context) error {
+	have, err := r.chain.Coins.Balance(ctx, r.done.Account)
+	if err != nil {
+		return err
+	}
+	reserve, err := r.chain.Reserve(ctx)
+	if err != nil || have <= reserve/feeShare {
+		return err
+	}
+	amount := have - reserve/feeShare
+	sent, err := r.chain.Coins.Send(ctx, r.To, amount, r.Memo)
+	if err != nil {
+		return err
+	}
+	r.done.Sent, r.done.Hash = amount, sent.Hash
+	return nil
+}
