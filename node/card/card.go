@@ -15,6 +15,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -245,7 +246,8 @@ func readLines[T any](fsys fs.FS, name string) (all []T, err error) {
 //go:embed card.md
 var page string
 
-var card = template.Must(template.New(File).Funcs(template.FuncMap{"code": code, "zen": zen}).Parse(page))
+var card = template.Must(template.New(File).Funcs(template.FuncMap{"code": code, "zen": zen,
+	"grouped": grouped}).Parse(page))
 
 // Write writes the card: front matter in YAML, then Markdown. The same card gives the same bytes.
 func (c *Card) Write(w io.Writer) error {
@@ -321,6 +323,15 @@ func code(s string) string {
 		return r
 	}, s)
 	return "`" + s + "`"
+}
+
+// grouped is a number with commas between its thousands.
+func grouped(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // zen is an amount for people.

@@ -41,5 +41,5 @@ func cannotSpam(account string, err error) error {
 		return err
 	}
 	return &Error{fmt.Sprintf("stranger: %s has no coins to pay for transactions", account),
-		"send it some: starling account send " + account + " 100 --network URL"}
+		"send it some: starling account send " + account + " 100 --home DIR --network URL"}
 }

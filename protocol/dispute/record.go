@@ -77,9 +77,9 @@ func (g Dispute) Text(r Record, names Names) string {
 	case Late:
 		return fmt.Sprintf("the %s made no move by height %d and loses", r.Party, r.To)
 	case Moot:
-		return "the question was settled otherwise: nobody loses"
+		return "closed: the question was settled otherwise; no stake is lost"
 	case WasPlanted:
-		return "the worker had planted the fault: nobody loses"
+		return "closed: the worker had planted the fault; no stake is lost"
 	}
 	return fmt.Sprintf("event %d, which this version does not know", r.Event)
 }

@@ -141,7 +141,7 @@ func Explain(v View) []Reason {
 		return append(all, Reason{Code: Jailed, Kind: Blocked,
 			Text: "the account was slashed, and is not matched until it asks for that",
 			Do: "see the receipt of the slash with starling job explain; check the memory of the machine, let it be measured " +
-				"with starling worker up, and call starling account stake unjail"})
+				"with starling worker up, and call starling account stake unjail --home DIR"})
 	}
 	for _, role := range p.Roles {
 		all = append(all, v.offering(role, live)...)
@@ -160,7 +160,7 @@ func (v View) offering(role run.Role, live int) []Reason {
 		return []Reason{{Code: StakeTooSmall, Kind: Blocked,
 			Text: textf("the stake of %s ZEN, without what leaves it, is below the %s that a %s needs",
 				zen(v.Participant.Firm()), zen(least), role),
-			Do: "stake more: starling account stake add"}}
+			Do: "stake more: starling account stake add ZEN --home DIR"}}
 	}
 	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })
 	switch {

@@ -30,17 +30,18 @@ it.`,
 		stepCommand(c, "pause", "Let no further round begin",
 			`Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A
 pause that takes longer than the network allows ends the job.`,
-			module.Market.PauseJob),
-		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.", module.Market.ResumeJob),
+			said(module.Market.PauseJob, "paused %s: no further round begins")),
+		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.",
+			said(module.Market.ResumeJob, "resumed %s")),
 		stepCommand(c, "cancel", "Take an order back, or end its run",
 			`Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further
 round begins; those under way are finished, checked and paid, and what is not spent returns then.`,
-			module.Market.CancelOrder),
+			cancelOrder),
 		topUpCommand(c))
 }
 
 func stepCommand(c *terminal.Console, verb, short, long string,
-	step func(module.Market, context.Context, string) error) *cobra.Command {
+	do func(module.Market, context.Context, string) (string, error)) *cobra.Command {
 	var home, network string
 	cmd := &cobra.Command{
 		Use: verb + " JOB --home DIR --network URL", Short: short,
@@ -49,12 +50,32 @@ func stepCommand(c *terminal.Console, verb, short, long string,
 		Args:    usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return steer(c, cmd, home, network, args[0], verb,
-				func(ctx context.Context, cl *client.Client) error { return step(cl.Market, ctx, args[0]) })
+				func(ctx context.Context, cl *client.Client) (string, error) { return do(cl.Market, ctx, args[0]) })
 		},
 	}
 	target.HomeFlag(cmd, &home)
 	target.NetworkFlag(cmd, &network)
 	return cmd
+}
+
+// said does a step, and says that it is done.
+func said(step func(module.Market, context.Context, string) error,
+	text string) func(module.Market, context.Context, string) (string, error) {
+	return func(m module.Market, ctx context.Context, job string) (string, error) {
+		return fmt.Sprintf(text, job), step(m, ctx, job)
+	}
+}
+
+// cancelOrder takes an order back, and says what becomes of its budget.
+func cancelOrder(m module.Market, ctx context.Context, job string) (string, error) {
+	if err := m.CancelOrder(ctx, job); err != nil {
+		return "", err
+	}
+	e, err := m.Escrow(ctx, job)
+	if err != nil || e.Refunded == 0 {
+		return "cancelled " + job + ": rounds under way are finished and paid, and what is not spent returns then", err
+	}
+	return fmt.Sprintf("cancelled %s; %s ZEN were released", job, terminal.Zen(e.Refunded)), nil
 }
 
 func topUpCommand(c *terminal.Console) *cobra.Command {
@@ -72,8 +93,9 @@ With -o json: {"job","done"}.`,
 			if err != nil {
 				return err
 			}
-			return steer(c, cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) error {
-				return cl.Market.TopUpJob(ctx, args[0], amount)
+			return steer(c, cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) (string, error) {
+				return fmt.Sprintf("added %s ZEN to the budget of %s", terminal.Zen(amount), args[0]),
+					cl.Market.TopUpJob(ctx, args[0], amount)
 			})
 		},
 	}
@@ -83,19 +105,25 @@ With -o json: {"job","done"}.`,
 }
 
 func steer(c *terminal.Console, cmd *cobra.Command, home, network, job, verb string,
-	step func(context.Context, *client.Client) error) error {
+	step func(context.Context, *client.Client) (string, error)) error {
 	if home != "" { // else act says that it is needed
 		if err := target.WantNetwork(cmd, network); err != nil {
 			return err
 		}
 	}
 	t := target.Target{Home: home, Network: network}
-	if err := t.Act(cmd, "the folder of the account that ordered the job", step); err != nil {
+	var text string
+	err := t.Act(cmd, "the folder of the account that ordered the job",
+		func(ctx context.Context, cl *client.Client) (err error) {
+			text, err = step(ctx, cl)
+			return err
+		})
+	if err != nil {
 		return err
 	}
 	if c.Form.Machine() {
 		return c.Form.Print(os.Stdout, terminal.One(map[string]string{"job": job, "done": verb}, job))
 	}
-	fmt.Printf("%s: the network has taken the %s\n", job, verb)
+	fmt.Println(text)
 	return nil
 }
