@@ -317,22 +317,20 @@ func (s *Server) models(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := api.Models{Models: []api.Model{}, Object: "list", Data: s.asked()}
+	l := api.Models{Models: []api.Model{}}
 	for _, j := range all {
 		if j.Kind != "run" {
 			continue
 		}
 		files, err := s.Runs.Files(r.Context(), j.ID)
 		files = slices.DeleteFunc(files, func(f api.File) bool { return f.Kind != "model" })
-		if err != nil || len(files) == 0 {
+		h, gone := s.Runs.History(r.Context(), j.ID)
+		if err != nil || gone != nil || len(files) == 0 {
 			continue // it went away, or has none yet
 		}
-		h, err := s.Runs.History(r.Context(), j.ID)
-		if err != nil {
-			continue
-		}
-		m := api.Model{ID: j.ID, Name: j.Name, Folder: j.Folder, StateRoot: j.StateRoot, EvalLoss: j.EvalLoss, Steps: j.Step,
-			Tokens: j.Tokens, Rounds: len(h.Lineage), Facts: h.Job.Facts, Files: files, Contribute: []api.Member{}}
+		m := api.Model{ID: j.ID, Name: j.Name, Folder: j.Folder, StateRoot: j.StateRoot, EvalLoss: j.EvalLoss,
+			BitsPerByte: j.BitsPerByte, Steps: j.Step, Tokens: j.Tokens, Rounds: len(h.Lineage), Facts: h.Job.Facts,
+			Files: files, Contribute: []api.Member{}}
 		if n := len(h.Lineage); n > 0 {
 			m.Signers = len(h.Lineage[n-1].Signers)
 		}

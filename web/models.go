@@ -3,27 +3,27 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/starling-network/starling/client/api"
 )
 
-// asked are the models that can be asked, in OpenAI's form.
-func (s *Server) asked() []api.OpenAIModel {
-	list := []api.OpenAIModel{}
-	if s.Models == nil {
-		return list
+// openAIModels are the models that can be asked, in OpenAI's form.
+func (s *Server) openAIModels(*http.Request) (any, error) {
+	l := api.OpenAIModels{Object: "list", Data: []api.OpenAIModel{}}
+	if s.Models != nil {
+		for _, m := range s.Models.Models() {
+			l.Data = append(l.Data, api.OpenAIModel{ID: m.Name, Object: "model", Created: m.Created.Unix(), OwnedBy: "starling"})
+		}
 	}
-	for _, m := range s.Models.Models() {
-		list = append(list, api.OpenAIModel{ID: m.Name, Object: "model", Created: m.Created.Unix(), OwnedBy: "starling"})
-	}
-	return list
+	return l, nil
 }
 
 func (s *Server) oneModel(r *http.Request) (any, error) {
-	for _, m := range s.asked() {
-		if m.ID == r.PathValue("model") {
-			return m, nil
-		}
+	all, _ := s.openAIModels(r)
+	list := all.(api.OpenAIModels).Data
+	if i := slices.IndexFunc(list, func(m api.OpenAIModel) bool { return m.ID == r.PathValue("model") }); i >= 0 {
+		return list[i], nil
 	}
 	return nil, &Failure{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND", Detail: "there is no such model",
 		Fix: "GET /v1/models lists those that can be asked", Param: "model"}

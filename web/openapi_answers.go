@@ -19,7 +19,7 @@ var tags = []struct {
 	{"Jobs", "Runs and simulations: state, series, record, files and streams",
 		[]string{"/v1/jobs", "/v1/plans", "/v1/events"}},
 	{"Models", "What finished runs left, and asking it, in OpenAI's form",
-		[]string{"/v1/models", "/v1/chat/", "/v1/completions"}},
+		[]string{"/v1/models", "/v1/trained-models", "/v1/chat/", "/v1/completions"}},
 	{"Fine-tuning", "Files of examples, and jobs that tune models with them, in OpenAI's form",
 		[]string{"/v1/files", "/v1/fine_tuning/"}},
 	{"Network", "The chain of --network: participants, accounts, blocks and transactions",

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,12 +90,8 @@ func (s *Server) problemAs(w http.ResponseWriter, r *http.Request, err error, op
 
 // openAIs reports whether a path is one of OpenAI's interface, whose errors have its form.
 func openAIs(path string) bool {
-	for _, prefix := range []string{"/v1/files", "/v1/fine_tuning/", "/v1/models/", "/v1/completions", "/v1/chat/"} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/v1/files", "/v1/fine_tuning/", "/v1/models", "/v1/completions", "/v1/chat/"},
+		func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
 // openAIError is a failure in OpenAI's form.

@@ -32,6 +32,8 @@ func perhaps(x *float64) (float64, bool) {
 var quantities = []quantity{
 	{"loss", "Training loss", "nats a token", "step", func(m api.Metric) (float64, bool) { return m.Loss, true }},
 	{"eval_loss", "Eval loss", "nats a token", "round", func(m api.Metric) (float64, bool) { return perhaps(m.EvalLoss) }},
+	{"bits_per_byte", "Eval loss in bits a byte", "bits a byte", "round",
+		func(m api.Metric) (float64, bool) { return perhaps(m.BitsPerByte) }},
 	{"grad_norm", "Gradient norm before clipping", "", "step",
 		func(m api.Metric) (float64, bool) { return perhaps(m.GradNorm) }},
 	{"agreement", "Mean cosine with the combined update", "", "round",

@@ -39,7 +39,7 @@ func (village) Overview(context.Context) (api.Network, error) {
 		Runs: []api.NetworkRun{}, Links: []api.Link{}}, nil
 }
 func (village) Account(_ context.Context, a string) (api.Account, error) {
-	return api.Account{Address: a, Reasons: []api.Standing{}}, nil
+	return api.Account{Address: a, Reasons: []api.Standing{}, Earned: []api.EarnedDay{}}, nil
 }
 func (village) Tx(context.Context, string, int64) (api.Tx, error) {
 	return api.Tx{Height: 9, Messages: []string{"a"}, Signers: []string{"ann"}, Transfers: []api.Transfer{}}, nil

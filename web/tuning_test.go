@@ -214,6 +214,13 @@ func TestModelsAreAsked(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
+	// OpenAI's list has what OpenAI's has, and nothing beside
+	var list map[string]json.RawMessage
+	_, _, text := get(t, server(t, Config{Models: parrot{}}), "/v1/models")
+	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 2 || string(list["object"]) != `"list"` ||
+		!strings.Contains(string(list["data"]), `"ft:base:mine:ftjob-1"`) {
+		t.Errorf("%v %s", err, text)
+	}
 	if status, _, text := get(t, server(t, Config{Models: parrot{}}),
 		"/v1/models/other"); status != http.StatusNotFound || !strings.Contains(text, "model_not_found") {
 		t.Errorf("%d %s", status, text)

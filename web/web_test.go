@@ -413,7 +413,8 @@ func TestFilesInParts(t *testing.T) {
 	if _, _, list := get(t, s, "/v1/jobs/first/files"); !strings.Contains(list, `"kind":"record"`) {
 		t.Error(list)
 	}
-	if _, _, models := get(t, s, "/v1/models"); strings.Contains(models, "report.html") {
+	if _, _, models := get(t, s, "/v1/trained-models"); !strings.Contains(models, `"id":"first"`) ||
+		strings.Contains(models, "report.html") {
 		t.Error(models)
 	}
 }

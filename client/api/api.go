@@ -38,7 +38,8 @@ type Job struct {
 	Loss            *float64    `json:"loss,omitempty"`      // mean of the latest round
 	EvalLoss        *float64    `json:"eval_loss,omitempty"` // latest on held-out data
 	FirstEvalLoss   *float64    `json:"first_eval_loss,omitempty"`
-	PaidUzen        uint64      `json:"paid_uzen"` // so far, net
+	BitsPerByte     *float64    `json:"bits_per_byte,omitempty"` // eval_loss, whatever the tokens are
+	PaidUzen        uint64      `json:"paid_uzen"`               // so far, net
 	FeeUzen         uint64      `json:"fee_uzen"`
 	RefundedUzen    uint64      `json:"refunded_uzen"`
 	BudgetUzen      uint64      `json:"budget_uzen"`
@@ -123,6 +124,7 @@ type Metric struct {
 	Step            uint32   `json:"step"` // inner steps done
 	Loss            float64  `json:"loss"`
 	EvalLoss        *float64 `json:"eval_loss,omitempty"`
+	BitsPerByte     *float64 `json:"bits_per_byte,omitempty"` // eval_loss, whatever the tokens are
 	LearningRate    float64  `json:"learning_rate,omitempty"`
 	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
 	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
@@ -376,18 +378,19 @@ type Rejection struct {
 
 // Model is the model that a finished run left.
 type Model struct {
-	ID         string   `json:"id"` // of the run
-	Name       string   `json:"name"`
-	Folder     string   `json:"folder"` // from where the server was started
-	StateRoot  string   `json:"state_root"`
-	EvalLoss   *float64 `json:"eval_loss,omitempty"`
-	Steps      int      `json:"steps"`
-	Tokens     uint64   `json:"tokens"`
-	Rounds     int      `json:"rounds"`  // attested checkpoints behind it
-	Signers    int      `json:"signers"` // of the last one
-	Facts      []Fact   `json:"facts,omitempty"`
-	Files      []File   `json:"files"`
-	Contribute []Member `json:"contributors"` // who was paid for work on it
+	ID          string   `json:"id"` // of the run
+	Name        string   `json:"name"`
+	Folder      string   `json:"folder"` // from where the server was started
+	StateRoot   string   `json:"state_root"`
+	EvalLoss    *float64 `json:"eval_loss,omitempty"`
+	BitsPerByte *float64 `json:"bits_per_byte,omitempty"` // eval_loss, whatever the tokens are
+	Steps       int      `json:"steps"`
+	Tokens      uint64   `json:"tokens"`
+	Rounds      int      `json:"rounds"`  // attested checkpoints behind it
+	Signers     int      `json:"signers"` // of the last one
+	Facts       []Fact   `json:"facts,omitempty"`
+	Files       []File   `json:"files"`
+	Contribute  []Member `json:"contributors"` // who was paid for work on it
 }
 
 // File is a file of a run.
@@ -405,9 +408,7 @@ type Files struct {
 
 // Models are those of the finished runs, as this API and as OpenAI's clients read them.
 type Models struct {
-	Models []Model       `json:"models"`
-	Object string        `json:"object"` // list
-	Data   []OpenAIModel `json:"data"`   // that can be asked here
+	Models []Model `json:"models"`
 }
 
 // Update is the data of an event of the stream of a job: whatever it has that is new. The event is reset when records

@@ -11,8 +11,8 @@ import (
 func WriteCSV(w io.Writer, metrics []Metric) error {
 	out := csv.NewWriter(w)
 	// Error tells
-	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "learning_rate", "tokens", "tokens_per_second",
-		"bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement"})
+	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "bits_per_byte", "learning_rate", "tokens",
+		"tokens_per_second", "bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement"})
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	perhaps := func(x *float64) string {
 		if x == nil {
@@ -22,7 +22,7 @@ func WriteCSV(w io.Writer, metrics []Metric) error {
 	}
 	for _, m := range metrics {
 		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), perhaps(m.EvalLoss),
-			number(m.LearningRate), fmt.Sprint(m.Tokens),
+			perhaps(m.BitsPerByte), number(m.LearningRate), fmt.Sprint(m.Tokens),
 			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds),
 			fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
 	}

@@ -123,6 +123,17 @@ type Account struct {
 	Slashed uint64     `json:"slashed_uzen"`
 	Jailed  bool       `json:"jailed"`
 	Reasons []Standing `json:"reasons"`
+	// by the days of the blocks, the latest first
+	Earned []EarnedDay `json:"earned"`
+}
+
+// EarnedDay is what an account received and lost on a day.
+type EarnedDay struct {
+	Day          string `json:"day"` // such as 2026-11-25, in UTC; "": before the blocks that the validator keeps
+	ReceivedUzen uint64 `json:"received_uzen"`
+	LostUzen     uint64 `json:"lost_uzen"` // of the stake
+	Receipts     int    `json:"receipts"`
+	Unpaid       int    `json:"unpaid"` // receipts of nothing
 }
 
 // Standing is something that an account does or waits for in a run.

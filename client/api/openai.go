@@ -117,6 +117,12 @@ type OpenAIModel struct {
 	OwnedBy string `json:"owned_by"`
 }
 
+// OpenAIModels are the models that can be asked, in OpenAI's form.
+type OpenAIModels struct {
+	Object string        `json:"object"` // list
+	Data   []OpenAIModel `json:"data"`
+}
+
 // ModelDeleted says that a model was removed, in OpenAI's form.
 type ModelDeleted struct {
 	ID      string `json:"id"`

@@ -166,6 +166,6 @@ func (c *Client) Submit(ctx context.Context, s api.Submission, key string) (api.
 
 // Models are those that the finished runs left.
 func (c *Client) Models(ctx context.Context) ([]api.Model, error) {
-	m, err := get[api.Models](ctx, c, "/v1/models")
+	m, err := get[api.Models](ctx, c, "/v1/trained-models")
 	return m.Models, err
 }

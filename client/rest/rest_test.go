@@ -75,8 +75,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		"/v1/health": {503, `{"code":"NETWORK_STARTING","detail":"not ` +
 			`yet","fix":"wait","retryable":true,"request_id":"r7"}`, "NETWORK_STARTING", "not yet"},
-		"/v1/workers": {502, `<html>`, "NOT_STARLING", "no server of starling"},
-		"/v1/models":  {200, `{"models":`, "ANSWER_UNREADABLE", "unexpected EOF"},
+		"/v1/workers":        {502, `<html>`, "NOT_STARLING", "no server of starling"},
+		"/v1/trained-models": {200, `{"models":`, "ANSWER_UNREADABLE", "unexpected EOF"},
 		"/v1/files": {400, `{"error":{"message":"line 3 is none","type":"invalid_request_error","code":"invalid_file"}}`,
 			"INVALID_FILE", "line 3 is none"},
 		"/v1/plans": {422,
@@ -89,9 +89,9 @@ func TestRefusals(t *testing.T) {
 	}), func(t *testing.T, c *rest.Client) {
 		ctx := context.Background()
 		for path, ask := range map[string]func() error{
-			"/v1/models": func() error { _, err := c.Models(ctx); return err },
-			"/v1/files":  func() error { _, err := c.Examples().List(ctx); return err },
-			"/v1/plans":  func() error { _, err := c.Plan(ctx, api.Spec{Config: "a: 1"}); return err },
+			"/v1/trained-models": func() error { _, err := c.Models(ctx); return err },
+			"/v1/files":          func() error { _, err := c.Examples().List(ctx); return err },
+			"/v1/plans":          func() error { _, err := c.Plan(ctx, api.Spec{Config: "a: 1"}); return err },
 		} {
 			err := ask()
 			e, ok := errors.AsType[*rest.Error](err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/validators"
@@ -146,7 +147,10 @@ func waits(t *testing.T, job, dir, network string) {
 	}
 	_ = c.Process.Signal(syscall.SIGINT)
 	<-ended
-	does(t, &struct{}{}, "job", "cancel", o.Job, "--home", home, "--network", network)
+	if code, out, stderr := starling(t, "job", "cancel", o.Job, "--home", home, "--network", network); code != 0 ||
+		!strings.HasPrefix(out, "cancelled "+o.Job+"; ") || !strings.HasSuffix(out, " ZEN were released\n") {
+		t.Errorf("cancel: exit %d\n%s%s", code, out, stderr)
+	}
 	if does(t, &orders, "market", "orders", "--network", network); len(orders.Orders) > 0 {
 		t.Errorf("it is taken back, and waits: %+v", orders)
 	}
@@ -201,6 +205,7 @@ func paidTo(t *testing.T, home string) uint64 {
 	var e struct {
 		Received uint64 `json:"received_uzen"`
 		Lost     uint64 `json:"lost_uzen"`
+		Days     []api.EarnedDay
 		Receipts []struct {
 			Role, Kind, Why string
 			Amount          uint64
@@ -225,7 +230,13 @@ func paidTo(t *testing.T, home string) uint64 {
 			t.Errorf("%s: %v, of receipts of %d uzen", home, row, sum)
 		}
 	}
-	if sum == 0 || e.Received != sum || e.Lost != 0 {
+	today := uint64(0)
+	for _, d := range e.Days {
+		if _, err := time.Parse(time.DateOnly, d.Day); err == nil {
+			today += d.ReceivedUzen
+		}
+	}
+	if sum == 0 || e.Received != sum || e.Lost != 0 || today != sum {
 		t.Errorf("%s: %+v", home, e)
 	}
 	return sum

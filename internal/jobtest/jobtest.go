@@ -63,6 +63,10 @@ func CheckMetrics(t *testing.T, metrics []api.Metric) {
 			!(*m.Agreement > 0 && *m.Agreement <= 1) {
 			t.Errorf("%s %d of round %d: gradient norm %v, agreement %v", m.Kind, m.Step, m.Round, m.GradNorm, m.Agreement)
 		}
+		if bits := m.BitsPerByte; (bits != nil) != (m.EvalLoss != nil) || bits != nil && !(*bits > 0 &&
+			*bits < *m.EvalLoss*2) {
+			t.Errorf("round %d: eval loss %v and %v bits a byte", m.Round, m.EvalLoss, bits)
+		}
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/prepare"
-	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -135,9 +134,8 @@ func (e FinalState) Summary() *rundir.Summary {
 	}
 	s.Tokens = e.Tokens(s.Steps)
 	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.Metrics)
-	if s.FinalEvalLoss > 0 {
-		tokens := len(prepare.HeldOut(e.CompiledJob)) * e.EvalBatch * int(spec.Length)
-		s.BitsPerByte = pretrained.BitsPerByte(s.FinalEvalLoss, tokens, prepare.HeldOutBytes(e.CompiledJob))
+	if x := prepare.BitsPerByte(e.CompiledJob, &s.FinalEvalLoss); x != nil {
+		s.BitsPerByte = *x
 	}
 	if s.Diverged = e.diverged; s.Diverged == "" {
 		s.Diverged = Rise(e.Metrics)

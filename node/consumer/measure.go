@@ -170,6 +170,7 @@ func Metrics(b *prepare.CompiledJob, eval *program.Exec, round uint32, ckpt *tra
 			return nil, &train.DivergedError{Round: max(round, 1) - 1,
 				What: fmt.Sprintf("the eval loss after step %d is %v", step, *x)}
 		}
+		m.BitsPerByte = prepare.BitsPerByte(b, m.EvalLoss)
 	}
 	if round > 0 {
 		m.Loss, m.LearningRate = mean(units.losses), float64(spec.Rate.At(step-1, total))

@@ -127,9 +127,13 @@ func (v *ChainView) Account(ctx context.Context, address string) (a api.Account,
 	if err != nil {
 		return a, v.unanswered(err)
 	}
+	earned, err := inspect.EarnedByDay(ctx, c, address)
+	if err != nil {
+		return a, v.unanswered(err)
+	}
 	x := s.Account
 	a = api.Account{Address: address, Balance: x.Balance, Stake: x.Stake, Slashed: x.Slashed, Jailed: x.Jailed,
-		Reasons: []api.Standing{}}
+		Reasons: []api.Standing{}, Earned: earned}
 	for _, r := range x.Reasons {
 		a.Reasons = append(a.Reasons, api.Standing{Code: string(r.Code), Kind: string(r.Kind), Job: r.Job, Round: r.Round,
 			Text: r.Text, Until: r.Until, Do: r.Do})

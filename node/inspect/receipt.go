@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -13,13 +16,40 @@ import (
 )
 
 // Earnings are all receipts of an account on a network, with their explanations: of epochs and models, the latest
-// first, then of jobs.
-func Earnings(ctx context.Context, network, account string) ([]rundir.Explanation, error) {
+// first, then of jobs; and their sums by day, the latest first.
+func Earnings(ctx context.Context, network, account string) ([]rundir.Explanation, []api.EarnedDay, error) {
 	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.Close()
+	found, err := receiptsOf(ctx, c, account)
+	if err != nil {
+		return nil, nil, err
+	}
+	days, err := rundir.ByDay(found, func(height int64) (string, error) { return dayOf(ctx, c, height) })
+	return found, days, err
+}
+
+// EarnedByDay are the sums of all receipts of an account by day, the latest first.
+func EarnedByDay(ctx context.Context, c *client.Client, account string) ([]api.EarnedDay, error) {
+	found, err := receiptsOf(ctx, c, account)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
+	return rundir.ByDay(found, func(height int64) (string, error) { return dayOf(ctx, c, height) })
+}
+
+// dayOf is the day of a block in UTC; "" if the validator does not keep the block.
+func dayOf(ctx context.Context, c *client.Client, height int64) (string, error) {
+	r, err := c.Ledger.Record(ctx, height)
+	if errors.Is(err, client.ErrNotFound) && ctx.Err() == nil {
+		return "", nil
+	}
+	return r.Time.UTC().Format(time.DateOnly), err
+}
+
+func receiptsOf(ctx context.Context, c *client.Client, account string) ([]rundir.Explanation, error) {
 	rewarded, err := c.Reward.Rewarded(ctx, account)
 	if err != nil {
 		return nil, err

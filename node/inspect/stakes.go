@@ -49,7 +49,7 @@ func Stakes(ctx context.Context, network string) ([]Stake, error) {
 // that is "", of everybody in every job.
 func Slashes(ctx context.Context, network, account string) ([]rundir.Explanation, error) {
 	if account != "" {
-		all, err := Earnings(ctx, network, account)
+		all, _, err := Earnings(ctx, network, account)
 		return append([]rundir.Explanation{},
 			slices.DeleteFunc(all, func(e rundir.Explanation) bool { return e.Kind != reward.Slash })...), err
 	}

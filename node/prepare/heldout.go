@@ -1,6 +1,10 @@
 package prepare
 
-import "github.com/starling-network/starling/compute/data/tokenizer"
+import (
+	"math"
+
+	"github.com/starling-network/starling/compute/data/tokenizer"
+)
 
 // HeldOut are the batches of windows on which the loss of checkpoints is measured; none if nothing is held out.
 func HeldOut(b *CompiledJob) [][]int32 {
@@ -24,4 +28,15 @@ func textBytes(t *tokenizer.Tokenizer, tokens []int32) int {
 		ids[i] = uint32(id)
 	}
 	return len(t.Decode(ids))
+}
+
+// BitsPerByte is a loss on the held-out text in bits a byte; nil where there is no loss or no text.
+func BitsPerByte(b *CompiledJob, loss *float64) *float64 {
+	bytes := HeldOutBytes(b)
+	if loss == nil || bytes == 0 {
+		return nil
+	}
+	tokens := len(HeldOut(b)) * b.EvalBatch * int(b.Spec.Length)
+	bits := *loss * float64(tokens) / math.Ln2 / float64(bytes)
+	return &bits
 }

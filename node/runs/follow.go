@@ -203,6 +203,9 @@ func setMetric(m *api.Metric, key string, value []byte) (ok bool) {
 	case "eval_loss":
 		x := real()
 		m.EvalLoss = &x
+	case "bits_per_byte":
+		x := real()
+		m.BitsPerByte = &x
 	case "learning_rate":
 		m.LearningRate = real()
 	case "grad_norm":

@@ -3,12 +3,14 @@ package runs
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/web"
 )
 
@@ -32,18 +34,18 @@ func Facts(file *job.Job) []api.Fact {
 		data = append(data, fmt.Sprintf("%s (%s)", d.Path, d.Format))
 	}
 	s, t := file.Strategy, file.Training
-	model := file.Model.Architecture
+	what := file.Model.Architecture + parameters(file.Model)
 	if file.Model.BaseModel != "" {
-		model = "from " + file.Model.BaseModel
+		what = "from " + file.Model.BaseModel
 	}
 	if a := file.Model.Adapter; a != nil && a.LoRA != nil {
-		model += fmt.Sprintf(", LoRA of rank %d, alpha %g", a.LoRA.R, float64(a.LoRA.Alpha))
+		what += fmt.Sprintf(", LoRA of rank %d, alpha %g", a.LoRA.R, float64(a.LoRA.Alpha))
 		if len(a.LoRA.TargetModules) > 0 {
-			model += " on " + strings.Join(a.LoRA.TargetModules, ", ")
+			what += " on " + strings.Join(a.LoRA.TargetModules, ", ")
 		}
 	}
 	return []api.Fact{
-		{Name: "Model", Value: model},
+		{Name: "Model", Value: what},
 		{Name: "Data", Value: strings.Join(data, ", ")},
 		{Name: "Batch", Value: fmt.Sprintf("%d sequences of %d tokens a step", t.GlobalBatchSize, file.SequenceLen)},
 		{Name: "Method", Value: s.Method},
@@ -60,6 +62,30 @@ func Facts(file *job.Job) []api.Fact {
 		{Name: "Numerics", Value: t.Numerics},
 		{Name: "Seed", Value: fmt.Sprint(file.Seed)},
 	}
+}
+
+// parameters says how many a model has that the file describes in full; "" of others.
+func parameters(m job.Model) string {
+	config := map[string]any{}
+	switch m.Tokenizer.Kind {
+	case job.ByteLevel:
+		config["vocab_size"] = 256
+	case job.TrainBPE:
+		config["vocab_size"] = m.Tokenizer.VocabSize
+	}
+	maps.Copy(config, m.Config)
+	if m.BaseModel != "" || config["vocab_size"] == nil {
+		return ""
+	}
+	c, err := model.Parse(m.Architecture, config)
+	if err != nil {
+		return ""
+	}
+	digits := fmt.Sprint(c.Parameters())
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return ", " + digits + " parameters"
 }
 
 // lasting says through how many rounds moments last.
@@ -92,7 +118,7 @@ func measure(j *api.Job, h *web.History) {
 			if j.FirstEvalLoss == nil {
 				j.FirstEvalLoss = m.EvalLoss
 			}
-			j.EvalLoss = m.EvalLoss
+			j.EvalLoss, j.BitsPerByte = m.EvalLoss, m.BitsPerByte
 		}
 		if m.Kind != "round" {
 			continue

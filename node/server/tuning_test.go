@@ -100,7 +100,7 @@ func TestFineTuning(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(root, second.ID, rundir.FileLog))
 		t.Fatalf("%+v %+v\n%s", j, j.Reason, log[max(0, len(log)-4000):])
 	}
-	var models api.Models
+	var models api.OpenAIModels
 	s.ask("GET", "/v1/models", "", nil, http.StatusOK, &models)
 	if models.Object != "list" || len(models.Data) != 2 ||
 		models.Data[0].ID != "ft:"+*first.FineTunedModel+"::"+second.ID || models.Data[1].ID != *first.FineTunedModel {

@@ -142,19 +142,20 @@ func (w Sweep) table() []byte {
 	var b bytes.Buffer
 	t := csv.NewWriter(&b)
 	_ = t.Write(slices.Concat([]string{"variant"}, w.Keys, []string{
-		"rounds", "steps", "tokens", "eval_loss", "seconds", "utilisation", "bytes_up", "bytes_down", "paid_uzen",
+		"rounds", "steps", "tokens", "eval_loss", "bits_per_byte", "seconds", "utilisation", "bytes_up",
+		"bytes_down", "paid_uzen",
 		"fee_uzen", "slashed_uzen",
 		"audits_drawn", "audits_failed", "disputes", "broke_rules", "had_to_leave", "halted", "state_root",
 	}))
 	for _, v := range w.Variants {
 		n, out := v.BrokeRules()
 		row := slices.Concat([]string{v.Name}, v.Settings)
-		var loss, root any = v.FinalEvalLoss, v.StateRoot
+		var loss, bits, root any = v.FinalEvalLoss, v.BitsPerByte, v.StateRoot
 		if v.Modelled {
-			loss, root = "", ""
+			loss, bits, root = "", "", ""
 		}
 		for _, x := range []any{
-			v.Rounds, v.Steps, v.Tokens, loss, v.Seconds, v.Utilisation, v.BytesUp, v.BytesDown, v.PaidUzen, v.FeeUzen,
+			v.Rounds, v.Steps, v.Tokens, loss, bits, v.Seconds, v.Utilisation, v.BytesUp, v.BytesDown, v.PaidUzen, v.FeeUzen,
 			v.SlashedUzen,
 			v.Audits.Drawn, v.Audits.Failed, len(v.Disputes), n, out, v.Halted, root,
 		} {

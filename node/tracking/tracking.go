@@ -53,6 +53,9 @@ func scalars(m api.Metric) (all []scalar) {
 		add("eval/loss", *m.EvalLoss)
 		add("eval/perplexity", math.Exp(*m.EvalLoss))
 	}
+	if m.BitsPerByte != nil {
+		add("eval/bits_per_byte", *m.BitsPerByte)
+	}
 	if m.Agreement != nil {
 		add("run/agreement", *m.Agreement)
 	}

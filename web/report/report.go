@@ -48,6 +48,7 @@ type Summary struct {
 	Rounds, Workers, Steps        int
 	Tokens                        uint64
 	FirstEvalLoss, FinalEvalLoss  float64 // NaN: not measured
+	BitsPerByte                   float64 // the latter, whatever the tokens are; 0: not measured
 	Seconds                       float64 // wall clock, or virtual; 0: not shown
 	Utilisation                   float64 // share of the time of workers in accepted units; 0: not shown
 	BytesUp, BytesDown            uint64

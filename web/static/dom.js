@@ -33,6 +33,8 @@ export function scaled(x, units) {
 export const bytes = n => scaled(n ?? 0, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
 export const many = n => scaled(n ?? 0, ['', 'k', 'M', 'G', 'T']);
 export function loss(x) { return x === undefined || x === null ? '–' : x.toFixed(3); }
+// perByte is the eval loss in bits a byte of text, which compares models whatever their tokens are; '' where it is not known.
+export function perByte(x) { return x.bits_per_byte === undefined ? '' : `${x.bits_per_byte.toFixed(3)} bits a byte, `; }
 export function significant(x, n = 4) {
   if (!Number.isFinite(x)) return '–';
   const a = Math.abs(x);

@@ -88,7 +88,9 @@ type Job struct {
 	// Of a simulation.
 	Parties []*Party `protobuf:"bytes,35,rep,name=parties,proto3" json:"parties,omitempty"`
 	// Of what it leaves, from where the server was started.
-	Folder        string `protobuf:"bytes,36,opt,name=folder,proto3" json:"folder,omitempty"`
+	Folder string `protobuf:"bytes,36,opt,name=folder,proto3" json:"folder,omitempty"`
+	// The eval loss in bits a byte of text, whatever the tokens are.
+	BitsPerByte   *float64 `protobuf:"fixed64,37,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +375,13 @@ func (x *Job) GetFolder() string {
 		return x.Folder
 	}
 	return ""
+}
+
+func (x *Job) GetBitsPerByte() float64 {
+	if x != nil && x.BitsPerByte != nil {
+		return *x.BitsPerByte
+	}
+	return 0
 }
 
 // Reason says why something is as it is, for programs and for people.
@@ -759,7 +768,9 @@ type Metric struct {
 	// Euclidean norm of the gradient before clipping, the mean over the workers that tell it.
 	GradNorm *float64 `protobuf:"fixed64,15,opt,name=grad_norm,json=gradNorm,proto3,oneof" json:"grad_norm,omitempty"`
 	// Of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand.
-	Agreement     *float64 `protobuf:"fixed64,16,opt,name=agreement,proto3,oneof" json:"agreement,omitempty"`
+	Agreement *float64 `protobuf:"fixed64,16,opt,name=agreement,proto3,oneof" json:"agreement,omitempty"`
+	// The eval loss in bits a byte of text, whatever the tokens are.
+	BitsPerByte   *float64 `protobuf:"fixed64,17,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,6 +913,13 @@ func (x *Metric) GetGradNorm() float64 {
 func (x *Metric) GetAgreement() float64 {
 	if x != nil && x.Agreement != nil {
 		return *x.Agreement
+	}
+	return 0
+}
+
+func (x *Metric) GetBitsPerByte() float64 {
+	if x != nil && x.BitsPerByte != nil {
+		return *x.BitsPerByte
 	}
 	return 0
 }
@@ -2838,7 +2856,9 @@ type Model struct {
 	// Who was paid for work on it.
 	Contributors []*Member `protobuf:"bytes,11,rep,name=contributors,proto3" json:"contributors,omitempty"`
 	// Of the run, from where the server was started.
-	Folder        string `protobuf:"bytes,12,opt,name=folder,proto3" json:"folder,omitempty"`
+	Folder string `protobuf:"bytes,12,opt,name=folder,proto3" json:"folder,omitempty"`
+	// The eval loss in bits a byte of text, whatever the tokens are.
+	BitsPerByte   *float64 `protobuf:"fixed64,13,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2957,6 +2977,13 @@ func (x *Model) GetFolder() string {
 	return ""
 }
 
+func (x *Model) GetBitsPerByte() float64 {
+	if x != nil && x.BitsPerByte != nil {
+		return *x.BitsPerByte
+	}
+	return 0
+}
+
 // File is a file of a run.
 type File struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3073,14 +3100,10 @@ func (x *Files) GetFiles() []*File {
 	return nil
 }
 
-// Models are those of the finished runs, in full and in OpenAI's form.
+// Models are those of the finished runs.
 type Models struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Models []*Model               `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
-	// list
-	Object string `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	// That can be asked, over HTTP.
-	Data          []*OpenAIModel `protobuf:"bytes,3,rep,name=data,proto3" json:"data,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Models        []*Model               `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3122,91 +3145,6 @@ func (x *Models) GetModels() []*Model {
 	return nil
 }
 
-func (x *Models) GetObject() string {
-	if x != nil {
-		return x.Object
-	}
-	return ""
-}
-
-func (x *Models) GetData() []*OpenAIModel {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-// OpenAIModel is a model that can be asked, in OpenAI's form.
-type OpenAIModel struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// model
-	Object string `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	// Seconds since 1970.
-	Created       int64  `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
-	OwnedBy       string `protobuf:"bytes,4,opt,name=owned_by,json=ownedBy,proto3" json:"owned_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OpenAIModel) Reset() {
-	*x = OpenAIModel{}
-	mi := &file_starling_v1_job_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OpenAIModel) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OpenAIModel) ProtoMessage() {}
-
-func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OpenAIModel.ProtoReflect.Descriptor instead.
-func (*OpenAIModel) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *OpenAIModel) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *OpenAIModel) GetObject() string {
-	if x != nil {
-		return x.Object
-	}
-	return ""
-}
-
-func (x *OpenAIModel) GetCreated() int64 {
-	if x != nil {
-		return x.Created
-	}
-	return 0
-}
-
-func (x *OpenAIModel) GetOwnedBy() string {
-	if x != nil {
-		return x.OwnedBy
-	}
-	return ""
-}
-
 // Update is what is new in a run.
 type Update struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3224,7 +3162,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[34]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3174,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[34]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3187,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3298,7 +3236,7 @@ var File_starling_v1_job_proto protoreflect.FileDescriptor
 
 const file_starling_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\t\n" +
+	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc4\t\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
@@ -3339,11 +3277,13 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x05spark\x18! \x03(\x01R\x05spark\x12 \n" +
 	"\vutilisation\x18\" \x01(\x01R\vutilisation\x12,\n" +
 	"\aparties\x18# \x03(\v2\x12.starling.v1.PartyR\aparties\x12\x16\n" +
-	"\x06folder\x18$ \x01(\tR\x06folderB\a\n" +
+	"\x06folder\x18$ \x01(\tR\x06folder\x12'\n" +
+	"\rbits_per_byte\x18% \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01B\a\n" +
 	"\x05_lossB\f\n" +
 	"\n" +
 	"_eval_lossB\x12\n" +
-	"\x10_first_eval_loss\"D\n" +
+	"\x10_first_eval_lossB\x10\n" +
+	"\x0e_bits_per_byte\"D\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
@@ -3369,7 +3309,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aJobList\x12$\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x10.starling.v1.JobR\x04jobs\x12\x19\n" +
 	"\bhas_more\x18\x02 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\x8f\x04\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\xca\x04\n" +
 	"\x06Metric\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x12\n" +
@@ -3388,13 +3328,15 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\tpaid_uzen\x18\r \x01(\x04R\bpaidUzen\x12.\n" +
 	"\x04time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\tgrad_norm\x18\x0f \x01(\x01H\x01R\bgradNorm\x88\x01\x01\x12!\n" +
-	"\tagreement\x18\x10 \x01(\x01H\x02R\tagreement\x88\x01\x01B\f\n" +
+	"\tagreement\x18\x10 \x01(\x01H\x02R\tagreement\x88\x01\x01\x12'\n" +
+	"\rbits_per_byte\x18\x11 \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01B\f\n" +
 	"\n" +
 	"_eval_lossB\f\n" +
 	"\n" +
 	"_grad_normB\f\n" +
 	"\n" +
-	"_agreement\"s\n" +
+	"_agreementB\x10\n" +
+	"\x0e_bits_per_byte\"s\n" +
 	"\aMetrics\x12\x14\n" +
 	"\x05steps\x18\x01 \x01(\x03R\x05steps\x12%\n" +
 	"\x04axis\x18\x02 \x01(\v2\x11.starling.v1.AxisR\x04axis\x12+\n" +
@@ -3572,7 +3514,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\tRejection\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xfd\x02\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xb8\x03\n" +
 	"\x05Model\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -3587,25 +3529,20 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x05files\x18\n" +
 	" \x03(\v2\x11.starling.v1.FileR\x05files\x127\n" +
 	"\fcontributors\x18\v \x03(\v2\x13.starling.v1.MemberR\fcontributors\x12\x16\n" +
-	"\x06folder\x18\f \x01(\tR\x06folderB\f\n" +
+	"\x06folder\x18\f \x01(\tR\x06folder\x12'\n" +
+	"\rbits_per_byte\x18\r \x01(\x01H\x01R\vbitsPerByte\x88\x01\x01B\f\n" +
 	"\n" +
-	"_eval_loss\"|\n" +
+	"_eval_lossB\x10\n" +
+	"\x0e_bits_per_byte\"|\n" +
 	"\x04File\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x126\n" +
 	"\bmodified\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\"0\n" +
 	"\x05Files\x12'\n" +
-	"\x05files\x18\x01 \x03(\v2\x11.starling.v1.FileR\x05files\"z\n" +
+	"\x05files\x18\x01 \x03(\v2\x11.starling.v1.FileR\x05files\"@\n" +
 	"\x06Models\x12*\n" +
-	"\x06models\x18\x01 \x03(\v2\x12.starling.v1.ModelR\x06models\x12\x16\n" +
-	"\x06object\x18\x02 \x01(\tR\x06object\x12,\n" +
-	"\x04data\x18\x03 \x03(\v2\x18.starling.v1.OpenAIModelR\x04data\"j\n" +
-	"\vOpenAIModel\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06object\x18\x02 \x01(\tR\x06object\x12\x18\n" +
-	"\acreated\x18\x03 \x01(\x03R\acreated\x12\x19\n" +
-	"\bowned_by\x18\x04 \x01(\tR\aownedBy\"\xfd\x01\n" +
+	"\x06models\x18\x01 \x03(\v2\x12.starling.v1.ModelR\x06modelsJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"\xfd\x01\n" +
 	"\x06Update\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.starling.v1.JobR\x03job\x12-\n" +
 	"\ametrics\x18\x02 \x03(\v2\x13.starling.v1.MetricR\ametrics\x129\n" +
@@ -3626,7 +3563,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Reason)(nil),                // 1: starling.v1.Reason
@@ -3661,19 +3598,18 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*File)(nil),                  // 30: starling.v1.File
 	(*Files)(nil),                 // 31: starling.v1.Files
 	(*Models)(nil),                // 32: starling.v1.Models
-	(*OpenAIModel)(nil),           // 33: starling.v1.OpenAIModel
-	(*Update)(nil),                // 34: starling.v1.Update
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*Update)(nil),                // 33: starling.v1.Update
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	1,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	3,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	35, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	35, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	34, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	34, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	35, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	34, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
 	8,  // 8: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
 	9,  // 9: starling.v1.Metrics.series:type_name -> starling.v1.Series
 	11, // 10: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
@@ -3692,19 +3628,18 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	2,  // 23: starling.v1.Model.facts:type_name -> starling.v1.Fact
 	30, // 24: starling.v1.Model.files:type_name -> starling.v1.File
 	20, // 25: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	35, // 26: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	34, // 26: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
 	30, // 27: starling.v1.Files.files:type_name -> starling.v1.File
 	29, // 28: starling.v1.Models.models:type_name -> starling.v1.Model
-	33, // 29: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
-	0,  // 30: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 31: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 32: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 33: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	0,  // 29: starling.v1.Update.job:type_name -> starling.v1.Job
+	6,  // 30: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	10, // 31: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	18, // 32: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3722,7 +3657,7 @@ func file_starling_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

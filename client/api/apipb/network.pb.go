@@ -1000,13 +1000,15 @@ func (x *Transfer) GetUzen() uint64 {
 
 // Account is an account, and what it does and waits for.
 type Account struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	BalanceUzen   uint64                 `protobuf:"varint,2,opt,name=balance_uzen,json=balanceUzen,proto3" json:"balance_uzen,omitempty"`
-	StakeUzen     uint64                 `protobuf:"varint,3,opt,name=stake_uzen,json=stakeUzen,proto3" json:"stake_uzen,omitempty"`
-	SlashedUzen   uint64                 `protobuf:"varint,4,opt,name=slashed_uzen,json=slashedUzen,proto3" json:"slashed_uzen,omitempty"`
-	Jailed        bool                   `protobuf:"varint,5,opt,name=jailed,proto3" json:"jailed,omitempty"`
-	Reasons       []*Standing            `protobuf:"bytes,6,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Address     string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	BalanceUzen uint64                 `protobuf:"varint,2,opt,name=balance_uzen,json=balanceUzen,proto3" json:"balance_uzen,omitempty"`
+	StakeUzen   uint64                 `protobuf:"varint,3,opt,name=stake_uzen,json=stakeUzen,proto3" json:"stake_uzen,omitempty"`
+	SlashedUzen uint64                 `protobuf:"varint,4,opt,name=slashed_uzen,json=slashedUzen,proto3" json:"slashed_uzen,omitempty"`
+	Jailed      bool                   `protobuf:"varint,5,opt,name=jailed,proto3" json:"jailed,omitempty"`
+	Reasons     []*Standing            `protobuf:"bytes,6,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// By the days of the blocks, the latest first.
+	Earned        []*EarnedDay `protobuf:"bytes,7,rep,name=earned,proto3" json:"earned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1085,93 @@ func (x *Account) GetReasons() []*Standing {
 	return nil
 }
 
+func (x *Account) GetEarned() []*EarnedDay {
+	if x != nil {
+		return x.Earned
+	}
+	return nil
+}
+
+// EarnedDay is what an account received and lost on a day.
+type EarnedDay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as 2026-11-25, in UTC; empty: before the blocks that the validator keeps.
+	Day          string `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`
+	ReceivedUzen uint64 `protobuf:"varint,2,opt,name=received_uzen,json=receivedUzen,proto3" json:"received_uzen,omitempty"`
+	// Of the stake.
+	LostUzen uint64 `protobuf:"varint,3,opt,name=lost_uzen,json=lostUzen,proto3" json:"lost_uzen,omitempty"`
+	Receipts int64  `protobuf:"varint,4,opt,name=receipts,proto3" json:"receipts,omitempty"`
+	// Receipts of nothing.
+	Unpaid        int64 `protobuf:"varint,5,opt,name=unpaid,proto3" json:"unpaid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EarnedDay) Reset() {
+	*x = EarnedDay{}
+	mi := &file_starling_v1_network_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EarnedDay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EarnedDay) ProtoMessage() {}
+
+func (x *EarnedDay) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_network_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EarnedDay.ProtoReflect.Descriptor instead.
+func (*EarnedDay) Descriptor() ([]byte, []int) {
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *EarnedDay) GetDay() string {
+	if x != nil {
+		return x.Day
+	}
+	return ""
+}
+
+func (x *EarnedDay) GetReceivedUzen() uint64 {
+	if x != nil {
+		return x.ReceivedUzen
+	}
+	return 0
+}
+
+func (x *EarnedDay) GetLostUzen() uint64 {
+	if x != nil {
+		return x.LostUzen
+	}
+	return 0
+}
+
+func (x *EarnedDay) GetReceipts() int64 {
+	if x != nil {
+		return x.Receipts
+	}
+	return 0
+}
+
+func (x *EarnedDay) GetUnpaid() int64 {
+	if x != nil {
+		return x.Unpaid
+	}
+	return 0
+}
+
 // Standing is something that an account does or waits for in a run.
 type Standing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1101,7 +1190,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_starling_v1_network_proto_msgTypes[12]
+	mi := &file_starling_v1_network_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1202,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[12]
+	mi := &file_starling_v1_network_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1215,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{12}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Standing) GetCode() string {
@@ -1276,7 +1365,7 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\bTransfer\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x12\n" +
-	"\x04uzen\x18\x03 \x01(\x04R\x04uzen\"\xd1\x01\n" +
+	"\x04uzen\x18\x03 \x01(\x04R\x04uzen\"\x81\x02\n" +
 	"\aAccount\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
 	"\fbalance_uzen\x18\x02 \x01(\x04R\vbalanceUzen\x12\x1d\n" +
@@ -1284,7 +1373,14 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"stake_uzen\x18\x03 \x01(\x04R\tstakeUzen\x12!\n" +
 	"\fslashed_uzen\x18\x04 \x01(\x04R\vslashedUzen\x12\x16\n" +
 	"\x06jailed\x18\x05 \x01(\bR\x06jailed\x12/\n" +
-	"\areasons\x18\x06 \x03(\v2\x15.starling.v1.StandingR\areasons\"\x94\x01\n" +
+	"\areasons\x18\x06 \x03(\v2\x15.starling.v1.StandingR\areasons\x12.\n" +
+	"\x06earned\x18\a \x03(\v2\x16.starling.v1.EarnedDayR\x06earned\"\x93\x01\n" +
+	"\tEarnedDay\x12\x10\n" +
+	"\x03day\x18\x01 \x01(\tR\x03day\x12#\n" +
+	"\rreceived_uzen\x18\x02 \x01(\x04R\freceivedUzen\x12\x1b\n" +
+	"\tlost_uzen\x18\x03 \x01(\x04R\blostUzen\x12\x1a\n" +
+	"\breceipts\x18\x04 \x01(\x03R\breceipts\x12\x16\n" +
+	"\x06unpaid\x18\x05 \x01(\x03R\x06unpaid\"\x94\x01\n" +
 	"\bStanding\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x10\n" +
@@ -1306,7 +1402,7 @@ func file_starling_v1_network_proto_rawDescGZIP() []byte {
 	return file_starling_v1_network_proto_rawDescData
 }
 
-var file_starling_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_starling_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_starling_v1_network_proto_goTypes = []any{
 	(*Network)(nil),               // 0: starling.v1.Network
 	(*Validator)(nil),             // 1: starling.v1.Validator
@@ -1320,29 +1416,31 @@ var file_starling_v1_network_proto_goTypes = []any{
 	(*Tx)(nil),                    // 9: starling.v1.Tx
 	(*Transfer)(nil),              // 10: starling.v1.Transfer
 	(*Account)(nil),               // 11: starling.v1.Account
-	(*Standing)(nil),              // 12: starling.v1.Standing
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*Link)(nil),                  // 14: starling.v1.Link
+	(*EarnedDay)(nil),             // 12: starling.v1.EarnedDay
+	(*Standing)(nil),              // 13: starling.v1.Standing
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Link)(nil),                  // 15: starling.v1.Link
 }
 var file_starling_v1_network_proto_depIdxs = []int32{
-	13, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
+	14, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
 	1,  // 1: starling.v1.Network.validators:type_name -> starling.v1.Validator
 	3,  // 2: starling.v1.Network.participants:type_name -> starling.v1.Participant
 	5,  // 3: starling.v1.Network.orders:type_name -> starling.v1.Order
 	6,  // 4: starling.v1.Network.runs:type_name -> starling.v1.NetworkRun
-	14, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
+	15, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
 	1,  // 6: starling.v1.Validators.validators:type_name -> starling.v1.Validator
 	3,  // 7: starling.v1.Workers.workers:type_name -> starling.v1.Participant
-	13, // 8: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
+	14, // 8: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
 	9,  // 9: starling.v1.Block.txs:type_name -> starling.v1.Tx
 	7,  // 10: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
 	10, // 11: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
-	12, // 12: starling.v1.Account.reasons:type_name -> starling.v1.Standing
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	13, // 12: starling.v1.Account.reasons:type_name -> starling.v1.Standing
+	12, // 13: starling.v1.Account.earned:type_name -> starling.v1.EarnedDay
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_network_proto_init() }
@@ -1357,7 +1455,7 @@ func file_starling_v1_network_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_network_proto_rawDesc), len(file_starling_v1_network_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1582,11 +1582,10 @@ const file_starling_v1_service_proto_rawDesc = "" +
 	"\vListMembers\x12\x1f.starling.v1.ListMembersRequest\x1a\x14.starling.v1.Members\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/v1/jobs/{id}/workers\x12U\n" +
 	"\aGetCost\x12\x1b.starling.v1.GetCostRequest\x1a\x11.starling.v1.Cost\"\x1a\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/jobs/{id}/cost\x12R\n" +
 	"\x06GetLog\x12\x1a.starling.v1.GetLogRequest\x1a\x10.starling.v1.Log\"\x1a\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/jobs/{id}/logs\x12[\n" +
-	"\tListFiles\x12\x1d.starling.v1.ListFilesRequest\x1a\x12.starling.v1.Files\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/jobs/{id}/files2e\n" +
-	"\fModelService\x12U\n" +
+	"\tListFiles\x12\x1d.starling.v1.ListFilesRequest\x1a\x12.starling.v1.Files\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/jobs/{id}/files2m\n" +
+	"\fModelService\x12]\n" +
 	"\n" +
-	"ListModels\x12\x1e.starling.v1.ListModelsRequest\x1a\x13.starling.v1.Models\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/models2\xb3\x04\n" +
+	"ListModels\x12\x1e.starling.v1.ListModelsRequest\x1a\x13.starling.v1.Models\"\x1a\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/trained-models2\xb3\x04\n" +
 	"\x0eNetworkService\x12W\n" +
 	"\n" +
 	"GetNetwork\x12\x1e.starling.v1.GetNetworkRequest\x1a\x14.starling.v1.Network\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/network\x12Y\n" +

@@ -90,8 +90,8 @@ func getCommand(c *terminal.Console) *cobra.Command {
 cost, and why it is as it is.
 
 With -o json: {"id","job","name","kind","state","reason":{"code","text","next"},"phase","step","steps","round","rounds",
-"workers","tokens","tokens_per_second","loss","eval_loss","first_eval_loss","paid_uzen","fee_uzen","refunded_uzen",
-"budget_uzen","slashed_uzen","audits":{"drawn","passed","failed",
+"workers","tokens","tokens_per_second","loss","eval_loss","first_eval_loss","bits_per_byte","paid_uzen","fee_uzen",
+"refunded_uzen","budget_uzen","slashed_uzen","audits":{"drawn","passed","failed",
 "moot","missed"},"disputes","bytes_up","bytes_down","seconds",
 "seconds_left","state_root","started","updated","facts":[{"name","value"}],...}.`, `  starling job get quickstart
   starling job get out/quickstart -o json
@@ -133,6 +133,7 @@ var quantities = []struct {
 	{"tokens", func(j api.Job) string { return terminal.Positive(float64(j.Tokens), terminal.Number) }},
 	{"loss of the last round", func(j api.Job) string { return terminal.Figure(j.Loss) }},
 	{"eval loss", func(j api.Job) string { return terminal.Figure(j.EvalLoss) }},
+	{"eval loss, bits a byte", func(j api.Job) string { return terminal.Figure(j.BitsPerByte) }},
 	{"first eval loss", func(j api.Job) string { return terminal.Figure(j.FirstEvalLoss) }},
 	{"throughput", func(j api.Job) string {
 		return terminal.Positive(j.TokensPerSecond, func(x float64) string { return terminal.Number(x) + " tokens/s" })

@@ -33,7 +33,8 @@ func printVariants(done []variant, sweep []string) error {
 		key, _, _ := strings.Cut(text, "=")
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(key[strings.LastIndex(key, ".")+1:]))
 	}
-	fmt.Fprint(w, "ROUNDS\tEVAL LOSS\tTIME\tUTILISATION\tMB UP\tMB DOWN\tPAID\tSLASHED\tDISPUTES\t")
+	fmt.Fprint(w, "ROUNDS\tEVAL LOSS\tBITS/BYTE\tVIRTUAL TIME\tUTILISATION\t"+
+		"TOTAL MB SENT\tTOTAL MB RECEIVED\tPAID\tSLASHED\tDISPUTES\t")
 	liars, _ := done[0].BrokeRules()
 	if liars > 0 {
 		fmt.Fprint(w, "BROKE RULES\tHAD TO LEAVE\t")
@@ -45,22 +46,28 @@ func printVariants(done []variant, sweep []string) error {
 			fmt.Fprintf(w, "%s\t", v.Settings[key])
 		}
 		ended, loss, root := fmt.Sprint(v.Rounds), fmt.Sprintf("%.4f", v.FinalEvalLoss), v.StateRoot.Short()
+		bits := terminal.Figure(&v.BitsPerByte)
 		if v.Modelled {
-			loss, root = "-", "-"
+			loss, bits, root = "-", "-", "-"
 		}
 		if v.Halted != "" {
 			ended += " (" + v.Halted + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t", ended, loss, tenths(v.Seconds), 100*v.Utilisation,
-			float64(v.BytesUp)/1e6, float64(v.BytesDown)/1e6, zen(v.PaidUzen), zen(v.SlashedUzen), len(v.Disputes))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f %%\t%.2f\t%.2f\t%s\t%s\t%d\t", ended, loss, bits, tenths(v.Seconds),
+			100*v.Utilisation,
+			float64(v.BytesUp)/1e6, float64(v.BytesDown)/1e6, terminal.Zen(v.PaidUzen), terminal.Zen(v.SlashedUzen),
+			len(v.Disputes))
 		if liars > 0 {
 			n, out := v.BrokeRules()
 			fmt.Fprintf(w, "%d\t%d\t", n, out)
 		}
 		fmt.Fprintln(w, root)
 	}
-	if err := w.Flush(); err != nil || len(done) > 1 {
+	if err := w.Flush(); err != nil {
 		return err
+	}
+	if len(done) > 1 {
+		return printSpreads(os.Stdout, spreads(done, sweep))
 	}
 	return printParties(done[0].Simulation)
 }
@@ -70,13 +77,10 @@ func tenths(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second / 10)
 }
 
-// zen is an amount in uzen as a number of ZEN.
-func zen(uzen uint64) float64 { return float64(uzen) / 1e6 }
-
 func printParties(s *simulate.Simulation) error {
 	fmt.Println()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PARTY\tMB UP\tMB DOWN\tWORKED\tPAID\tSLASHED\tOUT OF THE RUN")
+	fmt.Fprintln(w, "PARTY\tMB SENT\tMB RECEIVED\tWORKED\tPAID\tSLASHED\tOUT OF THE RUN")
 	for _, p := range s.Parties {
 		name, out := p.Name, p.Out
 		if p.Act != "" {
@@ -85,8 +89,8 @@ func printParties(s *simulate.Simulation) error {
 		if out != "" {
 			out = fmt.Sprintf("after %s: %s", tenths(p.OutSeconds), out)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%s\n", name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6,
-			tenths(p.WorkedSeconds), zen(p.PaidUzen), zen(p.SlashedUzen), out)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%s\t%s\t%s\n", name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6,
+			tenths(p.WorkedSeconds), terminal.Zen(p.PaidUzen), terminal.Zen(p.SlashedUzen), out)
 	}
 	return w.Flush()
 }

@@ -30,7 +30,8 @@ func Command(c *terminal.Console) *cobra.Command {
 exchange as in starling train, with links, machines and clocks that are simulated. Losses are real,
 because the mathematics is done; seconds are virtual. A job ends here with the state root that it has
 in starling train, and the same seed gives the same run, event by event. Whether money is conserved,
-and nothing is paid twice, is checked from outside after every block.
+and nothing is paid twice, is checked from outside after every block. The bytes of the table are those of all
+parties together, over the whole run.
 
 Links are lan, metro, home, bad or global, or settings in Mbit/s, one way, and a probability:
 up=20,down=100,latency=50ms,loss=0.01. Several links, or several speeds, go to the workers in turn.
@@ -44,7 +45,8 @@ the best.
 --modelled lets something small stand in for the mathematics, so that a job of any size can be played: bytes,
 times, pay, faults and audits are those of the job, and there are no losses.
 
---sweep plays the job once for each value, and for each combination of several sweeps. With --dir, each simulation
+--sweep plays the job once for each value, and for each combination of several sweeps, and ranks the settings by their
+eval loss, with the mean and the standard deviation over the seeds if seed is swept. With --dir, each simulation
 leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes and by virtual time), rounds.csv,
 metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
 in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them.`,
@@ -182,7 +184,7 @@ func playVariant(ctx context.Context, c *terminal.Console, opt simulate.Options,
 	}
 	if !c.Quiet && terminal.IsTerminal(os.Stderr) {
 		opt.Progress = func(round, rounds int, at time.Duration) {
-			fmt.Fprintf(os.Stderr, "\rround %d of %d at %s   ", round, rounds, at.Round(time.Second))
+			fmt.Fprintf(os.Stderr, "\rround %d of %d, after %s of virtual time   ", round, rounds, at.Round(time.Second))
 			if round == rounds {
 				fmt.Fprint(os.Stderr, "\r\033[K")
 			}

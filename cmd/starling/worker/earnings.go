@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/receipt"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -16,28 +18,32 @@ import (
 )
 
 // earningsAnswer is about receipts of many jobs: a name is a job and a number.
-func earningsAnswer(account string, received, lost uint64, found []rundir.Explanation) terminal.Answer {
+func earningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
+	found []rundir.Explanation) terminal.Answer {
 	if found == nil {
 		found = []rundir.Explanation{}
 	}
-	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "receipts": found}
+	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "days": days,
+		"jobs": rundir.ByJob(found), "receipts": found}
 	return terminal.List(whole, found, func(e rundir.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
 }
 
 func earningsCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var account string
-	var jobs bool
+	var sums bool
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
 		Short: "Explain every amount that an account earned or lost",
 		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: first
-the sums of every job, then the rewards of epochs, the latest first, then the receipts of every job. --jobs stops after
-the sums.
+the sums of every day, in UTC, the latest first, and of every job, then the rewards of epochs, the latest first, then
+the receipts of every job. --sums stops after the sums. A validator that does not keep all blocks knows no day of what
+is older than those.
 
-With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling job explain]}.`,
+With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
+"jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain]}.`,
 		Example: `  starling worker earnings --home net/worker-0
-  starling worker earnings --home net/worker-0 --jobs
+  starling worker earnings --home net/worker-0 --sums
   starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +59,7 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 			if err := target.WantAddress(t.Account); err != nil {
 				return err
 			}
-			found, err := inspect.Earnings(cmd.Context(), t.Network, t.Account)
+			found, days, err := inspect.Earnings(cmd.Context(), t.Network, t.Account)
 			if err != nil {
 				return err
 			}
@@ -66,11 +72,11 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 				}
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, earningsAnswer(t.Account, received, lost, found))
+				return c.Form.Print(os.Stdout, earningsAnswer(t.Account, received, lost, days, found))
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))
-			if err := printJobs(c, rundir.ByJob(found)); err != nil || jobs {
+			if err := printSums(c, days, rundir.ByJob(found)); err != nil || sums {
 				return err
 			}
 			for _, e := range found {
@@ -83,18 +89,29 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 	}
 	t.Flags(cmd)
 	cmd.Flags().StringVar(&account, "account", "", "account, in place of that of a folder")
-	cmd.Flags().BoolVar(&jobs, "jobs", false, "only the sums of the jobs")
+	cmd.Flags().BoolVar(&sums, "sums", false, "only the sums of days and jobs")
+	cmd.Flags().BoolVar(&sums, "jobs", false, "")
+	_ = cmd.Flags().MarkDeprecated("jobs", "use --sums") // the flag is there
 	return cmd
 }
 
-func printJobs(c *terminal.Console, sums []rundir.JobSum) error {
-	if len(sums) == 0 {
+// printSums shows what every day and every job paid and took.
+func printSums(c *terminal.Console, days []api.EarnedDay, jobs []rundir.JobSum) error {
+	if len(jobs) == 0 {
 		return nil
 	}
 	fmt.Println()
-	w := terminal.NewColumns(os.Stdout, c.Form, "JOB", "RECEIVED", "LOST", "RECEIPTS", "OF THEM UNPAID")
-	for _, s := range sums {
-		w.Row(s.Job, terminal.Zen(s.Received), terminal.Zen(s.Lost), s.Receipts, s.Unpaid)
+	w := terminal.NewColumns(os.Stdout, c.Form, "DAY", "RECEIVED", "LOST", "RECEIPTS", "OF THEM UNPAID")
+	for _, d := range days {
+		w.Row(cmp.Or(d.Day, "before"), terminal.Zen(d.ReceivedUzen), terminal.Zen(d.LostUzen), d.Receipts, d.Unpaid)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Println()
+	w = terminal.NewColumns(os.Stdout, c.Form, "JOB", "RECEIVED", "LOST", "RECEIPTS", "OF THEM UNPAID")
+	for _, s := range jobs {
+		w.Row(s.Job, terminal.Zen(s.ReceivedUzen), terminal.Zen(s.LostUzen), s.Receipts, s.Unpaid)
 	}
 	return w.Flush()
 }

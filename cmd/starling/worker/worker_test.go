@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/rundir"
@@ -97,10 +98,11 @@ func TestEarningsAnswer(t *testing.T) {
 	}{
 		{terminal.Name, []rundir.Explanation{receipt}, "job-1 12\n"},
 		{terminal.Name, nil, ""},
-		{terminal.JSON, nil, `{"account":"a","lost_uzen":0,"receipts":[],"received_uzen":1}` + "\n"},
+		{terminal.JSON, nil, `{"account":"a","days":[],"jobs":[],"lost_uzen":0,"receipts":[],"received_uzen":1}` + "\n"},
 	} {
 		var b bytes.Buffer
-		if err := c.form.Print(&b, earningsAnswer("a", 1, 0, c.found)); err != nil || b.String() != c.want {
+		answer := earningsAnswer("a", 1, 0, []api.EarnedDay{}, c.found)
+		if err := c.form.Print(&b, answer); err != nil || b.String() != c.want {
 			t.Errorf("%q, want %q (%v)", b.String(), c.want, err)
 		}
 	}

@@ -89,8 +89,11 @@ func (Network) Overview(context.Context) (api.Network, error) {
 
 // Account implements web.Network.
 func (Network) Account(_ context.Context, a string) (api.Account, error) {
-	return api.Account{Address: a, Balance: 1e12, Stake: 1e8, Reasons: []api.Standing{{Code: "trains", Kind: "works",
-		Job: "job-1", Round: 2, Text: "one unit to train", Until: 99, Do: "keep the machine on"}}}, nil
+	earned := []api.EarnedDay{{Day: "2026-11-25", ReceivedUzen: 4e6, Receipts: 7, Unpaid: 1},
+		{Day: "2026-11-24", ReceivedUzen: 9e6, LostUzen: 1e6, Receipts: 12}, {ReceivedUzen: 5e6, Receipts: 3}}
+	return api.Account{Address: a, Balance: 1e12, Stake: 1e8, Earned: earned,
+		Reasons: []api.Standing{{Code: "trains", Kind: "works", Job: "job-1", Round: 2, Text: "one unit to train",
+			Until: 99, Do: "keep the machine on"}}}, nil
 }
 
 // Blocks implements web.Network.

@@ -26,6 +26,7 @@ class Metric:
     step: int = 0
     loss: float = 0.0
     eval_loss: Optional[float] = None
+    bits_per_byte: Optional[float] = None
     learning_rate: float = 0.0
     tokens: int = 0
     tokens_per_second: float = 0.0
@@ -96,6 +97,7 @@ class JobInfo:
     loss: Optional[float] = None
     eval_loss: Optional[float] = None
     first_eval_loss: Optional[float] = None
+    bits_per_byte: Optional[float] = None
     paid_uzen: int = 0
     fee_uzen: int = 0
     refunded_uzen: int = 0

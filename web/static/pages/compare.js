@@ -4,9 +4,9 @@ import { h, fill, count, loss, zen, zens, bytes, duration, table, empty, link, c
 import { all, get } from '../api.js';
 import { chart, mapping, axes, colors } from '../chart.js';
 
-const names = [['eval_loss', 'Eval loss'], ['perplexity', 'Perplexity on held-out data'], ['loss', 'Training loss'], ['grad_norm', 'Gradient norm'], ['agreement', 'Agreement between workers'], ['learning_rate', 'Learning rate'], ['tokens_per_second', 'Throughput'], ['round_seconds', 'Time of a round'], ['workers', 'Active workers'], ['bytes_up', 'Sent in a round'], ['bytes_down', 'Received in a round'],
+const names = [['eval_loss', 'Eval loss'], ['perplexity', 'Perplexity on held-out data'], ['bits_per_byte', 'Eval loss in bits a byte'], ['loss', 'Training loss'], ['grad_norm', 'Gradient norm'], ['agreement', 'Agreement between workers'], ['learning_rate', 'Learning rate'], ['tokens_per_second', 'Throughput'], ['round_seconds', 'Time of a round'], ['workers', 'Active workers'], ['bytes_up', 'Sent in a round'], ['bytes_down', 'Received in a round'],
   ['audits_passed', 'Audits passed'], ['audits_failed', 'Audits that found a fault'], ['audits_moot', 'Audits settled otherwise'], ['cost', 'Cost so far'], ['earned', 'Earned in a round'], ['signatures', 'Signatures'], ['rejected', 'Work not paid']];
-const whole = new Set(['workers', 'audits_passed', 'audits_failed', 'audits_moot', 'signatures', 'rejected']), apart = new Set(['loss', 'eval_loss', 'perplexity']);
+const whole = new Set(['workers', 'audits_passed', 'audits_failed', 'audits_moot', 'signatures', 'rejected']), apart = new Set(['loss', 'eval_loss', 'perplexity', 'bits_per_byte']);
 const most = 8;
 
 export async function compare({ root, query, signal, go }) {
@@ -36,7 +36,7 @@ export async function compare({ root, query, signal, go }) {
     if (figure) figure.update(options); else fill(area, figure = chart(options));
     fill(equal, same.map(list => h('p.small', {}, list.join(' and '), ' have the same values: one is drawn dashed over the other.')));
     const write = zens(details.map(d => d.job.paid_uzen + d.job.fee_uzen));
-    const rows = [['State', d => chip(d.job.state)], ['Eval loss', d => loss(d.job.eval_loss)], ['Inner steps', d => count(d.job.step)], ['Tokens', d => count(d.job.tokens)], ['Time', d => duration(d.job.seconds)], ['Workers', d => count(d.job.workers)],
+    const rows = [['State', d => chip(d.job.state)], ['Eval loss', d => loss(d.job.eval_loss)], ['Bits a byte', d => loss(d.job.bits_per_byte)], ['Inner steps', d => count(d.job.step)], ['Tokens', d => count(d.job.tokens)], ['Time', d => duration(d.job.seconds)], ['Workers', d => count(d.job.workers)],
       ['Sent', d => bytes(d.job.bytes_up)], ['Received', d => bytes(d.job.bytes_down)], ['Cost, ZEN', d => write(d.job.paid_uzen + d.job.fee_uzen)], ['Earned, ZEN', d => write(d.job.paid_uzen)], ['Slashed, ZEN', d => zen(d.job.slashed_uzen)], ['Audits', d => count(d.job.audits.drawn)], ['How they ended', d => audits(d.job.audits)],
       ['State root', d => h('code', {}, (d.job.state_root ?? '–').slice(0, 16))],
       ...[...new Set(details.flatMap(d => (d.job.facts ?? []).map(f => f.name)))].map(name => [name, d => d.job.facts?.find(f => f.name === name)?.value ?? '–'])];

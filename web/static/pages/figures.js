@@ -9,6 +9,7 @@ const groups = [
   ['Training', [
     ['Loss', 'nats a token', [['loss', 'a', 'training'], ['eval_loss', 'b', 'held-out']]],
     ['Perplexity', '', [['perplexity', 'b']], 'on held-out data'],
+    ['Bits a byte', '', [['bits_per_byte', 'b']], 'loss on held-out data, whatever the tokens are'],
     ['Gradient norm', '', [['grad_norm', 'a']], 'before clipping, mean over the workers that tell it'],
     ['Learning rate', '', [['learning_rate', 'a']]],
     ['Agreement between workers', '', [['agreement', 'a']], 'mean cosine of their updates with the combined one'],
@@ -30,7 +31,7 @@ const groups = [
 export const lossChart = groups[0][1][0];
 
 const whole = new Set(['Active workers', 'Signatures under a checkpoint', 'Audits', 'Work that was not paid']);
-const apart = new Set(['Loss', 'Perplexity']); // whose axis does not begin at 0
+const apart = new Set(['Loss', 'Perplexity', 'Bits a byte']); // whose axis does not begin at 0
 
 // figures(state) draws charts of a run and draws them again: state has job, data (its metrics), view, and zoom(from, to).
 export function figures(state) {

@@ -1,6 +1,6 @@
 // One run: what it is, how it goes, who took part, and why each was paid.
 
-import { h, fill, count, loss, zen, zens, bytes, duration, chip, table, tile, meter, empty, plural, link, words, copyable, card, many, word, facts, segments, audits, person } from '../dom.js';
+import { h, fill, count, loss, perByte, zen, zens, bytes, duration, chip, table, tile, meter, empty, plural, link, words, copyable, card, many, word, facts, segments, audits, person } from '../dom.js';
 import { get, stream } from '../api.js';
 import { axes, download } from '../chart.js';
 import { figures, lossChart } from './figures.js';
@@ -18,7 +18,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
   const head = h('div', {}), tabs = h('nav.tabs', { 'aria-label': 'Parts of the run' }), body = h('div', {});
 
   function drawHead() {
-    const running = job.state === 'running', change = job.first_eval_loss !== undefined && job.eval_loss !== undefined ? `from ${loss(job.first_eval_loss)}` : 'nothing held out';
+    const running = job.state === 'running', change = job.first_eval_loss !== undefined && job.eval_loss !== undefined ? `${perByte(job)}from ${loss(job.first_eval_loss)}` : 'nothing held out';
     fill(head, h('p.crumb', {}, link('/jobs', 'Jobs'), ' / ' + job.id),
       h('div.head', {}, h('h1', {}, job.name), chip(job.state), job.kind === 'simulation' && chip('simulation', 'plain'), job.phase && running && h('span.soft', {}, job.phase)),
       job.reason && (running ? h('p.lead', {}, job.reason.text) : h('div.note' + (/halted|failed/.test(job.state) ? '.bad-note' : ''), {}, h('p', {}, job.reason.text), job.reason.next && h('p.small', {}, /^starling /.test(job.reason.next) ? h('code.command', {}, job.reason.next) : job.reason.next))),

@@ -35,6 +35,7 @@ export async function workers({ root, signal }) {
 export async function worker({ root, params: [id], signal }) {
   const [account, people, runs] = await Promise.all([ask('/v1/accounts/' + encodeURIComponent(id), signal).catch(e => { if (e.problem?.status === 404 || e.problem?.status === 400 || e.problem?.status === 500) return null; throw e; }), known(signal), runsOf(signal)]);
   const parts = people.get(id) ?? [], earned = sum(parts.filter(p => p.role !== 'consumer'), p => p.uzen), slashed = sum(parts, p => p.slashed_uzen);
+  const days = zens((account?.earned ?? []).map(d => d.received_uzen).filter(Boolean));
   document.title = id.slice(0, 16) + ' · Starling';
   if (!account && !parts.length) return fill(root, h('h1', {}, 'Worker'), h('section.card', {}, empty('Nobody with this account is known here.', 'starling worker explain --home DIR')));
   fill(root, h('p.crumb', {}, link('/workers', 'Workers')), h('div.head', {}, h('h1', {}, written(id)), account?.jailed && chip('jailed', 'bad'), slashed > 0 && chip('slashed', 'bad')), h('p.lead', {}, copyable(id, 64, 0)),
@@ -44,6 +45,10 @@ export async function worker({ root, params: [id], signal }) {
       { head: 'Kind', cell: r => chip(r.kind, { works: 'good', waits: 'wait', blocked: 'bad', over: 'plain' }[r.kind]) }, { head: 'What', wide: true, cell: r => [r.text, r.do && h('div.small.soft', {}, r.do)] }, { head: 'Job', cell: r => r.job ? jobOf(r.job, runs) : '–' },
       { head: 'Round', number: true, cell: r => r.round || '–' }, { head: 'Until height', number: true, cell: r => r.until ? count(r.until) : '–' },
     ], account.reasons) : h('p.soft', {}, 'Nothing: it takes part in no run.')),
+    account?.earned?.length > 0 && card('What it earned by day', table('Days', [
+      { head: 'Day, UTC', wide: true, cell: d => d.day || 'before the blocks that are kept' }, { head: 'Received, ZEN', number: true, cell: d => days(d.received_uzen) },
+      { head: 'Lost, ZEN', number: true, cell: d => d.lost_uzen ? h('span.bad', {}, zen(d.lost_uzen)) : '–' }, { head: 'Receipts', number: true, cell: d => count(d.receipts) }, { head: 'Unpaid', number: true, cell: d => count(d.unpaid) },
+    ], account.earned)),
     card('Its part in runs', parts.length ? table('Runs', [
       { head: 'Run', cell: p => link('/jobs/' + encodeURIComponent(p.job.id), p.job.name) }, { head: 'Role', cell: p => p.role || 'member' }, { head: 'Units', number: true, cell: p => count(p.units) }, { head: 'Signed', number: true, cell: p => count(p.signed) },
       { head: 'Earned, ZEN', number: true, cell: p => zen(p.uzen) }, { head: 'Receipts', number: true, cell: p => link(`/jobs/${encodeURIComponent(p.job.id)}/receipts?who=${id}`, count(p.paid_receipts + p.zero_receipts)) },
