@@ -171,7 +171,7 @@ func (r *retirement) handBack(ctx context.Context) error {
 		if !state.MayLeave(r.done.Account) {
 			continue
 		}
-		if err := r.chain.Training.Leave(ctx, name); err != nil {
+		if err := r.chain.Work.Leave(ctx, name); err != nil {
 			return err
 		}
 		r.done.Left = append(r.done.Left, name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/control"
@@ -324,7 +325,7 @@ func (s *service) serve(ctx context.Context) error {
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
 			offer.begin(&s.working)
 		case err := <-offer.tried:
-			if _, refused := errors.AsType[*client.Error](err); refused {
+			if _, refused := errors.AsType[*transaction.Error](err); refused {
 				return err
 			}
 			if offer.end(err); err != nil {
