@@ -86,8 +86,8 @@ func TestRetireHandsBackWork(t *testing.T) {
 	ctx, c := t.Context(), l.clients["consumer"]
 	for _, name := range []string{"worker", "other"} {
 		w := l.clients[name]
-		l.must(w.Market.Enlist(ctx, registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: name, Stake: 10_000_000},
-			market.Offer{Role: protocol.Worker, Price: 700, Slots: 1}))
+		l.must(w.Registry.Enlist(ctx, registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: name,
+			Stake: 10_000_000}, market.Offer{Role: protocol.Worker, Price: 700, Slots: 1}))
 	}
 	d := canon.Sum("work")
 	l.must(c.Market.Order(ctx, market.Order{
