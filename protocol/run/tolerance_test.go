@@ -375,54 +375,59 @@ func FuzzTolerantRun(f *testing.F) {
 		}
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, script []byte) {
-		all := tolerant()
-		all.AuditPPM = 300_000
-		all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
-		s, err := New(all, crew(4, 3), 0)
-		if err != nil {
-			t.Fatal(err)
+	f.Fuzz(func(t *testing.T, script []byte) { playTolerant(t, script) })
+}
+
+// playTolerant returns the digest of all states and events that the messages lead to.
+func playTolerant(t *testing.T, script []byte) canon.Digest {
+	all := tolerant()
+	all.AuditPPM = 300_000
+	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
+	s, err := New(all, crew(4, 3), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	height, history := int64(1), canon.Digest{}
+	for ; len(script) >= 3; script = script[3:] {
+		op, who, what := script[0], script[1], script[2]
+		env := Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
+		before := canon.MustMarshal(s)
+		after, events, err := move(s, env, op%16, who, what)
+		if op&0x30 == 0x10 && len(s.Units) > 0 {
+			u := s.Units[int(what)%len(s.Units)]
+			verifier := fmt.Sprintf("v%d", who%3)
+			f := audit.Finding{DistancePPM: uint32(what>>4) << 15, CosinePPM: 1_000_000,
+				End: commitment(s.RoundState, u.Index).Segments[terms().Segments]}
+			if who%8 == 7 { // who has not looked
+				f.DistancePPM, f.End = 1, canon.Sum(verifier)
+			}
+			if after, events, err = say(s, env, verifier, u, f); u.Status == Sealed {
+				after, events, err = figures(s, env, verifier, u, f)
+			}
+		} else if op%16 == 0 {
+			height++
 		}
-		height := int64(1)
-		for ; len(script) >= 3; script = script[3:] {
-			op, who, what := script[0], script[1], script[2]
-			env := Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
-			before := canon.MustMarshal(s)
-			after, events, err := move(s, env, op%16, who, what)
-			if op&0x30 == 0x10 && len(s.Units) > 0 {
-				u := s.Units[int(what)%len(s.Units)]
-				verifier := fmt.Sprintf("v%d", who%3)
-				f := audit.Finding{DistancePPM: uint32(what>>4) << 15, CosinePPM: 1_000_000,
-					End: commitment(s.RoundState, u.Index).Segments[terms().Segments]}
-				if who%8 == 7 { // who has not looked
-					f.DistancePPM, f.End = 1, canon.Sum(verifier)
-				}
-				if after, events, err = say(s, env, verifier, u, f); u.Status == Sealed {
-					after, events, err = figures(s, env, verifier, u, f)
-				}
-			} else if op%16 == 0 {
-				height++
-			}
-			if !bytes.Equal(before, canon.MustMarshal(s)) || err != nil &&
-				(!bytes.Equal(before, canon.MustMarshal(after)) || len(events) > 0) {
-				t.Fatalf("operation %d changed its receiver, or was refused with %v and changed the state", op%16, err)
-			}
-			for _, e := range events {
-				u, err := s.find(UnitID{Round: e.Round, Unit: e.Unit, Attempt: s.attemptAt(e.Round, e.Unit)})
-				slashes := e.Kind == DisputeEnded || e.Kind == AuditBroken && e.Why == WhyPlantPassed
-				if slashes && (err != nil || s.Tolerant(u)) || e.Kind == DepositForfeited && e.Why == WhyOutside && u.Held == nil {
-					t.Fatalf("%+v over work that is not exact", e)
-				}
-			}
-			s = after
-			hold(t, s)
-			for _, l := range s.Open {
-				if slices.ContainsFunc(l.Units, func(u *Unit) bool { return s.Tolerant(*u) && u.Status != Accepted }) {
-					t.Fatalf("round %d is attested with something open", l.Round)
-				}
+		if !bytes.Equal(before, canon.MustMarshal(s)) || err != nil &&
+			(!bytes.Equal(before, canon.MustMarshal(after)) || len(events) > 0) {
+			t.Fatalf("operation %d changed its receiver, or was refused with %v and changed the state", op%16, err)
+		}
+		for _, e := range events {
+			u, err := s.find(UnitID{Round: e.Round, Unit: e.Unit, Attempt: s.attemptAt(e.Round, e.Unit)})
+			slashes := e.Kind == DisputeEnded || e.Kind == AuditBroken && e.Why == WhyPlantPassed
+			if slashes && (err != nil || s.Tolerant(u)) || e.Kind == DepositForfeited && e.Why == WhyOutside && u.Held == nil {
+				t.Fatalf("%+v over work that is not exact", e)
 			}
 		}
-	})
+		s = after
+		hold(t, s)
+		history = canon.Sum("test/history", history[:], canon.MustMarshal(s), canon.MustMarshal(events))
+		for _, l := range s.Open {
+			if slices.ContainsFunc(l.Units, func(u *Unit) bool { return s.Tolerant(*u) && u.Status != Accepted }) {
+				t.Fatalf("round %d is attested with something open", l.Round)
+			}
+		}
+	}
+	return history
 }
 
 func (s State) attemptAt(round, unit uint32) uint32 {
