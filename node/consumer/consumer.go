@@ -29,6 +29,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/consumer"
@@ -367,7 +368,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if err := c.record(ctx, round, next, c.hear(ctx, entry, holders), &line); err != nil {
 		return err
 	}
-	return c.prune(ctx, int(run.Window(c.Job.Spec.Units, c.Job.Spec.Exchange.Carry)))
+	return c.prune(ctx, int(terms.OpenRounds(c.Job.Spec.Units, c.Job.Spec.Exchange.Carry)))
 }
 
 // voidError says that collected checkpoints are not in the lineage any more.

@@ -117,9 +117,11 @@ func TestRolledBackRoundsAreKept(t *testing.T) {
 	}
 	k := &replicator{job: &bundle.Job{}, store: store, shards: map[string][]blob.CID{}}
 	s := run.State{
-		RoundState: lap(3, "current"),
-		Open:       []run.RoundState{lap(2, "open")},
-		RolledBack: []run.RoundState{lap(3, "void")},
+		Window: run.Window{
+			RoundState: lap(3, "current"),
+			Open:       []run.RoundState{lap(2, "open")},
+			RolledBack: []run.RoundState{lap(3, "void")},
+		},
 	}
 	kept := map[string]bool{}
 	for _, c := range k.open(t.Context(), s) {

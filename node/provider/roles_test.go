@@ -40,8 +40,13 @@ func TestStrangersWorkersPlant(t *testing.T) {
 			t.Error("its journal does not say that it plants")
 		}
 		base := run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
-		s := run.State{Phase: run.Train, Terms: run.Terms{Job: "job", AuditPPM: 1},
-			Members: []run.Member{{ID: "me", Role: run.Worker, Active: true, Commits: 100}}}
+		s := run.State{
+			Phase: run.Train,
+			Crew: run.Crew{
+				Terms:   run.Terms{Job: "job", AuditPPM: 1},
+				Members: []run.Member{{ID: "me", Role: run.Worker, Active: true, Commits: 100}},
+			},
+		}
 		s.Base = base
 		for i := range uint32(200) {
 			s.Units = append(s.Units, &run.Unit{Index: i, Status: run.Assigned, Worker: "me"})
@@ -85,8 +90,12 @@ func TestStrangersWorkersPlant(t *testing.T) {
 // A verifier that a stranger starts looks at units that were not drawn for it, and its journal can be played back.
 func TestStrangersVerifiersWatch(t *testing.T) {
 	dir := t.TempDir()
-	s := run.State{Phase: run.Attest, Members: []run.Member{{ID: "me", Role: run.Verifier, Active: true},
-		{ID: "w", Role: run.Worker, Active: true}}, Votes: []run.Vote{{Member: "me"}}}
+	s := run.State{
+		Phase: run.Attest,
+		Crew: run.Crew{Members: []run.Member{{ID: "me", Role: run.Verifier, Active: true},
+			{ID: "w", Role: run.Worker, Active: true}}},
+		Votes: []run.Vote{{Member: "me"}},
+	}
 	s.Base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 	for i := range uint32(8) {
 		s.Units = append(s.Units, &run.Unit{Index: i, Status: run.Accepted, Worker: "w"})

@@ -69,7 +69,7 @@ const (
 // Validate says why an order could never be matched.
 func (o Order) Validate() error {
 	if err := o.Terms.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrOrder, err)
+		return fmt.Errorf("%w: %w: %w", ErrOrder, run.ErrTerms, err)
 	}
 	w := o.Workers
 	switch {

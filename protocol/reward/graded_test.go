@@ -37,10 +37,14 @@ func TestTaken(t *testing.T) {
 // The ledger knows whether a conviction is the first, for as long as the penalty remembers, and the receipt says how
 // much of which stake was taken.
 func TestConvictionsAreRemembered(t *testing.T) {
-	s := run.State{Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
-		Members: []run.Member{
-			{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
-		}}
+	s := run.State{
+		Crew: run.Crew{
+			Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
+			Members: []run.Member{
+				{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
+			},
+		},
+	}
 	verdict := []run.Event{{Kind: run.DisputeEnded, Who: "vera", Other: "liar", Why: run.WhyWrongWork}}
 	for _, c := range []struct{ last, height, want int64 }{
 		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, DefaultMemoryBlocks + 1, 50_000_000},

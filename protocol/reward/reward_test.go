@@ -335,8 +335,12 @@ func TestBudgetRunsOut(t *testing.T) {
 }
 
 func TestShortEscrowPaysWhatItHolds(t *testing.T) {
-	s := run.State{Terms: run.Terms{Job: "j", UnitFlops: market.Flops},
-		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}}}
+	s := run.State{
+		Crew: run.Crew{
+			Terms:   run.Terms{Job: "j", UnitFlops: market.Flops},
+			Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}},
+		},
+	}
 	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"},
 		{Kind: run.AuditPassed, Who: "x"}}
 	got := Settle(s, passed, SettlementInput{Escrow: market.Escrow{Budget: 140}, FeePPM: market.FeePPM, Seq: 7})

@@ -38,8 +38,8 @@ func (d *transition) covers(unit uint32, price uint64, spared bool) bool {
 }
 
 // asked is the highest price of those who have a seat as a verifier: an audit is counted at it.
-func (d *transition) asked() (price uint64) {
-	for _, m := range d.Members {
+func (c Crew) asked() (price uint64) {
+	for _, m := range c.Members {
 		if m.Active && m.Role == Verifier {
 			price = max(price, m.Price)
 		}

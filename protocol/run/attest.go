@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Attest is a member's vote for the checkpoint after the current round. The caller has verified its signature over
@@ -23,7 +25,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 		return s, nil, fmt.Errorf("%w: %s has attested round %d", ErrDuplicate, v.Member, s.Round)
 	case v.Next.Round != s.Round+1:
 		return s, nil, fmt.Errorf("%w: checkpoint of round %d, wanted %d", ErrBadVote, v.Next.Round, s.Round+1)
-	case v.Next.Root.IsZero() || !validCID(v.Next.CID):
+	case v.Next.Root.IsZero() || !terms.ValidCID(v.Next.CID):
 		return s, nil, fmt.Errorf("%w: the checkpoint needs a state root and a CID", ErrBadVote)
 	case len(v.PublicKey) > MaxKey || len(v.Signature) > MaxKey:
 		return s, nil, fmt.Errorf("%w: key and signature have at most %d bytes", ErrBadVote, MaxKey)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Units may hand on a state: what error feedback left out of the update of a unit is added to the update of the same
@@ -19,20 +20,15 @@ type HandedState struct {
 	CID  string       `cbor:"2,keyasint"` // of its bytes. Nothing is decided by it: who cannot have them computes them
 }
 
-// Carries reports whether the units of a round hand on a state to the next.
-func (t Terms) Carries(round uint32) bool {
-	return t.Carry > 0 && (round+1)%t.Carry != 0 && round+1 < t.Rounds
-}
-
 // carries checks what a commitment to a unit of a round says about the state that it hands on.
-func (t Terms) carries(c Commitment, round uint32) error {
+func carries(t Terms, c Commitment, round uint32) error {
 	if !t.Carries(round) || c.Diverged() {
 		if c.HandedState != (HandedState{}) {
 			return fmt.Errorf("%w: a unit of round %d hands on no state", ErrBadCommitment, round)
 		}
 		return nil
 	}
-	if c.HandedState.Root.IsZero() || !validCID(c.HandedState.CID) {
+	if c.HandedState.Root.IsZero() || !terms.ValidCID(c.HandedState.CID) {
 		return fmt.Errorf("%w: no root of the state that is handed on, or a CID of %d bytes, wanted 1 to %d",
 			ErrBadCommitment, len(c.HandedState.CID), MaxCID)
 	}
@@ -60,11 +56,11 @@ func (l RoundState) Starts(unit uint32) HandedState {
 }
 
 // Before returns the round that handed on what a round starts from, while it is open.
-func (s State) Before(l RoundState) (RoundState, bool) {
+func (w Window) Before(l RoundState) (RoundState, bool) {
 	if len(l.From) == 0 {
 		return RoundState{}, false
 	}
-	before, ok := s.At(l.Round - 1)
+	before, ok := w.At(l.Round - 1)
 	return before, ok && before.Round+1 == l.Round
 }
 

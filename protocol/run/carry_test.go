@@ -16,7 +16,7 @@ func carrying() Terms {
 
 // The rounds of a group become final together, the last round alone, and what a unit starts from is what was committed.
 func TestGroupsBecomeFinalTogether(t *testing.T) {
-	g := begin(t, carrying(), crew(4, 2))
+	g := begin(t, carrying(), newMembers(4, 2))
 	g.round()
 	g.passAll()
 	g.phase(Train)
@@ -47,7 +47,7 @@ func TestGroupsBecomeFinalTogether(t *testing.T) {
 
 // A run that ends in the middle of a group does not wait for the rest of it.
 func TestGroupThatEndsEarly(t *testing.T) {
-	g := begin(t, carrying(), crew(4, 2))
+	g := begin(t, carrying(), newMembers(4, 2))
 	g.round()
 	g.phase(Assign)
 	g.sealAll()
@@ -86,7 +86,7 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 	} {
 		commit := commitment(RoundState{}, 0)
 		commit.HandedState = c.given
-		if err := c.terms.fits(commit, c.round, 0); (err == nil) != c.fits {
+		if err := fits(c.terms, commit, c.round, 0); (err == nil) != c.fits {
 			t.Errorf("%d rounds in a row, round %d, %v: %v", c.terms.Carry, c.round, c.given, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 
 // Who takes a unit over lets another verifier look at what was handed on to it, also when one has passed that.
 func TestTakingOverQuestionsTheOrigin(t *testing.T) {
-	g := begin(t, carrying(), crew(4, 2))
+	g := begin(t, carrying(), newMembers(4, 2))
 	before, after := g.takeOver(2)
 	if after.Status != Auditing || after.Verifier == before.Verifier || after.Segment != 0 {
 		t.Errorf("what was handed on is not audited: %+v", after)
@@ -114,7 +114,7 @@ func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
 	part.PartialAudits = true
 	asked := map[bool]bool{}
 	for unit := range part.Units {
-		g := begin(t, part, crew(4, 1))
+		g := begin(t, part, newMembers(4, 1))
 		before, after := g.takeOver(unit)
 		partly := before.Segment != 0
 		asked[partly] = true
@@ -166,7 +166,7 @@ func (g *stage) commitOthers(unit uint32) {
 func TestVoidRoundsOfCarriedState(t *testing.T) {
 	few := carrying()
 	few.Carry, few.Deadlines.Challenge = 3, 100
-	g := begin(t, few, crew(4, 2))
+	g := begin(t, few, newMembers(4, 2))
 	g.round()
 	g.passAll()
 	g.toAudits()
@@ -199,7 +199,7 @@ func TestUnitsWaitForTheDisputeAboutTheirOrigin(t *testing.T) {
 	for _, rounds := range []int{0, 1} {
 		terms := carrying()
 		terms.Carry = uint32(rounds + 2)
-		g := begin(t, terms, crew(4, 2))
+		g := begin(t, terms, newMembers(4, 2))
 		for range rounds {
 			g.round()
 			g.passAll()
@@ -224,7 +224,7 @@ func TestUnitsWaitForTheDisputeAboutTheirOrigin(t *testing.T) {
 // A worker is late with its unit although what it handed on to itself is disputed: it has that, and a challenger of its
 // own would else buy it time.
 func TestNobodyWaitsForADisputeAboutItsOwnWork(t *testing.T) {
-	g := begin(t, carrying(), crew(4, 2))
+	g := begin(t, carrying(), newMembers(4, 2))
 	g.round()
 	g.passAll()
 	mine := g.unit(1, 2)

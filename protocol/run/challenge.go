@@ -28,7 +28,7 @@ func (s State) Challenge(env Env, from string, id UnitID) (State, []Event, error
 	switch {
 	case slices.Contains(u.Challengers, from):
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, id.Unit)
-	case s.Terms.freezes() && slices.ContainsFunc(s.RolledBack, func(l RoundState) bool { return l.has(id) }):
+	case s.Terms.Freezes() && slices.ContainsFunc(s.RolledBack, func(l RoundState) bool { return l.has(id) }):
 		return s, nil, fmt.Errorf("%w: round %d was rolled back", ErrStale, id.Round)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, id.Round)

@@ -163,7 +163,7 @@ func (d *transition) responded(verifier string, u Unit, since int64) {
 	d.AuditBlocks = remember(d.AuditBlocks, blocks)
 	d.change(verifier, func(m *Member) {
 		m.Missed = 0
-		m.measure(d.Terms.executed(u, blocks<<8), false)
+		m.measure(d.Terms.Executed(u.Index, u.Segment, blocks<<8), false)
 	})
 	for _, l := range d.all() {
 		for i, v := range l.Units {

@@ -18,35 +18,32 @@ const (
 
 // MoveBlocks are the blocks that the worker of a unit and a challenger have for a move in their dispute. Who waits for
 // the end of another dispute about the unit may prepare its moves meanwhile, and has less.
-func (s State) MoveBlocks(u Unit, challenger string) (worker, other int64) {
+func (c Crew) MoveBlocks(u Unit, challenger string) (worker, other int64) {
 	blocks := func(needs int64) int64 {
-		usual, most := s.AuditDeadline(), s.Terms.Deadlines.Audit
+		usual, most := c.AuditDeadline(), c.Terms.Deadlines.Audit
 		return max(movePatience*needs, usual, min(movePatience*usual, most), most/termsMove, leastMove)
 	}
-	worker, other = blocks(max(u.Took, s.pace(u.Worker))), blocks(s.pace(challenger))
+	w, _ := c.Member(u.Worker)
+	o, _ := c.Member(challenger)
+	worker, other = blocks(max(u.Took, w.pace())), blocks(o.pace())
 	if len(u.Challengers) > 1 {
 		other = max(leastMove, other/movePatience)
 	}
 	return worker, other
 }
 
-// pace is the smoothed time that a member takes for a whole unit, in blocks; 0 if it is not measured.
-func (s State) pace(id string) int64 {
-	m, _ := s.Member(id)
-	return m.pace()
-}
-
+// pace is the smoothed time that the member takes for a whole unit, in blocks; 0 if it is not measured.
 func (m Member) pace() int64 { return (int64(m.Speed) + 255) >> 8 }
 
 // ChallengeBlocks are the blocks from the attestation of a round in which its units may be challenged: what the terms
 // say, and at least as long as a median worker takes to do a unit twice, and half of that time again to say so.
-func (s State) ChallengeBlocks() int64 {
-	speeds := s.speeds(Worker)
+func (c Crew) ChallengeBlocks() int64 {
+	speeds := c.speeds(Worker)
 	if len(speeds) == 0 {
-		return s.Terms.Deadlines.Challenge
+		return c.Terms.Deadlines.Challenge
 	}
 	middle := weighted(speeds)
-	return max(s.Terms.Deadlines.Challenge, 2*middle+middle/2+1)
+	return max(c.Terms.Deadlines.Challenge, 2*middle+middle/2+1)
 }
 
 // share is a number of blocks with a weight.
@@ -56,8 +53,8 @@ type share struct {
 }
 
 // speeds are the paces of the members of a role that are measured and active.
-func (s State) speeds(r Role) (all []share) {
-	for _, m := range s.Members {
+func (c Crew) speeds(r Role) (all []share) {
+	for _, m := range c.Members {
 		if m.Role == r && m.Active && m.Speed > 0 {
 			all = append(all, share{m.pace(), max(1, m.Stake)})
 		}

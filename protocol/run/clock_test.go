@@ -6,10 +6,10 @@ import "testing"
 // drawn.
 func slow(t *testing.T) *stage {
 	t.Helper()
-	all := terms()
+	all := newTerms()
 	all.Units, all.Rounds = 8, 3
 	all.Deadlines = Deadlines{Train: 40, Audit: 1, Attest: 10}
-	g := begin(t, all, crew(1, 2))
+	g := begin(t, all, newMembers(1, 2))
 	for range 2 {
 		g.tick(1)
 		for i := range g.s.Units {
@@ -55,9 +55,9 @@ func TestQuickVerifierDoesNotSetTheClockOfTheWorker(t *testing.T) {
 // Before anybody has answered an audit its deadline is that of the terms: who is silent in a dispute then stalls the
 // run for no longer, and who is known to need more has more.
 func TestSilenceStallsARunForNoLongerThanTheTermsGive(t *testing.T) {
-	all := terms()
+	all := newTerms()
 	all.Deadlines.Audit = 600
-	s := begin(t, all, crew(2, 1)).s
+	s := begin(t, all, newMembers(2, 1)).s
 	if worker, challenger := s.MoveBlocks(Unit{Worker: "w0"}, "v0"); worker != 600 || challenger != 600 {
 		t.Errorf("parties of which nothing is known have %d and %d blocks for a move", worker, challenger)
 	}
@@ -79,11 +79,13 @@ func TestQuickVerifierDoesNotEvictOthers(t *testing.T) {
 
 // Who holds many units, and says that it was done at once, counts once beside the others.
 func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
-	s := State{Terms: terms(), Members: []Member{
-		{ID: "a", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
-		{ID: "b", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
-		{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
-	}}
+	s := State{
+		Crew: Crew{Terms: newTerms(), Members: []Member{
+			{ID: "a", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
+			{ID: "b", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
+			{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
+		}},
+	}
 	for range remembered {
 		s.TrainBlocks, s.AuditBlocks = remember(s.TrainBlocks, 1), remember(s.AuditBlocks, 1)
 	}

@@ -5,7 +5,7 @@ import "testing"
 // A worker that finds its commitment wrong in time loses the unit alone: it stays, nobody is convicted, and the right
 // result of another ends the round.
 func TestConfessionCostsTheUnitOnly(t *testing.T) {
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	g.tick(1)
 	worker := g.s.Units[0].Worker
 	wrong := commitment(g.s.RoundState, 0)
@@ -49,7 +49,7 @@ func TestConfessionCostsTheUnitOnly(t *testing.T) {
 // Nobody confesses once the beacon that draws the audits may be known: it would fake every unit, and confess those that
 // are drawn.
 func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	g.tick(1)
 	g.commitAll()
 	u := g.s.Units[0]
@@ -71,7 +71,7 @@ func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
 
 // Who confesses again and again holds no round up: it is let go like who is late.
 func TestWhoConfessesForEverIsLetGo(t *testing.T) {
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	busy := func() bool { m, _ := g.s.Member("w0"); return m.Active }
 	for i := 0; i < 100 && busy(); i++ {
 		g.tick(1)

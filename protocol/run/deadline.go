@@ -20,27 +20,27 @@ const (
 // observation on it follows what others need: of n observations, fewer than are trusted, it takes trusted/n times what
 // they say, up to the terms' own deadline. That is for work of which the worst of being late is that it counts less;
 // audits and disputes wait for enough observations.
-func (s State) TrainDeadline() int64 { return s.patience(1) }
+func (c Crew) TrainDeadline() int64 { return c.patience(1) }
 
-func (s State) patience(times int64) int64 {
-	n, first := int64(len(s.TrainBlocks)), s.Terms.Deadlines.Train
+func (c Crew) patience(times int64) int64 {
+	n, first := int64(len(c.TrainBlocks)), c.Terms.Deadlines.Train
 	if n == 0 {
 		return first
 	}
-	blocks := max(typical(s.TrainBlocks), s.needed(Worker))
+	blocks := max(typical(c.TrainBlocks), c.needed(Worker))
 	return max(blocks, min(first, blocks*max(times*n, trusted)/n))
 }
 
 // AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long
 // as to execute it, so that whoever answers at once takes nobody else the time that it needs.
-func (s State) AuditDeadline() int64 {
-	return max(MinBlocks, adapt(s.AuditBlocks, s.Terms.Deadlines.Audit), s.needed(Worker), s.needed(Verifier))
+func (c Crew) AuditDeadline() int64 {
+	return max(MinBlocks, adapt(c.AuditBlocks, c.Terms.Deadlines.Audit), c.needed(Worker), c.needed(Verifier))
 }
 
 // needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every
 // member counts once, with its stake, however many units it did.
-func (s State) needed(r Role) int64 {
-	speeds := s.speeds(r)
+func (c Crew) needed(r Role) int64 {
+	speeds := c.speeds(r)
 	if len(speeds) == 0 {
 		return 0
 	}
@@ -65,7 +65,7 @@ func (d *transition) owed(id string, unit uint32, begun int64) int64 {
 	if m.Speed == 0 {
 		blocks = d.patience(novice)
 	}
-	return begun + d.Terms.share(unit, blocks)<<min(m.Missed, 4)
+	return begun + d.Terms.Share(unit, blocks)<<min(m.Missed, 4)
 }
 
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
@@ -75,7 +75,7 @@ func (d *transition) hurry() {
 	}
 	whole := d.patience(novice) // of all of them: this is done with every commitment
 	for i, u := range d.Units {
-		blocks := d.Terms.share(u.Index, whole)
+		blocks := d.Terms.Share(u.Index, whole)
 		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+floor) {
 			continue
 		}

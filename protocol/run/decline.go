@@ -40,8 +40,8 @@ func (s State) MayDecline(id string) bool {
 }
 
 // Opened reports whether anybody has committed a unit of the run.
-func (s State) Opened() bool {
-	return slices.ContainsFunc(s.Members, func(m Member) bool { return m.Commits > 0 })
+func (c Crew) Opened() bool {
+	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.Commits > 0 })
 }
 
 // unopened halts a run that nobody has worked in, if those who said that they cannot open its job have more than half

@@ -12,7 +12,7 @@ func (g *stage) decline(id string) {
 
 // A job that most members cannot open must not be tried until each of them has missed what it may miss.
 func TestJobThatMostCannotOpenEndsWithoutMisses(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	g.tick(1)
 	for _, id := range []string{"w0", "w1", "v0"} {
 		g.decline(id)
@@ -34,7 +34,7 @@ func TestJobThatMostCannotOpenEndsWithoutMisses(t *testing.T) {
 
 // Where no worker is left there is nobody to wait for.
 func TestJobThatNoWorkerCanOpenEndsAtOnce(t *testing.T) {
-	g := begin(t, terms(), crew(2, 1))
+	g := begin(t, newTerms(), newMembers(2, 1))
 	for _, id := range []string{"w0", "v0", "w1"} {
 		g.decline(id)
 	}
@@ -47,14 +47,14 @@ func TestJobThatNoWorkerCanOpenEndsAtOnce(t *testing.T) {
 // Who says that it cannot open an honest job goes, and ends nothing: whatever its stake, one worker that commits in
 // time is enough.
 func TestWhoCannotOpenAnHonestJobEndsNothing(t *testing.T) {
-	members := crew(3, 2)
+	members := newMembers(3, 2)
 	for i := range members {
 		members[i].Stake = 1
 		if members[i].ID != "w2" && members[i].ID != "v1" {
 			members[i].Stake = 1000
 		}
 	}
-	g := begin(t, terms(), members)
+	g := begin(t, newTerms(), members)
 	g.tick(1)
 	for _, id := range []string{"w0", "w1", "v0"} {
 		g.decline(id)
@@ -79,14 +79,14 @@ func TestWhoCannotOpenAnHonestJobEndsNothing(t *testing.T) {
 
 // Stake decides: many accounts without any end nothing, and neither does silence.
 func TestFewWhoCannotOpenAJobAreNotMost(t *testing.T) {
-	members := crew(3, 2)
+	members := newMembers(3, 2)
 	for i := range members {
 		members[i].Stake = 1
 		if members[i].ID == "w2" {
 			members[i].Stake = 1000
 		}
 	}
-	g := begin(t, terms(), members)
+	g := begin(t, newTerms(), members)
 	g.tick(1)
 	for _, id := range []string{"w0", "w1", "v0", "v1"} {
 		g.decline(id)

@@ -11,12 +11,12 @@ import "slices"
 func (c Commitment) Diverged() bool { return c.UpdateCID == "" }
 
 // Diverged returns a unit of the current round whose worker says that its update is not finite.
-func (s State) Diverged() (Unit, bool) {
-	i := slices.IndexFunc(s.Units, func(u *Unit) bool { return u.Status != Assigned && u.Commit.Diverged() })
+func (w Window) Diverged() (Unit, bool) {
+	i := slices.IndexFunc(w.Units, func(u *Unit) bool { return u.Status != Assigned && u.Commit.Diverged() })
 	if i < 0 {
 		return Unit{}, false
 	}
-	return *s.Units[i], true
+	return *w.Units[i], true
 }
 
 // diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over,

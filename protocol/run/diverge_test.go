@@ -31,7 +31,7 @@ func (g *stage) commitDivergent(unit uint32) {
 func TestDiverged(t *testing.T) {
 	rare := long()
 	rare.AuditPPM = 1
-	g := begin(t, rare, crew(3, 2))
+	g := begin(t, rare, newMembers(3, 2))
 	for i := range g.s.Members {
 		g.s.Members[i].Passed = 30
 	}
@@ -67,7 +67,7 @@ func TestDiverged(t *testing.T) {
 
 // Who says so and is wrong is convicted, and the run goes on.
 func TestFalseClaimOfDivergence(t *testing.T) {
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	g.tick(1)
 	g.commitDivergent(1)
 	g.commitAll()
@@ -82,7 +82,7 @@ func TestDivergenceIsNoHalfCommitment(t *testing.T) {
 		"bytes":   func(c *Commitment) { c.Bytes = 1 },
 		"no root": func(c *Commitment) { c.Segments = c.Segments[1:] },
 	} {
-		g := begin(t, long(), crew(3, 2))
+		g := begin(t, long(), newMembers(3, 2))
 		g.tick(1)
 		u, c := g.s.Units[0], divergent(g.s.RoundState, 0)
 		spoil(&c)

@@ -15,8 +15,8 @@ const patience = 3
 // while others may join.
 const lastPatience = 12
 
-// transition is a copy of a state that a transition edits. The transition says what happened to a unit or a member; done
-// then draws the consequences for everything else.
+// transition is a copy of a state that a transition edits. The transition says what happened to a unit or a member;
+// done then draws the consequences for everything else.
 type transition struct {
 	State
 	env    Env
@@ -106,8 +106,8 @@ func (d *transition) emit(e Event) {
 	d.events = append(d.events, e)
 }
 
-// reassignDuties hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on,
-// and seals are to be opened: a party that leaves is not spared its verdict.
+// reassignDuties hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go
+// on, and seals are to be opened: a party that leaves is not spared its verdict.
 func (d *transition) reassignDuties() {
 	out := d.inactive()
 	if len(out) == 0 {
@@ -155,8 +155,8 @@ func (d *transition) gone(id, otherwise string) string {
 	return otherwise
 }
 
-// syncPhase sets the phase that the units are in: there are commitments to come, or there are none, and then their audits
-// can be drawn.
+// syncPhase sets the phase that the units are in: there are commitments to come, or there are none, and then their
+// audits can be drawn.
 func (d *transition) syncPhase() {
 	open := d.trains()
 	switch {
@@ -198,9 +198,9 @@ func (d *transition) halt(why string) {
 
 func (d *transition) halted() bool { return d.Phase == Halted }
 
-func (d *transition) active(id string) bool {
-	i, ok := d.member(id)
-	return ok && d.Members[i].Active
+func (c Crew) active(id string) bool {
+	i, ok := c.member(id)
+	return ok && c.Members[i].Active
 }
 
 // change changes one member, if it is one.
@@ -269,7 +269,10 @@ func (d *transition) reassign(i int, why string) {
 		next.PreviousAssignees = former(append(slices.Clip(old.PreviousAssignees), old.holder()))
 	case why == WhyUnavailable && !d.Tolerant(old):
 		// who committed it first may have copied the commitment of who was late, without the bytes
-		next.PreviousAssignees = slices.DeleteFunc(slices.Clone(old.PreviousAssignees), func(h PreviousAssignee) bool { return h.Worker == old.Worker })
+		next.PreviousAssignees = slices.DeleteFunc(
+			slices.Clone(old.PreviousAssignees),
+			func(h PreviousAssignee) bool { return h.Worker == old.Worker },
+		)
 	}
 	now := d.unit(&d.RoundState, i)
 	*now = next // nobody's while open units are counted

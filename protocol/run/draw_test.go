@@ -27,7 +27,7 @@ func network(n int) func(id UnitID) iter.Seq[Member] {
 // Who has the only seat of a verifier audits nothing: audits go to the whole network, and to nobody who works for the
 // worker. Who is drawn has no seat, and is paid its price.
 func TestAuditsGoToTheWholeNetwork(t *testing.T) {
-	g := begin(t, long(), crew(3, 1))
+	g := begin(t, long(), newMembers(3, 1))
 	g.draw = network(3)
 	g.toAudits()
 	drawn := map[string]bool{}
@@ -59,7 +59,7 @@ func TestAuditsGoToTheWholeNetwork(t *testing.T) {
 func TestSomeAuditsAreMadeTwice(t *testing.T) {
 	terms := long()
 	terms.Units, terms.Rounds, terms.Window = 64, 1, 1
-	g := begin(t, terms, crew(3, 1))
+	g := begin(t, terms, newMembers(3, 1))
 	g.draw = network(8)
 	g.toAudits()
 	second, first := 0, []string(nil)
@@ -87,7 +87,7 @@ func TestSomeAuditsAreMadeTwice(t *testing.T) {
 
 // A run whose only seat of a verifier is lost goes on with the verifiers of the network.
 func TestNetworkReplacesTheLastVerifier(t *testing.T) {
-	g := begin(t, long(), crew(3, 1))
+	g := begin(t, long(), newMembers(3, 1))
 	g.draw = network(3)
 	g.toAudits()
 	d := g.s.edit(g.env())
@@ -109,7 +109,7 @@ func TestNetworkReplacesTheLastVerifier(t *testing.T) {
 func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 	all := long()
 	all.Units, all.Rounds, all.Window = 8, 1, 1
-	g := begin(t, all, crew(3, 1))
+	g := begin(t, all, newMembers(3, 1))
 	g.draw = network(8)
 	g.toAudits()
 	waits := func(unit uint32) {
@@ -151,7 +151,7 @@ func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 func TestNoAuditIsDrawnThatTheBudgetDoesNotCover(t *testing.T) {
 	all := long()
 	all.Units, all.Rounds, all.Window = 64, 1, 1
-	members := crew(3, 2)
+	members := newMembers(3, 2)
 	for i := range members {
 		members[i].Price = 6
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLateUnitMovesOn(t *testing.T) {
-	g := begin(t, terms(), crew(4, 1))
+	g := begin(t, newTerms(), newMembers(4, 1))
 	g.tick(1)
 	late := g.s.Units[0].Worker
 	for i := range g.s.Units {
@@ -54,7 +54,7 @@ func TestLateUnitMovesOn(t *testing.T) {
 }
 
 func TestDeadWorkersHaltTheRun(t *testing.T) {
-	g := begin(t, terms(), crew(2, 1))
+	g := begin(t, newTerms(), newMembers(2, 1))
 	g.tick(2000)
 	g.phase(Halted)
 	if g.s.Why != WhyNoWorkers || g.count(MemberLeft) != 2 {
@@ -63,9 +63,9 @@ func TestDeadWorkersHaltTheRun(t *testing.T) {
 }
 
 func TestConvictedWorker(t *testing.T) {
-	all := terms()
+	all := newTerms()
 	all.Units = 8
-	g := begin(t, all, crew(3, 2))
+	g := begin(t, all, newMembers(3, 2))
 	g.toAudits()
 	others := len(g.s.RoundState.units(func(u Unit) bool { return u.Worker == g.s.Units[0].Worker })) - 1
 	liar, _ := g.dispute(0, true)
@@ -97,7 +97,7 @@ func TestConvictedWorker(t *testing.T) {
 
 // Who is silent in a dispute loses like who lied, and its unit says why.
 func TestSilentWorker(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	g.toAudits()
 	u := g.unit(0, 0)
 	g.challenge(u.Verifier, 0, 0)
@@ -123,9 +123,9 @@ func TestSilentWorker(t *testing.T) {
 
 // A worker whose lie is found by one audit may have lied in units of earlier rounds that no audit was drawn for.
 func TestConvictionAuditsTheRest(t *testing.T) {
-	few := terms()
+	few := newTerms()
 	few.Units, few.AuditPPM, few.Deadlines.Challenge = 32, 1, 100
-	g := begin(t, few, crew(2, 2))
+	g := begin(t, few, newMembers(2, 2))
 	for i := range g.s.Members {
 		g.s.Members[i].Passed = 30 // a rate of almost nothing
 	}
@@ -147,7 +147,7 @@ func TestConvictionAuditsTheRest(t *testing.T) {
 }
 
 func TestFalseChallenge(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	g.toAudits()
 	worker, verifier := g.dispute(0, false)
 	if m, _ := g.s.Member(verifier); m.Active || m.Why != WhyFalseChallenge {
@@ -166,7 +166,7 @@ func TestFalseChallenge(t *testing.T) {
 }
 
 func TestFalseChallengeByTheLastVerifier(t *testing.T) {
-	g := begin(t, terms(), crew(3, 1))
+	g := begin(t, newTerms(), newMembers(3, 1))
 	g.toAudits()
 	g.pass("v0", 0, 1)
 	g.pass("v0", 0, 2)
@@ -187,9 +187,9 @@ func TestFalseChallengeByTheLastVerifier(t *testing.T) {
 }
 
 func TestNoVerifiersWanted(t *testing.T) {
-	none := terms()
+	none := newTerms()
 	none.AuditPPM = 0
-	g := begin(t, none, crew(2, 0))
+	g := begin(t, none, newMembers(2, 0))
 	g.toAudits()
 	g.phase(Attest)
 	g.attestAll()
@@ -205,7 +205,7 @@ func TestNoVerifiersWanted(t *testing.T) {
 }
 
 func TestLostVerifier(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	g.toAudits()
 	g.attestAll()
 	lost := g.s.Open[0].Units[0].Verifier
@@ -229,9 +229,9 @@ func TestLostVerifier(t *testing.T) {
 }
 
 func TestLastVerifierIsKept(t *testing.T) {
-	one := terms()
+	one := newTerms()
 	one.Rounds = 1
-	g := begin(t, one, crew(3, 1))
+	g := begin(t, one, newMembers(3, 1))
 	g.round()
 	g.tick(300)
 	if m, _ := g.s.Member("v0"); !m.Active || m.Missed < patience {
@@ -243,7 +243,7 @@ func TestLastVerifierIsKept(t *testing.T) {
 }
 
 func TestMissingUpdate(t *testing.T) {
-	g := begin(t, terms(), crew(4, 1))
+	g := begin(t, newTerms(), newMembers(4, 1))
 	g.toAudits()
 	u := g.s.Units[2]
 	var others []string
@@ -264,7 +264,7 @@ func TestMissingUpdate(t *testing.T) {
 		t.Errorf("second report: %v", err)
 	}
 	silent := func(id string) uint32 { m, _ := g.s.Member(id); return m.Silent }
-	g.tick(int(terms().Deadlines.Attest))
+	g.tick(int(newTerms().Deadlines.Attest))
 	if silent(others[0]) != 1 || silent(others[2]) != 1 {
 		t.Errorf("%+v", g.s.Members)
 	}
@@ -303,7 +303,7 @@ func TestMissingUpdate(t *testing.T) {
 
 // Who committed to wrong work and then withholds it is convicted all the same.
 func TestWithheldLieIsConvicted(t *testing.T) {
-	g := begin(t, terms(), crew(4, 1))
+	g := begin(t, newTerms(), newMembers(4, 1))
 	g.toAudits()
 	u := g.s.Units[2]
 	for _, m := range g.s.Members {
@@ -329,7 +329,7 @@ func TestWithheldLieIsConvicted(t *testing.T) {
 
 func TestAttestation(t *testing.T) {
 	reach := func() *stage {
-		g := begin(t, terms(), crew(3, 1))
+		g := begin(t, newTerms(), newMembers(3, 1))
 		g.toAudits()
 		g.passAll()
 		return g
@@ -395,7 +395,7 @@ func TestAttestation(t *testing.T) {
 
 // A round that the escrow does not cover waits for what earlier rounds leave of it; when nothing is open, the run ends.
 func TestBroke(t *testing.T) {
-	g := begin(t, terms(), crew(2, 1))
+	g := begin(t, newTerms(), newMembers(2, 1))
 	broke := func() {
 		g.must(func(s State) (State, []Event, error) {
 			env := g.env()
@@ -436,9 +436,9 @@ func TestDealFollowsSpeed(t *testing.T) {
 		{4, []uint32{256, 256, 256, 256, 2560, 2560, 0}, []int{-1, -1, -1, -1, 0, 0, 1}},
 		{4, []uint32{256, 256, 256, 256, 0, 0}, []int{-1, -1, -1, -1, 1, 1}},
 	} {
-		spec := terms()
+		spec := newTerms()
 		spec.Units = c.units
-		g := begin(t, spec, crew(len(c.speeds), 1))
+		g := begin(t, spec, newMembers(len(c.speeds), 1))
 		for i, speed := range c.speeds {
 			g.s.Members[slices.IndexFunc(g.s.Members,
 				func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = speed
@@ -456,7 +456,7 @@ func TestDealFollowsSpeed(t *testing.T) {
 }
 
 func TestNoBeaconNoDeal(t *testing.T) {
-	s, _ := New(terms(), crew(2, 1), 1)
+	s, _ := New(newTerms(), newMembers(2, 1), 1)
 	if after, events := s.Tick(Env{Height: 2}); after.Phase != Assign || len(events) > 0 {
 		t.Error("dealt without a beacon")
 	}
@@ -490,9 +490,9 @@ func TestDeadlineAdapts(t *testing.T) {
 }
 
 func TestWorkerOwesOneUnitPerDeadline(t *testing.T) {
-	many := terms()
+	many := newTerms()
 	many.Units = 6
-	g := begin(t, many, crew(1, 1))
+	g := begin(t, many, newMembers(1, 1))
 	g.tick(1)
 	for i := range many.Units {
 		g.tick(10)

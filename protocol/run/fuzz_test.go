@@ -46,7 +46,7 @@ func FuzzRun(f *testing.F) {
 
 // play returns the digest of all states and events that the messages lead to.
 func play(t *testing.T, script []byte) canon.Digest {
-	all := terms()
+	all := newTerms()
 	all.AuditPPM = 300_000
 	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
 	if len(script) > 0 && script[0]&0x80 != 0 {
@@ -57,7 +57,7 @@ func play(t *testing.T, script []byte) canon.Digest {
 	if len(script) > 0 && script[0]&0x20 != 0 {
 		all.Sizes, all.PartialAudits = []uint32{4, 1, 3, 1}, true
 	}
-	s, err := New(all, crew(4, 2), 0)
+	s, err := New(all, newMembers(4, 2), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ const maxGuestChallengers = MaxChallengers / 2
 func (m Member) guest() bool { return m.Why == WhyGuest }
 
 // Guest reports whether an account answers for something in the run without a seat.
-func (s State) Guest(id string) bool {
-	m, _ := s.Member(id)
+func (c Crew) Guest(id string) bool {
+	m, _ := c.Member(id)
 	return m.guest()
 }
 
@@ -87,9 +87,9 @@ func (s State) challenger(from string, u AuditTarget) error {
 	return nil
 }
 
-func (s State) guestsAmong(ids []string) (n int) {
+func (c Crew) guestsAmong(ids []string) (n int) {
 	for _, id := range ids {
-		if m, _ := s.Member(id); !m.Active {
+		if m, _ := c.Member(id); !m.Active {
 			n++
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // The only verifier of a run and a worker are one, and pass each other's lie. A stranger who looks convicts the worker,
 // and is no member of any quorum for it.
 func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
-	g := begin(t, long(), crew(3, 1))
+	g := begin(t, long(), newMembers(3, 1))
 	g.toAudits()
 	liar := g.unit(0, 0).Worker
 	g.pass("v0", 0, 0)
@@ -40,7 +40,7 @@ func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
 
 // Who challenges right work as a stranger loses what its bond is for, and challenges no more. The audit goes on.
 func TestStrangerThatAccusesFalselyIsOut(t *testing.T) {
-	g := begin(t, long(), crew(3, 1))
+	g := begin(t, long(), newMembers(3, 1))
 	g.toAudits()
 	g.must(func(s State) (State, []Event, error) {
 		return s.Challenge(g.env(), "stranger", UnitID{})
@@ -64,7 +64,7 @@ func TestStrangerThatAccusesFalselyIsOut(t *testing.T) {
 
 // Strangers leave room for the challenges of members, and those of whom nothing is open do not fill a run.
 func TestStrangersAreFew(t *testing.T) {
-	g := begin(t, long(), crew(3, 1))
+	g := begin(t, long(), newMembers(3, 1))
 	g.toAudits()
 	challenge := func(id string) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) {

@@ -38,9 +38,9 @@ func commits(g *stage, u Unit, round uint32) func(State) (State, []Event, error)
 // Who is late with a unit still works on it: it is given to who has nothing to do, and not exchanged for another late
 // one.
 func TestUnitsOfTheLateAreNotExchanged(t *testing.T) {
-	few := terms()
+	few := newTerms()
 	few.Units = 3
-	g := begin(t, few, crew(3, 1))
+	g := begin(t, few, newMembers(3, 1))
 	g.tick(6)
 	g.commit(2)
 	was, idle := slices.Clone(g.s.Units[:2]), g.s.Units[2].Worker
@@ -61,7 +61,7 @@ func TestUnitsOfTheLateAreNotExchanged(t *testing.T) {
 }
 
 func TestLateCommitmentCountsIfItIsTheFirst(t *testing.T) {
-	g, was := late(t, terms(), crew(5, 1))
+	g, was := late(t, newTerms(), newMembers(5, 1))
 	now := *g.s.Units[0]
 	g.must(commits(g, was, 0))
 	u := g.s.Units[0]
@@ -87,7 +87,7 @@ func TestLateCommitmentCountsIfItIsTheFirst(t *testing.T) {
 }
 
 func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
-	g, was := late(t, terms(), crew(5, 1))
+	g, was := late(t, newTerms(), newMembers(5, 1))
 	now := *g.s.Units[0]
 	g.commit(0)
 	g.refused(ErrStale, commits(g, was, 0))
@@ -105,7 +105,7 @@ func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
 // Of a unit that was committed and is taken away, nothing that was begun before counts: in a tolerant run it may have
 // been computed by another stack than the one that is asked for now. And no attempt is given twice.
 func TestFormerHoldersEndWithACommitment(t *testing.T) {
-	g, was := late(t, terms(), crew(5, 2))
+	g, was := late(t, newTerms(), newMembers(5, 2))
 	now := *g.s.Units[0]
 	g.must(commits(g, was, 0))
 	g.tick(2)
@@ -124,7 +124,7 @@ func TestFormerHoldersEndWithACommitment(t *testing.T) {
 
 // A member that is out has no say in a unit that it once had.
 func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
-	g, was := late(t, terms(), crew(5, 1))
+	g, was := late(t, newTerms(), newMembers(5, 1))
 	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), was.Worker) })
 	g.refused(ErrInactive, commits(g, was, 0))
 	if h := g.s.PreviousAssignments(was.Worker, 0); len(h) > 0 {
@@ -135,9 +135,9 @@ func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 // A fault of a machine whose pace is known says nothing about its pace; of one that is not measured, a late commitment
 // is the only measure there may ever be.
 func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
-	many := terms()
+	many := newTerms()
 	many.Units = 8
-	g, was := late(t, many, crew(2, 1))
+	g, was := late(t, many, newMembers(2, 1))
 	g.tick(5)
 	g.must(commits(g, was, 0))
 	m, _ := g.s.Member(was.Worker)
@@ -169,7 +169,7 @@ func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 
 // Who is alone is given more time, and goes on with what it has begun.
 func TestTheOnlyWorkerKeepsItsUnit(t *testing.T) {
-	g := begin(t, terms(), crew(1, 1))
+	g := begin(t, newTerms(), newMembers(1, 1))
 	g.tick(1)
 	was := *g.s.Units[0]
 	g.height = was.Deadline + 1
@@ -185,9 +185,9 @@ func TestTheOnlyWorkerKeepsItsUnit(t *testing.T) {
 
 // A worker that is not measured holds its first unit as long as the terms say only until the others' pace is known.
 func TestFirstDeadlinesFollowTheOthers(t *testing.T) {
-	long := terms()
+	long := newTerms()
 	long.Deadlines.Train = 600
-	g := begin(t, long, crew(4, 1))
+	g := begin(t, long, newMembers(4, 1))
 	g.tick(1)
 	if u := g.s.Units[0]; u.Deadline-u.AssignedAt != 600 {
 		t.Fatalf("before anything is known: %+v", u)
@@ -219,7 +219,7 @@ func TestFirstDeadlinesFollowTheOthers(t *testing.T) {
 func TestPatienceIsBounded(t *testing.T) {
 	for n := range 12 {
 		for _, blocks := range []int64{1, 3, 50, 700} {
-			s := State{Terms: terms()}
+			s := State{Crew: Crew{Terms: newTerms()}}
 			s.Terms.Deadlines.Train = 600
 			for range n {
 				s.TrainBlocks = append(s.TrainBlocks, blocks)
@@ -236,7 +236,7 @@ func TestPatienceIsBounded(t *testing.T) {
 }
 
 func TestFormerHoldersAreBounded(t *testing.T) {
-	g := begin(t, terms(), crew(40, 1))
+	g := begin(t, newTerms(), newMembers(40, 1))
 	g.tick(1)
 	for _, u := range g.s.Units[1:] {
 		g.commit(u.Index)
@@ -262,9 +262,9 @@ func TestFormerHoldersAreBounded(t *testing.T) {
 // Who gets a unit beside that which it works on, and loses it again to who had it, is measured by all the time that it
 // had its own for.
 func TestTakingBackDoesNotMeasure(t *testing.T) {
-	few := terms()
+	few := newTerms()
 	few.Units = 3
-	g := begin(t, few, crew(3, 1))
+	g := begin(t, few, newMembers(3, 1))
 	g.tick(6)
 	late, own := *g.s.Units[0], *g.s.Units[1]
 	moved := late
@@ -285,7 +285,7 @@ func TestTakingBackDoesNotMeasure(t *testing.T) {
 // Who stands in for a late worker may see its commitment before it is in a block, and send the same: the roots are
 // plain. It has not the bytes, so that it is paid nothing, and the late worker, who has them, is paid all the same.
 func TestCopiedLateCommitmentEarnsNothing(t *testing.T) {
-	g, was := late(t, terms(), crew(5, 1))
+	g, was := late(t, newTerms(), newMembers(5, 1))
 	copier := *g.s.Units[0]
 	g.must(commits(g, copier, 0))
 	g.refused(ErrStale, commits(g, was, 0))

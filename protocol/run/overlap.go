@@ -10,20 +10,6 @@ import "slices"
 // The last round of a group (Terms.Carry) waits for its own updates, too, and the first of the next has nothing to wait
 // for.
 
-// Applied are the rounds whose updates make the checkpoint after a round.
-func (t Terms) Applied(round uint32) (rounds []uint32) {
-	if !t.Overlap {
-		return []uint32{round}
-	}
-	if round > 0 && t.Carries(round-1) {
-		rounds = append(rounds, round-1)
-	}
-	if !t.Carries(round) {
-		rounds = append(rounds, round)
-	}
-	return rounds
-}
-
 // Sent are the units whose updates make the next checkpoint, in order of round and index.
 func (s State) Sent() Units {
 	if !s.Terms.Overlap {

@@ -32,7 +32,7 @@ func (g *stage) deal(round uint32) {
 func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 	for name, first := range map[string]func(*stage){"attested first": (*stage).attestAll,
 		"committed first": (*stage).commitAll} {
-		g := begin(t, overlapping(), crew(4, 2))
+		g := begin(t, overlapping(), newMembers(4, 2))
 		for round, sent := range [][]uint32{nil, {0}, {1, 2}, nil, {3, 4}} {
 			r, last := uint32(round), len(sent) == 2
 			g.deal(r)
@@ -87,7 +87,7 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 
 // begun is a run in the second of rounds that overlap, in which one unit is committed.
 func begun(t *testing.T) *stage {
-	g := begin(t, overlapping(), crew(4, 2))
+	g := begin(t, overlapping(), newMembers(4, 2))
 	g.deal(0)
 	g.attestAll()
 	g.commitAll()

@@ -19,7 +19,7 @@ func wide() Terms {
 // A verifier that reports "within" without executing anything is found: a part of the reports is compared with those of
 // two others, which it cannot know when it is bound. It is out of the run, and nobody else is.
 func TestLazyTolerantVerifierIsFound(t *testing.T) {
-	g := begin(t, wide(), crew(4, 1))
+	g := begin(t, wide(), newMembers(4, 1))
 	g.draw = network(8)
 	g.toAudits()
 	const lazy = "n3"
@@ -48,7 +48,7 @@ func TestLazyTolerantVerifierIsFound(t *testing.T) {
 // Who copies cannot: nothing is shown before all who look at a unit are bound, nobody is drawn for it afterwards, and
 // the seal of another does not open under its own name. It is out, and the others decide.
 func TestCopyingTolerantVerifierIsFound(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 3))
+	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
 	f := g.found(0, 500_000, 900_000)
 	first := g.s.Units[0].Looks[0].Verifier
@@ -85,7 +85,7 @@ func TestCopyingTolerantVerifierIsFound(t *testing.T) {
 
 // What a verifier says before it shows its figures is what they say.
 func TestReportBindsItsWord(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 1))
+	g := begin(t, tolerant(), newMembers(3, 1))
 	g.toAudits()
 	u := g.s.Units[0]
 	f := g.found(0, 500_000, 900_000)
@@ -114,7 +114,7 @@ func TestReportBindsItsWord(t *testing.T) {
 // exactly, and the deposit of its worker is not taken. If they know the state that it ends in nothing can be shown.
 func TestDepositIsReturnedWhereTheExactExecutionContradicts(t *testing.T) {
 	for _, executed := range []bool{false, true} {
-		g := begin(t, tolerant(), crew(3, 4))
+		g := begin(t, tolerant(), newMembers(3, 4))
 		g.toAudits()
 		victim := g.s.Units[0].Worker
 		g.panels(func(verifier string, u Unit) audit.Finding {
@@ -160,7 +160,7 @@ func TestHiddenUpdateForfeitsTheDepositOnceItsAuditIsDrawn(t *testing.T) {
 	for _, audited := range []bool{true, false} {
 		all := tolerant()
 		all.AuditPPM = 500_000
-		members := crew(3, 2)
+		members := newMembers(3, 2)
 		for i := range members {
 			members[i].Passed = 30
 		}
@@ -188,7 +188,7 @@ func TestHonestMembersOfATolerantRunLoseNothing(t *testing.T) {
 	for seed := range 10 {
 		all := wide()
 		all.Job, all.Rounds, all.Window, all.AuditPPM = fmt.Sprint("job-", seed), 3, 3, 500_000
-		g := begin(t, all, crew(5, 2))
+		g := begin(t, all, newMembers(5, 2))
 		g.draw = network(6)
 		for range all.Rounds {
 			g.toAudits()
@@ -207,7 +207,7 @@ func TestHonestMembersOfATolerantRunLoseNothing(t *testing.T) {
 
 // A verifier that leaves after it was bound shows what it found all the same; one that left before is replaced.
 func TestLeavingVerifierOfAPanel(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 4))
+	g := begin(t, tolerant(), newMembers(3, 4))
 	g.toAudits()
 	first := g.s.Units[0].Looks[0].Verifier
 	g.say(first, 0, g.found(0, 900_000, 0))

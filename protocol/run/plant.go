@@ -44,8 +44,8 @@ func (s State) Unmask(env Env, from string, id UnitID, nonce canon.Digest,
 }
 
 // Unmasked reports whether the worker of an attempt at a unit has shown that it had planted a fault in it.
-func (s State) Unmasked(id UnitID) bool {
-	u, ok := s.Find(id)
+func (w Window) Unmasked(id UnitID) bool {
+	u, ok := w.Find(id)
 	return ok && len(u.Commit.Segments) > 0 && u.Commit.HiddenRoots.IsZero()
 }
 
@@ -56,7 +56,8 @@ func (d *transition) unmasked(l *RoundState, i int, segments []canon.Digest) {
 	u.Commit.Segments, u.Commit.HiddenRoots = slices.Clone(segments), canon.Digest{}
 	answered := u.Status == Sealed || u.Passed
 	caught := false
-	if m, known := d.Member(u.FirstAttempt); known && seen && !sealUnopenable(m) { // it had passed the fault before a second looked
+	if m, known := d.Member(u.FirstAttempt); known && seen &&
+		!sealUnopenable(m) { // it had passed the fault before a second looked
 		d.expel(l, u, u.FirstAttempt, WhyPlantPassed)
 	}
 	for _, id := range u.Challengers {

@@ -56,9 +56,9 @@ func (m Member) participating() bool { return m.Active || m.Why == WhyOnProbatio
 func (m Member) owner() string { return cmp.Or(m.Owner, m.ID) }
 
 // Present counts the members of a role that are active or on trial.
-func (s State) Present(r Role) uint32 {
+func (c Crew) Present(r Role) uint32 {
 	n := uint32(0)
-	for _, m := range s.Members {
+	for _, m := range c.Members {
 		if m.Role == r && m.participating() {
 			n++
 		}
@@ -67,12 +67,12 @@ func (s State) Present(r Role) uint32 {
 }
 
 // Probation returns the trial of a member that is on trial.
-func (s State) Probation(id string) (Probation, bool) {
-	i := slices.IndexFunc(s.Probations, func(t Probation) bool { return t.Member == id })
+func (t Newcomers) Probation(id string) (Probation, bool) {
+	i := slices.IndexFunc(t.Probations, func(t Probation) bool { return t.Member == id })
 	if i < 0 {
 		return Probation{}, false
 	}
-	return s.Probations[i], true
+	return t.Probations[i], true
 }
 
 // MayJoin reports whether Join would take an account in: it is no member yet, or one that left, of whose work nothing
@@ -168,8 +168,8 @@ func (s State) Removed(id string) bool {
 	return s.over() || !ok || !m.participating() && m.Why != WhyReturning && !m.missing()
 }
 
-// SubmitProbation is the answer of a member on trial to its exam: the seal of the state that it reached, or none if that is not
-// the committed one. Then it gets another exam: it may be the commitment that is wrong.
+// SubmitProbation is the answer of a member on trial to its exam: the seal of the state that it reached, or none if
+// that is not the committed one. Then it gets another exam: it may be the commitment that is wrong.
 func (s State) SubmitProbation(env Env, from string, id UnitID, seal canon.Digest) (State, []Event, error) {
 	t, ok := s.Probation(from)
 	switch {
@@ -210,7 +210,8 @@ func (d *transition) cancelProbation(void func(ProbationTask) bool) {
 	}
 }
 
-// ProbationSegment is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its update.
+// ProbationSegment is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its
+// update.
 func (s State) ProbationSegment(x ProbationTask) uint32 {
 	if s.Terms.Carry > 0 || s.Terms.Tolerance.DistancePPM > 0 {
 		return s.Terms.SegmentsOf(x.Unit)
@@ -328,5 +329,12 @@ func (d *transition) example(l RoundState, settled bool) ProbationTask {
 	if d.Tolerant(u) { // what its worker committed to nobody else need reach
 		u.Commit = Commitment{Segments: []canon.Digest{u.End}}
 	}
-	return ProbationTask{Round: l.Round, Unit: u.Index, Attempt: u.Attempt, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
+	return ProbationTask{
+		Round:   l.Round,
+		Unit:    u.Index,
+		Attempt: u.Attempt,
+		Base:    l.Base,
+		Worker:  u.Worker,
+		Commit:  u.Commit,
+	}
 }

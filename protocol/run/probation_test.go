@@ -57,14 +57,14 @@ func (g *stage) leave(id string) {
 }
 
 func many() Terms {
-	t := terms()
+	t := newTerms()
 	t.Rounds, t.Window = 20, 8
 	return t
 }
 
 // Who leaves gives up what it has not committed, at once and without harm, and stays for what it has.
 func TestLeave(t *testing.T) {
-	g := begin(t, many(), crew(3, 2))
+	g := begin(t, many(), newMembers(3, 2))
 	g.tick(1)
 	first := g.s.Units[0]
 	g.commit(0)
@@ -103,7 +103,7 @@ func TestLeave(t *testing.T) {
 
 // A member that leaves in the middle of a dispute is convicted all the same.
 func TestLeavingSparesNoVerdict(t *testing.T) {
-	g := begin(t, many(), crew(3, 2))
+	g := begin(t, many(), newMembers(3, 2))
 	g.toAudits()
 	u := g.s.Units[0]
 	g.challenge(u.Verifier, 0, 0)
@@ -118,7 +118,7 @@ func TestLeavingSparesNoVerdict(t *testing.T) {
 }
 
 func TestTheLastStay(t *testing.T) {
-	g := begin(t, many(), crew(2, 1))
+	g := begin(t, many(), newMembers(2, 1))
 	g.tick(1)
 	refused := func(id string) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestTheLastStay(t *testing.T) {
 
 // Until its trial is over a newcomer counts for nothing; then for everything.
 func TestTrial(t *testing.T) {
-	g := begin(t, many(), crew(3, 2))
+	g := begin(t, many(), newMembers(3, 2))
 	g.join("w9", Worker)
 	g.tick(3)
 	if g.trial("w9").Task.Worker != "" {
@@ -215,7 +215,7 @@ func TestUnproven(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := begin(t, many(), crew(3, 2))
+			g := begin(t, many(), newMembers(3, 2))
 			g.round()
 			g.passAll()
 			g.join("w9", Worker)
@@ -238,7 +238,7 @@ func TestUnproven(t *testing.T) {
 
 // The exam of a round that is rolled back is void, and costs nothing.
 func TestRollbackExcuses(t *testing.T) {
-	g := begin(t, many(), crew(4, 2))
+	g := begin(t, many(), newMembers(4, 2))
 	g.round()
 	g.round()
 	for _, v := range []string{"v0", "v1"} {
@@ -263,7 +263,7 @@ func TestRollbackExcuses(t *testing.T) {
 
 // Who was cut off comes back through a trial; the rest before it doubles, and one more missed deadline is enough.
 func TestReturn(t *testing.T) {
-	g := begin(t, many(), crew(3, 2))
+	g := begin(t, many(), newMembers(3, 2))
 	g.round()
 	for i := 0; i < 300 && g.count(MemberLeft) == 0; i++ {
 		g.tick(1)
@@ -303,7 +303,7 @@ func TestReturn(t *testing.T) {
 
 // The last worker is waited for, and let go when another has come.
 func TestTheLastIsRelieved(t *testing.T) {
-	g := begin(t, many(), crew(2, 2))
+	g := begin(t, many(), newMembers(2, 2))
 	g.round()
 	g.passAll()
 	g.tick(300)
@@ -323,7 +323,7 @@ func TestTheLastIsRelieved(t *testing.T) {
 }
 
 func TestJoinRefuses(t *testing.T) {
-	g := begin(t, many(), crew(3, 2))
+	g := begin(t, many(), newMembers(3, 2))
 	for name, m := range map[string]Member{
 		"a member":   {ID: "w0", Role: Worker},
 		"other role": {ID: "w0", Role: Verifier},
@@ -347,7 +347,7 @@ func TestJoinRefuses(t *testing.T) {
 func TestTrialInATolerantRun(t *testing.T) {
 	rough := many()
 	rough.Tolerance = Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
-	g := begin(t, rough, crew(3, 3))
+	g := begin(t, rough, newMembers(3, 3))
 	g.toAudits()
 	g.join("w9", Worker)
 	g.tick(1)
@@ -371,7 +371,7 @@ func TestTrialInATolerantRun(t *testing.T) {
 
 	none := rough
 	none.AuditPPM = 0
-	g = begin(t, none, crew(3, 0))
+	g = begin(t, none, newMembers(3, 0))
 	g.join("w9", Worker)
 	if m, _ := g.s.Member("w9"); !m.Active || len(g.s.Probations) > 0 {
 		t.Errorf("without audits: %+v", m)
@@ -381,7 +381,7 @@ func TestTrialInATolerantRun(t *testing.T) {
 // A member has the stake and the owner with which it took its seat: at the beginning, when it joins, and when it is
 // back.
 func TestSeatsKeepStakeAndOwner(t *testing.T) {
-	s, err := New(terms(), []Member{{ID: "w1", Role: Worker, Stake: 7},
+	s, err := New(newTerms(), []Member{{ID: "w1", Role: Worker, Stake: 7},
 		{ID: "w2", Role: Worker, Owner: "pool", Stake: 9}}, 1)
 	if err != nil {
 		t.Fatal(err)

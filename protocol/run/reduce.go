@@ -12,8 +12,8 @@ const panel = 2
 // MergeDeadline is the number of blocks in which a reducer owes its next seal. However quick others were, it has time
 // to find that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen
 // yet.
-func (s State) MergeDeadline() int64 {
-	return max(adapt(s.ReduceBlocks, s.Terms.Deadlines.Attest), s.Terms.Deadlines.Attest/8)
+func (c Crew) MergeDeadline() int64 {
+	return max(adapt(c.ReduceBlocks, c.Terms.Deadlines.Attest), c.Terms.Deadlines.Attest/8)
 }
 
 func (d *transition) dueSlice(id string) int64 {

@@ -31,9 +31,9 @@ func (l RoundState) Combination(next Checkpoint) Combination {
 
 // RoundBefore returns the round after which a checkpoint was attested that its rounds are still built on. It is not
 // final, and the checkpoint may be shown to be another than its updates lead to.
-func (s State) RoundBefore(c Checkpoint) (RoundState, bool) {
-	laps := s.Rounds()
-	for i := range s.Open {
+func (w Window) RoundBefore(c Checkpoint) (RoundState, bool) {
+	laps := w.Rounds()
+	for i := range w.Open {
 		if laps[i+1].Base == c {
 			return laps[i], true
 		}

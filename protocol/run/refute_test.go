@@ -9,10 +9,10 @@ import (
 // Four of five members sign a checkpoint that its updates do not lead to. Whoever shows that has them out of the run
 // and slashed, and the others attest the right one: the run ends where an honest one ends.
 func TestWrongCheckpointIsTakenBack(t *testing.T) {
-	honest := begin(t, long(), crew(5, 2))
+	honest := begin(t, long(), newMembers(5, 2))
 	honest.finish()
 
-	g := begin(t, long(), crew(5, 2))
+	g := begin(t, long(), newMembers(5, 2))
 	g.round()
 	g.toAudits()
 	right := vote(g.s, "").Next
@@ -81,7 +81,7 @@ func TestWrongCheckpointIsTakenBack(t *testing.T) {
 func TestNoRefutationInSlices(t *testing.T) {
 	terms := long()
 	terms.Slices = 4
-	s := State{Terms: terms, Phase: Train}
+	s := State{Crew: Crew{Terms: terms}, Phase: Train}
 	if _, _, err := s.Refute(Env{}, "somebody", Entry{}); !errors.Is(err, ErrWrongPhase) {
 		t.Errorf("a checkpoint of slices: %v", err)
 	}

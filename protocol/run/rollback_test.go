@@ -9,7 +9,7 @@ import (
 
 // long is a job of five rounds that audits everything.
 func long() Terms {
-	t := terms()
+	t := newTerms()
 	t.Rounds, t.Window, t.Deadlines.Challenge = 5, 4, 50
 	return t
 }
@@ -29,10 +29,10 @@ func (g *stage) finish() {
 // A lie that is found two rounds later: the run goes back to its round, keeps the commitments of the others, and ends
 // where a run without the liar ends.
 func TestRollback(t *testing.T) {
-	honest := begin(t, long(), crew(3, 2))
+	honest := begin(t, long(), newMembers(3, 2))
 	honest.finish()
 
-	g := begin(t, long(), crew(4, 2))
+	g := begin(t, long(), newMembers(4, 2))
 	g.round()
 	g.tick(1)
 	lied := g.s.Units[2]
@@ -97,7 +97,7 @@ func TestRollback(t *testing.T) {
 
 // A message about a round as it was before it was rolled back does not touch the round as it is done over.
 func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
-	g := begin(t, long(), crew(4, 2))
+	g := begin(t, long(), newMembers(4, 2))
 	g.tick(1)
 	wrong := commitment(g.s.RoundState, 0)
 	wrong.Update[0]++
@@ -153,7 +153,7 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 // A lie in a round that was rolled back convicts once, and rolls nothing back. What the convicted worker had not
 // committed in the current round goes to another.
 func TestLieInADroppedRound(t *testing.T) {
-	g := begin(t, long(), crew(4, 3))
+	g := begin(t, long(), newMembers(4, 3))
 	g.round()
 	g.toAudits()
 	was, first := g.s.RoundState, g.s.Open[0].Units[0].Worker
@@ -200,7 +200,7 @@ func TestLieInADroppedRound(t *testing.T) {
 func TestSeveralChallengers(t *testing.T) {
 	for name, rightful := range map[string]int{"first": 0, "second": 1, "nobody": 3} {
 		t.Run(name, func(t *testing.T) {
-			g := begin(t, long(), crew(3, 4))
+			g := begin(t, long(), newMembers(3, 4))
 			g.toAudits()
 			drawn := g.s.Units[0].Verifier
 			var challengers []string
@@ -253,9 +253,9 @@ func TestSeveralChallengers(t *testing.T) {
 
 // Any verifier may challenge a unit that was accepted, until its round is final.
 func TestChallengeWindow(t *testing.T) {
-	short := terms()
+	short := newTerms()
 	short.Rounds, short.Window = 9, 9
-	g := begin(t, short, crew(3, 2))
+	g := begin(t, short, newMembers(3, 2))
 	g.round()
 	g.passAll()
 	at := g.s.Open[0].Attested
@@ -277,7 +277,7 @@ func TestChallengeWindow(t *testing.T) {
 
 // Two commitments of one worker for one attempt: the first binds, the second is refused, and nobody loses anything.
 func TestSecondCommitment(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	g.tick(1)
 	u := g.s.Units[0]
 	g.commit(0)
@@ -295,7 +295,7 @@ func TestSecondCommitment(t *testing.T) {
 
 // What a convicted worker did in earlier rounds is looked at again by somebody else than the verifier who passed it.
 func TestConvictionRepeatsAudits(t *testing.T) {
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	g.round()
 	g.passAll()
 	first, _ := g.s.At(0)
@@ -320,7 +320,7 @@ func pump(t *testing.T, c func(g *stage) Commitment) (g *stage, commits int) {
 
 func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, commits int) {
 	t.Helper()
-	g = begin(t, terms, crew(4, 2))
+	g = begin(t, terms, newMembers(4, 2))
 	g.tick(1)
 	liar := g.s.Units[2].Worker
 	wrong := c(g)

@@ -30,37 +30,28 @@ func TestNewRefuses(t *testing.T) {
 		"open units":     func(t *Terms) { t.Units, t.Window = MaxUnits, MaxOpen/MaxUnits+1 },
 		"challenges":     func(t *Terms) { t.Deadlines.Challenge = -1 },
 	} {
-		bad := terms()
+		bad := newTerms()
 		spoil(&bad)
-		if _, err := New(bad, crew(2, 1), 1); !errors.Is(err, ErrTerms) {
+		if _, err := New(bad, newMembers(2, 1), 1); !errors.Is(err, ErrTerms) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, members := range map[string][]Member{
 		"nobody":    nil,
-		"no worker": crew(0, 2),
-		"twice":     append(crew(1, 0), crew(1, 0)...),
+		"no worker": newMembers(0, 2),
+		"twice":     append(newMembers(1, 0), newMembers(1, 0)...),
 		"no role":   {{ID: "x"}},
 		"no name":   {{Role: Worker}},
-		"too many":  crew(MaxMembers, 1),
+		"too many":  newMembers(MaxMembers, 1),
 	} {
-		if _, err := New(terms(), members, 1); !errors.Is(err, ErrTerms) {
+		if _, err := New(newTerms(), members, 1); !errors.Is(err, ErrTerms) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestRoundsThatMayBeOpen(t *testing.T) {
-	for _, c := range [][3]uint32{{4, 0, 8}, {4, 2, 8}, {4, 8, 16}, {4, 32, 64}, {4, 128, 160}, {4, 256, MaxWindow},
-		{64, 256, 256}, {MaxUnits, 0, 8}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
-		if got := Window(c[0], c[1]); got != c[2] || got*c[0] > MaxOpen {
-			t.Errorf("%d units, a state through %d rounds: a window of %d, want %d", c[0], c[1], got, c[2])
-		}
-	}
-}
-
 func TestHonestRun(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	for round := range g.s.Terms.Rounds {
 		if g.s.Round != round || g.s.Base.Round != round {
 			t.Fatalf("round %d on base %d, want %d", g.s.Round, g.s.Base.Round, round)
@@ -111,9 +102,9 @@ func TestHonestRun(t *testing.T) {
 
 // A run waits when the window is full, and goes on when its oldest round is final.
 func TestWindow(t *testing.T) {
-	long := terms()
+	long := newTerms()
 	long.Rounds = 5
-	g := begin(t, long, crew(3, 2))
+	g := begin(t, long, newMembers(3, 2))
 	g.round()
 	g.round()
 	g.tick(8)
@@ -140,7 +131,7 @@ func TestWindow(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	refused := func(name string, want error, f func(State) (State, []Event, error)) {
 		t.Helper()
 		if err := g.do(f); !errors.Is(err, want) || codeOf(err) != codeOf(want) {

@@ -81,7 +81,7 @@ func (g *stage) plant() {
 }
 
 func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	g.toAudits()
 	u := g.unit(0, 0)
 	if err := g.do(func(s State) (State, []Event, error) {
@@ -142,7 +142,7 @@ func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
 			usual := long()
 			usual.Units, usual.Rounds, usual.Window = 12, 2, 8
 			usual.Deadlines = Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: MinBlocks} // of a job on a network
-			g := begin(t, usual, crew(3, 2))
+			g := begin(t, usual, newMembers(3, 2))
 			g.toAudits()
 			lazy := g.unit(0, 0).Verifier
 			if seals {
@@ -177,7 +177,7 @@ func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
 
 // A planted fault, found, passed or not looked at, changes neither the end of the run nor anything for who is honest.
 func TestPlantedFaults(t *testing.T) {
-	honest := begin(t, long(), crew(3, 2))
+	honest := begin(t, long(), newMembers(3, 2))
 	honest.finish()
 	for name, c := range map[string]struct {
 		answer func(g *stage, u Unit)
@@ -194,7 +194,7 @@ func TestPlantedFaults(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := begin(t, long(), crew(3, 2))
+			g := begin(t, long(), newMembers(3, 2))
 			g.plant()
 			u := g.unit(0, 1)
 			if err := g.do(func(s State) (State, []Event, error) {
@@ -233,7 +233,7 @@ func TestPlantedFaults(t *testing.T) {
 func TestPlantThatNobodyLooksAt(t *testing.T) {
 	terms := long()
 	terms.AuditPPM = 0
-	g := begin(t, terms, crew(3, 2))
+	g := begin(t, terms, newMembers(3, 2))
 	g.plant()
 	g.tick(1)
 	g.unmask(0, 1)
@@ -264,7 +264,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 		"other roots instead": {func(l RoundState) Commitment { return planted(l, 1) },
 			func(l RoundState) []canon.Digest { return commitment(l, 2).Segments }},
 	} {
-		g := begin(t, long(), crew(3, 2))
+		g := begin(t, long(), newMembers(3, 2))
 		g.tick(1)
 		u := g.s.Units[1]
 		g.must(func(s State) (State, []Event, error) {
@@ -280,7 +280,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	g := begin(t, long(), crew(3, 2))
+	g := begin(t, long(), newMembers(3, 2))
 	g.plant()
 	g.challenge(g.unit(0, 1).Verifier, 0, 1)
 	for i := range g.s.Members {
@@ -307,7 +307,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 func TestSuspectedUnitIsAudited(t *testing.T) {
 	terms := long()
 	terms.AuditPPM = 1
-	g := begin(t, terms, crew(4, 1))
+	g := begin(t, terms, newMembers(4, 1))
 	for i := range g.s.Members {
 		g.s.Members[i].Passed = 40 // nobody is new
 	}

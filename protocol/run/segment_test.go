@@ -17,7 +17,7 @@ func drawn() Terms {
 
 // Every segment is drawn, about as often as any other. A run that does not ask for it audits whole units.
 func TestSegmentsAreDrawn(t *testing.T) {
-	g := begin(t, drawn(), crew(4, 2))
+	g := begin(t, drawn(), newMembers(4, 2))
 	g.toAudits()
 	times := make([]int, 4)
 	for _, u := range g.s.Units {
@@ -28,7 +28,7 @@ func TestSegmentsAreDrawn(t *testing.T) {
 	}
 	whole := drawn()
 	whole.PartialAudits = false
-	g = begin(t, whole, crew(4, 2))
+	g = begin(t, whole, newMembers(4, 2))
 	g.toAudits()
 	if len(g.s.units(func(u Unit) bool { return u.Segment != 0 })) > 0 {
 		t.Error("a segment is drawn that nobody asked for")
@@ -39,7 +39,7 @@ func TestSegmentsAreDrawn(t *testing.T) {
 func TestDrawnRun(t *testing.T) {
 	all := drawn()
 	all.Units = 4
-	g := begin(t, all, crew(3, 2))
+	g := begin(t, all, newMembers(3, 2))
 	g.finish()
 	asked, answered := map[[2]uint32]uint32{}, 0
 	for _, e := range g.events {
@@ -59,7 +59,7 @@ func TestDrawnRun(t *testing.T) {
 
 // A seal of the state at the end is none of the state at a drawn boundary.
 func TestSealOfAnotherSegment(t *testing.T) {
-	g := begin(t, drawn(), crew(3, 2))
+	g := begin(t, drawn(), newMembers(3, 2))
 	g.toAudits()
 	i := slices.IndexFunc(g.s.Units, func(u *Unit) bool { return u.Segment > 0 })
 	u := g.s.Units[i]
@@ -79,7 +79,7 @@ func TestSealOfAnotherSegment(t *testing.T) {
 func TestPlantBehindTheSegment(t *testing.T) {
 	nonce := nonce(0, 1)
 	for segment := uint32(1); segment < 4; segment++ {
-		g := begin(t, drawn(), crew(3, 2))
+		g := begin(t, drawn(), newMembers(3, 2))
 		g.plant()
 		c := commitment(g.lap(0), 1)
 		at := slices.IndexFunc(audit.Plant(nonce, c.Segments),
@@ -105,7 +105,7 @@ func TestPlantBehindTheSegment(t *testing.T) {
 func TestConvictionAuditsWholeUnits(t *testing.T) {
 	few := drawn()
 	few.Deadlines.Challenge = 100
-	g := begin(t, few, crew(2, 2))
+	g := begin(t, few, newMembers(2, 2))
 	g.round()
 	g.passAll()
 	g.toAudits()

@@ -2,74 +2,12 @@ package run
 
 import (
 	"cmp"
-	"math"
-	"math/bits"
 	"slices"
 )
 
 // Units of a round may have different sizes (Terms.Sizes), made for machines of different speeds: one that is a third
 // as fast takes a third of the steps, and nobody waits for it. The sizes are the job's, so the model does not depend on
 // who works; who is dealt which unit follows what was measured.
-
-// SegmentsOf is the number of segments of a unit: so many state roots does a commitment to it have after the first.
-func (t Terms) SegmentsOf(unit uint32) uint32 {
-	if uint64(unit) >= uint64(len(t.Sizes)) {
-		return t.Segments
-	}
-	return t.Sizes[unit]
-}
-
-// sized reports whether there is a size for every unit, counted in segments of equal operations, of which the largest
-// has all.
-func (t Terms) sized() bool {
-	return len(t.Sizes) > 0 && len(t.Sizes) == int(t.Units) && slices.Min(t.Sizes) > 0 &&
-		slices.Max(t.Sizes) == t.Segments && t.UnitFlops%uint64(t.Segments) == 0
-}
-
-// FlopsOf is the number of floating-point operations of a unit.
-func (t Terms) FlopsOf(unit uint32) uint64 {
-	if t.Sizes == nil {
-		return t.UnitFlops
-	}
-	return t.UnitFlops / uint64(t.Segments) * uint64(t.SegmentsOf(unit))
-}
-
-// RoundFlops is the number of floating-point operations of all units of a round, at most the largest number.
-func (t Terms) RoundFlops() uint64 {
-	each, n := t.UnitFlops, uint64(t.Units)
-	if t.Sizes != nil {
-		each, n = t.UnitFlops/uint64(t.Segments), 0
-		for _, size := range t.Sizes {
-			n += uint64(size)
-		}
-	}
-	high, low := bits.Mul64(each, n)
-	if high > 0 {
-		return math.MaxUint64
-	}
-	return low
-}
-
-// whole is what a whole unit would take whose size a unit has not, if this took so long.
-func (t Terms) whole(unit uint32, took int64) int64 {
-	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
-	return (took*n + k - 1) / k
-}
-
-// executed is what an audit of a whole unit would take, if that of a unit to the end of its drawn segment took so long.
-func (t Terms) executed(u Unit, took int64) int64 {
-	k, n := int64(u.Segment), int64(t.Segments)
-	if k == 0 {
-		return t.whole(u.Index, took)
-	}
-	return (took*n + k - 1) / k
-}
-
-// share is how many blocks a unit has of those that a whole one has: its share, and what even the smallest needs.
-func (t Terms) share(unit uint32, blocks int64) int64 {
-	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
-	return min(blocks, (blocks*k+n-1)/n+floor)
-}
 
 // fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed
 // on, keeps it if that fits.

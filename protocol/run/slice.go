@@ -5,10 +5,8 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
-
-// MaxSlices is in how many slices a round may be reduced at most.
-const MaxSlices = 1 << 9
 
 // Slice is a part of the next checkpoint that a few members compute for all, in a run whose terms want slices. What
 // they computed is the CID of a blob, a function of the commitments of the round. Each is first bound to it by a seal,
@@ -44,9 +42,6 @@ type Reducer struct {
 	Late     bool         `cbor:"6,keyasint"` // it missed a deadline, and was replaced
 }
 
-// Sliced reports whether the rounds of a run are reduced in slices.
-func (t Terms) Sliced() bool { return t.Slices > 0 }
-
 // SliceSeal binds a member to what it computed for a slice of the current round, without showing it.
 func (s State) SliceSeal(member string, slice uint32, cid string) canon.Digest {
 	return canon.Hash("starling/slice/1", []any{s.Terms.Job, s.Round, s.Closed, slice, member, cid})
@@ -63,8 +58,8 @@ const (
 )
 
 // Owes returns what a member has to say now about a slice of the current round.
-func (s State) Owes(member string, slice int) SliceDuty {
-	x := s.Slices[slice]
+func (r Reduction) Owes(member string, slice int) SliceDuty {
+	x := r.Slices[slice]
 	i := x.reducer(member)
 	switch {
 	case i < 0 || x.Reducers[i].Late || x.Status == Agreed || x.Reducers[i].CID != "":
@@ -102,7 +97,7 @@ func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice
 	if err != nil {
 		return s, nil, err
 	}
-	if !validCID(cid) {
+	if !terms.ValidCID(cid) {
 		return s, nil, fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", ErrBadSlice, len(cid), MaxCID)
 	}
 	i := x.reducer(from)

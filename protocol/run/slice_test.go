@@ -8,7 +8,7 @@ import (
 )
 
 func sliced(n uint32) Terms {
-	t := terms()
+	t := newTerms()
 	t.Slices = n
 	t.Deadlines.Train = 100
 	return t
@@ -105,7 +105,7 @@ func TestSlicedRun(t *testing.T) {
 	for _, ppm := range []uint32{0, 500_000, 1_000_000} {
 		all := sliced(5)
 		all.AuditPPM = ppm
-		g := begin(t, all, crew(4, 2))
+		g := begin(t, all, newMembers(4, 2))
 		for range all.Rounds {
 			g.toSlices()
 			duties := map[string]int{}
@@ -150,7 +150,7 @@ func TestSlicedRun(t *testing.T) {
 
 // The third reducer is drawn when the two are bound, and nobody sees what another found before all are bound.
 func TestSliceAuditIsBlind(t *testing.T) {
-	g := begin(t, sliced(1), crew(3, 1))
+	g := begin(t, sliced(1), newMembers(3, 1))
 	g.toSlices()
 	pair := g.reducers(0)
 	cid := partOf(g.s, 0)
@@ -179,7 +179,7 @@ func TestSliceAuditIsBlind(t *testing.T) {
 }
 
 func TestRefusedSlices(t *testing.T) {
-	g := begin(t, sliced(2), crew(5, 1))
+	g := begin(t, sliced(2), newMembers(5, 1))
 	if err := g.sealSlice("w0", 0, "bafy"); !errors.Is(err, ErrWrongPhase) {
 		t.Errorf("before the reducers are drawn: %v", err)
 	}
@@ -218,7 +218,7 @@ func TestSilentReducerIsReplaced(t *testing.T) {
 	for _, sealed := range []bool{false, true} {
 		all := sliced(1)
 		all.AuditPPM = 0
-		g := begin(t, all, crew(4, 1))
+		g := begin(t, all, newMembers(4, 1))
 		g.toSlices()
 		silent := g.reducers(0)[0]
 		if sealed {
@@ -248,7 +248,7 @@ func TestSilentReducerIsReplaced(t *testing.T) {
 func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
 	for _, slices := range []uint32{0, 2} {
 		all := sliced(slices)
-		g := begin(t, all, crew(4, 2))
+		g := begin(t, all, newMembers(4, 2))
 		g.toAudits()
 		const unit = 1
 		liar := g.s.Units[unit].Worker
@@ -285,7 +285,7 @@ func TestLyingReducer(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		all := sliced(2)
 		all.AuditPPM = 1
-		g := begin(t, all, crew(5, 1))
+		g := begin(t, all, newMembers(5, 1))
 		g.toSlices()
 		liar := ""
 		for _, u := range g.s.Units {
@@ -335,7 +335,7 @@ func TestLyingReducer(t *testing.T) {
 func TestCollusionIsContested(t *testing.T) {
 	all := sliced(1)
 	all.AuditPPM = 0
-	g := begin(t, all, crew(6, 1))
+	g := begin(t, all, newMembers(6, 1))
 	g.toSlices()
 	pair := g.reducers(0)
 	lies := func(member string, slice int) string {
@@ -372,7 +372,7 @@ func TestCollusionIsContested(t *testing.T) {
 func TestFalseContest(t *testing.T) {
 	all := sliced(1)
 	all.AuditPPM = 0
-	g := begin(t, all, crew(5, 1))
+	g := begin(t, all, newMembers(5, 1))
 	g.toSlices()
 	g.reduceAll(nil)
 	g.phase(Attest)
@@ -388,7 +388,7 @@ func TestFalseContest(t *testing.T) {
 
 // A unit that goes to another worker makes new slices; what was sealed before is stale.
 func TestSlicesFollowTheUnits(t *testing.T) {
-	g := begin(t, sliced(2), crew(4, 1))
+	g := begin(t, sliced(2), newMembers(4, 1))
 	g.toSlices()
 	closed := g.s.Closed
 	liar := g.s.Units[1].Worker
@@ -422,7 +422,7 @@ func TestSlicesFollowTheUnits(t *testing.T) {
 func TestRollbackOfSlices(t *testing.T) {
 	long := sliced(2)
 	long.Rounds = 4
-	g := begin(t, long, crew(4, 2))
+	g := begin(t, long, newMembers(4, 2))
 	for range 2 {
 		g.toSlices()
 		g.reduceAll(nil)
@@ -453,7 +453,7 @@ func TestRollbackOfSlices(t *testing.T) {
 func TestFewReducers(t *testing.T) {
 	all := sliced(2)
 	all.AuditPPM = 0
-	g := begin(t, all, crew(1, 0))
+	g := begin(t, all, newMembers(1, 0))
 	g.toSlices()
 	g.tick(12)
 	if g.count(SliceMissed) != 2 || g.s.Owes("w0", 0) != OwesSeal {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-func terms() Terms {
+func newTerms() Terms {
 	return Terms{
 		Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
 		Genesis: Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
@@ -20,7 +20,7 @@ func terms() Terms {
 	}
 }
 
-func crew(workers, verifiers int) []Member {
+func newMembers(workers, verifiers int) []Member {
 	var members []Member
 	for i := range workers {
 		members = append(members, Member{ID: fmt.Sprintf("w%d", i), Role: Worker, Price: 10})
@@ -38,7 +38,7 @@ func commitment(l RoundState, unit uint32) Commitment {
 	}
 	c := Commitment{Update: of("update"), Bytes: 100, Loss: 1}
 	c.UpdateCID = "bafy" + c.Update.Short()
-	for i := range terms().Segments + 1 {
+	for i := range newTerms().Segments + 1 {
 		c.Segments = append(c.Segments, of(fmt.Sprint("segment", i)))
 	}
 	c.HiddenRoots = audit.Hide(nonce(l.Round, unit), c.Segments)

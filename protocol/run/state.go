@@ -48,70 +48,6 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Limits of one run. They keep the state of a run small enough to be loaded and stored with every message.
-const (
-	MaxRounds   = 1 << 20
-	MaxUnits    = 1 << 10
-	MaxMembers  = 1 << 10
-	MaxSegments = 64
-	MaxWindow   = 256 + ahead // rounds
-	MaxOpen     = 16 << 10    // units in them
-	MaxCID      = 128         // bytes of the text form of a CID
-)
-
-// Terms are fixed when an order is matched and never change.
-type Terms struct {
-	Job       string       `cbor:"1,keyasint"`  // identifier of the job, unique on the chain
-	Spec      canon.Digest `cbor:"2,keyasint"`  // digest of the work specification (compute/train.Spec)
-	SpecCID   string       `cbor:"3,keyasint"`  // where its bytes are
-	Genesis   Checkpoint   `cbor:"4,keyasint"`  // the state that round 0 starts from
-	Rounds    uint32       `cbor:"5,keyasint"`  // outer steps of the whole job
-	Units     uint32       `cbor:"6,keyasint"`  // work units of one round, whatever the number of workers
-	Segments  uint32       `cbor:"7,keyasint"`  // state roots of one commitment to a whole unit after the first
-	UnitFlops uint64       `cbor:"8,keyasint"`  // floating-point operations of one whole unit
-	AuditPPM  uint32       `cbor:"9,keyasint"`  // floor of the audit rate, parts per million; 0: no audits
-	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
-	Window    uint32       `cbor:"11,keyasint"` // rounds that may be attested and not final before the run waits
-	// in how many slices a round is reduced; 0: every member combines the updates for itself
-	Slices    uint32    `cbor:"12,keyasint"`
-	Screen    Screen    `cbor:"13,keyasint"` // how members look at updates before they attest
-	Tolerance Tolerance `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
-	// an audit by chance executes a unit to the end of a drawn segment; false: all of it
-	PartialAudits bool `cbor:"15,keyasint"`
-	// in how many rounds in a row units hand on a state, see Carried; 0: in none
-	Carry uint32 `cbor:"16,keyasint,omitempty"`
-	// the updates of a round travel while the next one is trained, see Applied
-	Overlap bool `cbor:"17,keyasint,omitempty"`
-	// segments of every unit of a round, see SegmentsOf; nil: all units are whole
-	Sizes []uint32 `cbor:"18,keyasint,omitempty"`
-}
-
-// Screen is how far members look at the updates of a round before they attest.
-type Screen uint8
-
-// Screens are part of the format. Each looks at all that the one before it does.
-const (
-	ScreenOff     Screen = 0 // not at all
-	ScreenUpdates Screen = 1 // at updates beside each other
-	ScreenLosses  Screen = 2 // and at what each does to the loss on data of its unit and on held-out data
-)
-
-// Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed. A window for
-// challenges is never shorter than its members need, see State.ChallengeBlocks.
-type Deadlines struct {
-	Train     int64 `cbor:"1,keyasint"`
-	Audit     int64 `cbor:"2,keyasint"`
-	Attest    int64 `cbor:"3,keyasint"`
-	Challenge int64 `cbor:"4,keyasint"` // from the attestation of a round, how long its units may be challenged at least
-}
-
-// Checkpoint names an attested state: the one after Round rounds.
-type Checkpoint struct {
-	Round uint32       `cbor:"1,keyasint"`
-	Root  canon.Digest `cbor:"2,keyasint"` // state root: parameters, outer optimizer, counters
-	CID   string       `cbor:"3,keyasint"` // of its folder (network/checkpoint)
-}
-
 // Role of a member.
 type Role uint8
 
@@ -327,28 +263,48 @@ type Vote struct {
 	Signature []byte     `cbor:"4,keyasint"`
 }
 
-// State is a run between two messages. The fields of the embedded Lap are those of the current round.
-type State struct {
+// Crew is who works in a run, under which terms, and at which pace.
+type Crew struct {
 	Terms   Terms    `cbor:"1,keyasint"`
 	Members []Member `cbor:"2,keyasint"` // in order of ID
-	Phase   Phase    `cbor:"3,keyasint"`
-	Why     string   `cbor:"4,keyasint"` // for Halted
-	Since   int64    `cbor:"5,keyasint"` // height at which the phase began
-	RoundState
-	Open  []RoundState `cbor:"6,keyasint,omitempty"` // the rounds before it that are attested and not final, oldest first
-	Votes []Vote       `cbor:"7,keyasint,omitempty"` // of the current round
-	// attempt that the units of a round begin with: above all of rounds that were rolled back
-	FirstAttempt uint32 `cbor:"8,keyasint"`
 	// the latest observed blocks from assignment to commitment of a whole unit, for the deadline
 	TrainBlocks  []int64 `cbor:"9,keyasint,omitempty"`
 	AuditBlocks  []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
-	Slices       []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
 	ReduceBlocks []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
+}
+
+// Window is the rounds about whose units somebody may have to answer. The fields of the embedded RoundState are those
+// of the current round.
+type Window struct {
+	RoundState
+	Open       []RoundState `cbor:"6,keyasint,omitempty"`  // the rounds before it that are attested and not final, oldest first
+	RolledBack []RoundState `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
+	// attempt that the units of a round begin with: above all of rounds that were rolled back
+	FirstAttempt uint32 `cbor:"8,keyasint"`
+}
+
+// Reduction is how far the slices of the current round are.
+type Reduction struct {
+	Slices []Slice `cbor:"11,keyasint,omitempty"` // once every unit of the round is committed
+}
+
+// Newcomers are the probations of those who join.
+type Newcomers struct {
 	// of the members who are to show that they compute what the others do, in order of ID
 	Probations  []Probation   `cbor:"13,keyasint,omitempty"`
-	LatestFinal ProbationTask `cbor:"14,keyasint"`           // a unit of the latest final round to which nothing was handed on
-	RolledBack  []RoundState  `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
+	LatestFinal ProbationTask `cbor:"14,keyasint"` // a unit of the latest final round to which nothing was handed on
+}
 
+// State is a run between two messages.
+type State struct {
+	Crew
+	Phase Phase  `cbor:"3,keyasint"`
+	Why   string `cbor:"4,keyasint"` // for Halted
+	Since int64  `cbor:"5,keyasint"` // height at which the phase began
+	Window
+	Votes []Vote `cbor:"7,keyasint,omitempty"` // of the current round
+	Reduction
+	Newcomers
 	Unwatched int64 `cbor:"16,keyasint,omitempty"` // height since which audits wait for a verifier to join; 0: none does
 }
 

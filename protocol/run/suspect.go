@@ -43,12 +43,12 @@ func (s State) Suspect(env Env, from string, id UnitID) (State, []Event, error) 
 
 // most reports whether a list has more than half of the weight of the active members other than a worker, and its other
 // accounts.
-func (d *transition) most(worker string, reports []string) bool {
+func (c Crew) most(worker string, reports []string) bool {
 	if len(reports) == 0 {
 		return false
 	}
-	w, _ := d.Member(worker)
+	w, _ := c.Member(worker)
 	other := func(m Member) bool { return m.ID != worker && m.owner() != w.owner() }
-	said := d.weigh(func(m Member) bool { return other(m) && slices.Contains(reports, m.ID) })
-	return above(said, 2, d.weigh(other), 1)
+	said := c.weigh(func(m Member) bool { return other(m) && slices.Contains(reports, m.ID) })
+	return above(said, 2, c.weigh(other), 1)
 }

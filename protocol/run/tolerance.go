@@ -6,27 +6,6 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Tolerance is how far the update of a unit may be from that of its exact execution, in parts per million, in a run
-// whose workers compute with stacks that cannot give the same bits.
-//
-// What is outside cannot be proven to the chain, so nobody is convicted over it, nothing is disputed and nothing rolled
-// back: a round of such a run is attested when its audits are over. An update that most of a panel of verifiers (or the
-// only one) find outside, or most members find odd, is withheld: its worker is not paid, is audited more, and the unit
-// goes to another. That next attempt is exact: it is settled by state roots, audited for certain, and can be disputed.
-// So a verifier that withholds honest work does so once. Where all of a panel find the same, its worker is out of the
-// run, and loses its deposit (audit.Deposit) when the exact attempt is final, unless that ends in another state than
-// they say.
-type Tolerance struct {
-	// largest distance, relative to the length of the exact update; 0: the run is exact
-	DistancePPM uint32 `cbor:"1,keyasint"`
-	CosinePPM   uint32 `cbor:"2,keyasint"` // smallest cosine
-}
-
-// Holds reports whether a measured distance and cosine are within.
-func (t Tolerance) Holds(distancePPM, cosinePPM uint32) bool {
-	return distancePPM <= t.DistancePPM && cosinePPM >= t.CosinePPM
-}
-
 // Tolerant reports whether an attempt at a unit is held against the tolerance, and not settled by its state roots.
 func (s State) Tolerant(u Unit) bool { return s.Terms.Tolerance.DistancePPM > 0 && !u.Exact }
 

@@ -14,7 +14,7 @@ import (
 
 // tolerant are the terms of a run whose updates may be a tenth apart.
 func tolerant() Terms {
-	t := terms()
+	t := newTerms()
 	t.Tolerance = Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	return t
 }
@@ -22,7 +22,7 @@ func tolerant() Terms {
 // found is what an execution of a unit of the current round finds of an update so far off.
 func (g *stage) found(unit, distance, cosine uint32) audit.Finding {
 	return audit.Finding{DistancePPM: distance, CosinePPM: cosine,
-		End: commitment(g.s.RoundState, unit).Segments[terms().Segments]}
+		End: commitment(g.s.RoundState, unit).Segments[newTerms().Segments]}
 }
 
 // say binds a verifier to a finding of a unit of the current round.
@@ -121,7 +121,7 @@ func (g *stage) nobodySlashed() {
 
 // A tolerant round is attested when its audits are over, however long that takes, and nobody is blamed for the wait.
 func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 2))
+	g := begin(t, tolerant(), newMembers(3, 2))
 	for round := range g.s.Terms.Rounds {
 		g.toAudits()
 		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), round, vote(s, "w0")) })
@@ -152,7 +152,7 @@ func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 // deposit, when the unit is done again by another, whose attempt is settled by its bits. So are all other units that it
 // had in the round.
 func TestOutsideIsWithheldAndForfeitsTheDeposit(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 3))
+	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
 	u := g.s.Units[1]
 	others := 0
@@ -193,7 +193,7 @@ func TestOutsideIsWithheldAndForfeitsTheDeposit(t *testing.T) {
 // An exact attempt after a withheld one can be disputed until its round is final, and then the deposit waits for the
 // next.
 func TestExactAttemptIsDisputed(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 3))
+	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
 	g.report(1, 1, 989_999)
 	g.commitAll()
@@ -211,7 +211,7 @@ func TestExactAttemptIsDisputed(t *testing.T) {
 
 // Where there is one verifier it decides alone what is withheld. A deposit it does not touch.
 func TestOneVerifierForfeitsNothing(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 1))
+	g := begin(t, tolerant(), newMembers(3, 1))
 	g.toAudits()
 	before := g.s.Units[0]
 	g.report(0, 2_000_000, 0)
@@ -227,7 +227,7 @@ func TestOneVerifierForfeitsNothing(t *testing.T) {
 
 // Two verifiers of one owner are one.
 func TestVerifiersOfOneOwnerForfeitNothing(t *testing.T) {
-	members := crew(3, 3)
+	members := newMembers(3, 3)
 	for i := range members {
 		if members[i].Role == Verifier {
 			members[i].Owner = "one"
@@ -243,7 +243,7 @@ func TestVerifiersOfOneOwnerForfeitNothing(t *testing.T) {
 
 // A verifier that alone finds an update outside is out and not paid for that, and harms nobody.
 func TestVerifierThatDiffersIsOut(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 3))
+	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
 	u := g.s.Units[2]
 	liar := u.Looks[0].Verifier
@@ -269,7 +269,7 @@ func TestVerifierThatDiffersIsOut(t *testing.T) {
 
 // Of two who differ nobody can tell who has looked: neither is paid or out, and the unit counts.
 func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 2))
+	g := begin(t, tolerant(), newMembers(3, 2))
 	g.toAudits()
 	liar := g.s.Units[2].Looks[0].Verifier
 	g.panels(func(verifier string, u Unit) audit.Finding {
@@ -292,7 +292,7 @@ func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
 
 // What most members find odd is withheld at once, also under audit; after the attestation it is too late.
 func TestOddIsWithheld(t *testing.T) {
-	g := begin(t, tolerant(), crew(4, 1))
+	g := begin(t, tolerant(), newMembers(4, 1))
 	g.toAudits()
 	u := g.s.Units[0]
 	said := 0
@@ -325,7 +325,7 @@ func TestOddIsWithheld(t *testing.T) {
 
 // A tolerant worker that keeps its update back costs its verifier nothing.
 func TestUnavailableTolerantUpdateMovesOn(t *testing.T) {
-	g := begin(t, tolerant(), crew(3, 1))
+	g := begin(t, tolerant(), newMembers(3, 1))
 	g.toAudits()
 	u := g.s.Units[0]
 	for _, m := range g.s.Members {
@@ -343,7 +343,7 @@ func TestUnavailableTolerantUpdateMovesOn(t *testing.T) {
 func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 	long := tolerant()
 	long.Rounds = 20
-	g := begin(t, long, crew(3, 1))
+	g := begin(t, long, newMembers(3, 1))
 	const bad = "w0"
 	for g.s.Round < long.Rounds && g.count(MemberLeft) == 0 {
 		g.toAudits()
@@ -383,7 +383,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 	all := tolerant()
 	all.AuditPPM = 300_000
 	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
-	s, err := New(all, crew(4, 3), 0)
+	s, err := New(all, newMembers(4, 3), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 			u := s.Units[int(what)%len(s.Units)]
 			verifier := fmt.Sprintf("v%d", who%3)
 			f := audit.Finding{DistancePPM: uint32(what>>4) << 15, CosinePPM: 1_000_000,
-				End: commitment(s.RoundState, u.Index).Segments[terms().Segments]}
+				End: commitment(s.RoundState, u.Index).Segments[newTerms().Segments]}
 			if who%8 == 7 { // who has not looked
 				f.DistancePPM, f.End = 1, canon.Sum(verifier)
 			}
@@ -440,12 +440,12 @@ func (s State) attemptAt(round, unit uint32) uint32 {
 // Who has a long history of passed audits in tolerant work, over which nobody is convicted, is still audited in half of
 // its units: so it cannot work honestly for a while to fake many units unseen.
 func TestHistoryDoesNotLowerTolerantAuditsBelowHalf(t *testing.T) {
-	exact, loose := terms(), tolerant()
+	exact, loose := newTerms(), tolerant()
 	exact.AuditPPM, loose.AuditPPM = 100_000, 100_000
 	if exact.Floor() != 100_000 || loose.Floor() != 500_000 {
 		t.Fatalf("floors of %d and %d", exact.Floor(), loose.Floor())
 	}
-	members := crew(3, 2)
+	members := newMembers(3, 2)
 	for i := range members {
 		members[i].Passed = 30
 	}

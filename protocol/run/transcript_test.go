@@ -91,7 +91,7 @@ func TestTranscripts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := &transcript{stage: begin(t, terms(), crew(4, 2))}
+			x := &transcript{stage: begin(t, newTerms(), newMembers(4, 2))}
 			play(x)
 			path := filepath.Join("testdata", name+".txt")
 			got := strings.TrimPrefix(x.b.String(), "\n")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // UnitID names one attempt at a unit of a round.
@@ -31,7 +32,7 @@ func (id UnitID) Subject(verifier, job string, segment uint32) audit.Subject {
 func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []Event, error) {
 	mine, err := s.held(from, id)
 	if err == nil {
-		err = s.Terms.fits(c, id.Round, id.Unit)
+		err = fits(s.Terms, c, id.Round, id.Unit)
 	}
 	if err != nil {
 		return s, nil, err
@@ -47,8 +48,8 @@ func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []E
 	}
 	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
 		blocks := d.waited(mine.AssignedAt)
-		d.TrainBlocks = remember(d.TrainBlocks, min(MaxBlocks, d.Terms.whole(id.Unit, blocks)))
-		d.change(from, func(m *Member) { m.measure(d.Terms.whole(id.Unit, blocks<<8), d.Terms.Sizes != nil) })
+		d.TrainBlocks = remember(d.TrainBlocks, min(MaxBlocks, d.Terms.Whole(id.Unit, blocks)))
+		d.change(from, func(m *Member) { m.measure(d.Terms.Whole(id.Unit, blocks<<8), d.Terms.Sizes != nil) })
 	}
 	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
@@ -75,8 +76,8 @@ func (d *transition) turn(worker string, before int64) {
 }
 
 // fits checks the shape of a commitment to a unit of a round.
-func (t Terms) fits(c Commitment, round, unit uint32) error {
-	if err := t.carries(c, round); err != nil {
+func fits(t Terms, c Commitment, round, unit uint32) error {
+	if err := carries(t, c, round); err != nil {
 		return err
 	}
 	switch {
@@ -90,7 +91,7 @@ func (t Terms) fits(c Commitment, round, unit uint32) error {
 		return nil
 	case c.Update.IsZero():
 		return fmt.Errorf("%w: no digest of the update", ErrBadCommitment)
-	case !validCID(c.UpdateCID):
+	case !terms.ValidCID(c.UpdateCID):
 		return fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", ErrBadCommitment, len(c.UpdateCID), MaxCID)
 	case c.Bytes == 0:
 		return fmt.Errorf("%w: an update of no bytes", ErrBadCommitment)

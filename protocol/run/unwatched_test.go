@@ -4,7 +4,7 @@ import "testing"
 
 // One member that seals rubbish, or is away, must not end the run of others: it waits for a verifier.
 func TestSoleVerifierThatOpensNothingEndsNoRun(t *testing.T) {
-	g := begin(t, terms(), crew(3, 1))
+	g := begin(t, newTerms(), newMembers(3, 1))
 	g.toAudits()
 	g.sealAll()
 	for m, _ := g.s.Member("v0"); m.Active; m, _ = g.s.Member("v0") {
@@ -34,7 +34,7 @@ func TestSoleVerifierThatOpensNothingEndsNoRun(t *testing.T) {
 // A dispute is no reason to withhold an update: members report it missing, and the unit moves on as soon as the dispute
 // is over.
 func TestDisputedUpdateIsToBeServed(t *testing.T) {
-	g := begin(t, terms(), crew(3, 2))
+	g := begin(t, newTerms(), newMembers(3, 2))
 	g.toAudits()
 	worker := g.s.Units[0].Worker
 	g.challenge(g.s.Units[0].Verifier, 0, 0)

@@ -6,22 +6,22 @@ import (
 )
 
 // Member returns the member with an ID, active or not.
-func (s State) Member(id string) (Member, bool) {
-	i, ok := s.member(id)
+func (c Crew) Member(id string) (Member, bool) {
+	i, ok := c.member(id)
 	if !ok {
 		return Member{}, false
 	}
-	return s.Members[i], true
+	return c.Members[i], true
 }
 
-func (s State) member(id string) (int, bool) {
-	return slices.BinarySearchFunc(s.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
+func (c Crew) member(id string) (int, bool) {
+	return slices.BinarySearchFunc(c.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
 }
 
 // Active lists the active members of a role, in order of ID.
-func (s State) Active(r Role) []string {
+func (c Crew) Active(r Role) []string {
 	var ids []string
-	for _, m := range s.Members {
+	for _, m := range c.Members {
 		if m.Active && m.Role == r {
 			ids = append(ids, m.ID)
 		}
@@ -29,9 +29,9 @@ func (s State) Active(r Role) []string {
 	return ids
 }
 
-func (s State) actives() int {
+func (c Crew) actives() int {
 	n := 0
-	for _, m := range s.Members {
+	for _, m := range c.Members {
 		if m.Active {
 			n++
 		}
@@ -42,50 +42,50 @@ func (s State) actives() int {
 func (s State) over() bool { return s.Phase == Done || s.Phase == Halted }
 
 // Rounds are the rounds that are not final: the open ones, oldest first, and the current one.
-func (s State) Rounds() []RoundState { return append(slices.Clip(s.Open), s.RoundState) }
+func (w Window) Rounds() []RoundState { return append(slices.Clip(w.Open), w.RoundState) }
 
 // All are the rounds about whose units somebody may have to answer: Laps, and those that were rolled back.
-func (s State) All() []RoundState { return append(s.Rounds(), s.RolledBack...) }
+func (w Window) All() []RoundState { return append(w.Rounds(), w.RolledBack...) }
 
 // Each yields what All lists, in place: nobody changes it.
-func (s *State) Each(yield func(*RoundState) bool) {
-	for i := range s.Open {
-		if !yield(&s.Open[i]) {
+func (w *Window) Each(yield func(*RoundState) bool) {
+	for i := range w.Open {
+		if !yield(&w.Open[i]) {
 			return
 		}
 	}
-	if !yield(&s.RoundState) {
+	if !yield(&w.RoundState) {
 		return
 	}
-	for i := range s.RolledBack {
-		if !yield(&s.RolledBack[i]) {
+	for i := range w.RolledBack {
+		if !yield(&w.RolledBack[i]) {
 			return
 		}
 	}
 }
 
 // At returns a round, unless it is final or not yet begun.
-func (s State) At(round uint32) (RoundState, bool) {
-	for _, l := range s.Open {
+func (w Window) At(round uint32) (RoundState, bool) {
+	for _, l := range w.Open {
 		if l.Round == round {
 			return l, true
 		}
 	}
-	return s.RoundState, s.Round == round
+	return w.RoundState, w.Round == round
 }
 
 // Oldest is the first round that is not final. What was needed for earlier ones is needed no more.
-func (s State) Oldest() uint32 {
-	if len(s.Open) > 0 {
-		return s.Open[0].Round
+func (w Window) Oldest() uint32 {
+	if len(w.Open) > 0 {
+		return w.Open[0].Round
 	}
-	return s.Round
+	return w.Round
 }
 
 // Work lists the units that a worker has to commit now, by index. It owes one commitment per deadline, in any order.
-func (s State) Work(worker string) []Unit {
+func (w Window) Work(worker string) []Unit {
 	var owed []Unit
-	for _, u := range s.Units {
+	for _, u := range w.Units {
 		if u.Status == Assigned && u.Worker == worker {
 			owed = append(owed, *u)
 		}
@@ -100,9 +100,9 @@ type AuditTarget struct {
 }
 
 // Audits lists the units that a verifier has to audit now, by round and index. It owes one answer per deadline.
-func (s State) Audits(verifier string) []AuditTarget {
+func (w Window) Audits(verifier string) []AuditTarget {
 	var found []AuditTarget
-	for _, l := range s.All() {
+	for _, l := range w.All() {
 		for _, u := range l.Units {
 			if u.Status == Auditing && u.Verifier == verifier || u.OwesReport(verifier) {
 				found = append(found, AuditTarget{l, *u})
@@ -114,33 +114,41 @@ func (s State) Audits(verifier string) []AuditTarget {
 
 // Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the
 // same unit is open and not playing.
-func (s State) Playing(id UnitID, challenger string) (AuditTarget, bool) {
-	d, ok := s.Find(id)
+func (w Window) Playing(id UnitID, challenger string) (AuditTarget, bool) {
+	d, ok := w.Find(id)
 	return d, ok && len(d.Challengers) > 0 && d.Challengers[0] == challenger
 }
 
 // Find returns an attempt at a unit, also one in a round that was rolled back, and its round.
-func (s State) Find(id UnitID) (AuditTarget, bool) {
-	d, err := s.locate(id)
-	return d, err == nil
+func (w Window) Find(id UnitID) (AuditTarget, bool) {
+	for _, l := range w.RolledBack {
+		if l.has(id) {
+			return AuditTarget{l, *l.Units[id.Unit]}, true
+		}
+	}
+	l, ok := w.At(id.Round)
+	if !ok || !l.has(id) {
+		return AuditTarget{RoundState: l}, false
+	}
+	return AuditTarget{l, *l.Units[id.Unit]}, true
 }
 
 // Has reports whether Find finds an attempt at a unit.
-func (s *State) Has(id UnitID) bool {
+func (w *Window) Has(id UnitID) bool {
 	has := func(l RoundState) bool { return l.has(id) }
-	return has(s.RoundState) || slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.RolledBack, has)
+	return has(w.RoundState) || slices.ContainsFunc(w.Open, has) || slices.ContainsFunc(w.RolledBack, has)
 }
 
 // Disputed reports whether a dispute about any unit is open.
-func (s State) Disputed() bool {
-	return slices.ContainsFunc(s.All(), func(l RoundState) bool {
+func (w Window) Disputed() bool {
+	return slices.ContainsFunc(w.All(), func(l RoundState) bool {
 		return slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status == Disputed })
 	})
 }
 
 // Challenged reports whether a dispute of a challenger about an attempt at a unit is open.
-func (s State) Challenged(id UnitID, challenger string) bool {
-	d, ok := s.Find(id)
+func (w Window) Challenged(id UnitID, challenger string) bool {
+	d, ok := w.Find(id)
 	return ok && slices.Contains(d.Challengers, challenger)
 }
 

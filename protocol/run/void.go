@@ -23,7 +23,8 @@ import (
 // paid.
 const maxVoid = 2 * MaxWindow
 
-// markRolledBack takes a round out of the lineage over a conviction, and keeps it until nothing is open about its units.
+// markRolledBack takes a round out of the lineage over a conviction, and keeps it until nothing is open about its
+// units.
 func (d *transition) markRolledBack(l RoundState, culprits []string) {
 	if len(l.Units) == 0 {
 		return
@@ -33,7 +34,7 @@ func (d *transition) markRolledBack(l RoundState, culprits []string) {
 	}
 	l.Culprits = culprits
 	d.RolledBack = append(slices.Clip(d.RolledBack), l)
-	if d.Terms.freezes() {
+	if d.Terms.Freezes() {
 		d.freeze(&d.RolledBack[len(d.RolledBack)-1])
 	}
 	for len(d.RolledBack) > maxVoid {
@@ -41,13 +42,8 @@ func (d *transition) markRolledBack(l RoundState, culprits []string) {
 	}
 }
 
-// freezes reports whether nothing that is open can be settled in a round that was rolled back. In a tolerant run only
-// what is attested was measured; in one whose units hand on a state, the state that they started from may be the lie,
-// which nobody else has.
-func (t Terms) freezes() bool { return t.Tolerance.DistancePPM > 0 || t.Carry > 0 }
-
 // frozen reports whether nobody looks at the units of a round for now.
-func (d *transition) frozen(l *RoundState) bool { return d.Terms.freezes() && d.isVoid(l) }
+func (d *transition) frozen(l *RoundState) bool { return d.Terms.Freezes() && d.isVoid(l) }
 
 // freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on
 // (restore).
@@ -95,8 +91,8 @@ func (s State) Forfeited(u AuditTarget) bool {
 	return s.convicted(u.Worker) && slices.ContainsFunc(s.RolledBack, func(l RoundState) bool { return l.has(u.ID()) })
 }
 
-func (s State) convicted(id string) bool {
-	m, _ := s.Member(id)
+func (c Crew) convicted(id string) bool {
+	m, _ := c.Member(id)
 	return m.Why == WhyVerdict
 }
 
@@ -118,7 +114,7 @@ func (d *transition) forfeit() {
 func (d *transition) settleVoid() {
 	open := func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned }
 	for k := 0; k < len(d.RolledBack); {
-		if d.kept(&d.RolledBack[k]) || !d.Terms.freezes() && slices.ContainsFunc(d.RolledBack[k].Units, open) {
+		if d.kept(&d.RolledBack[k]) || !d.Terms.Freezes() && slices.ContainsFunc(d.RolledBack[k].Units, open) {
 			k++
 			continue
 		}

@@ -7,18 +7,18 @@ import "math/bits"
 // which no stake is known each owner weighs the same.
 
 // weigh sums the weight of those active members that are meant.
-func (s State) weigh(meant func(Member) bool) uint64 {
-	return s.weighOf(func(m Member) bool { return m.Active }, meant)
+func (c Crew) weigh(meant func(Member) bool) uint64 {
+	return c.weighOf(func(m Member) bool { return m.Active }, meant)
 }
 
 // weighOf sums the weight of those members that are meant, of some that count.
-func (s State) weighOf(counts, meant func(Member) bool) uint64 {
+func (c Crew) weighOf(counts, meant func(Member) bool) uint64 {
 	staked := false
-	for _, m := range s.Members {
+	for _, m := range c.Members {
 		staked = staked || counts(m) && m.Stake > 0
 	}
 	best := make(map[string]uint64)
-	for _, m := range s.Members {
+	for _, m := range c.Members {
 		if !counts(m) || !meant(m) {
 			continue
 		}
@@ -38,16 +38,16 @@ func (s State) weighOf(counts, meant func(Member) bool) uint64 {
 }
 
 // Weighs is the weight of some members, and that of all.
-func (s State) Weighs(ids map[string]bool) (some, all uint64) {
-	return s.weigh(func(m Member) bool { return ids[m.ID] }), s.weigh(func(Member) bool { return true })
+func (c Crew) Weighs(ids map[string]bool) (some, all uint64) {
+	return c.weigh(func(m Member) bool { return ids[m.ID] }), c.weigh(func(Member) bool { return true })
 }
 
 // quorate reports whether members have more than two thirds of the weight of all.
-func (s State) quorate(ids map[string]bool) bool { return s.exceeds(ids, 2, 3) }
+func (c Crew) quorate(ids map[string]bool) bool { return c.exceeds(ids, 2, 3) }
 
 // exceeds reports whether members have more than a fraction of the weight of all.
-func (s State) exceeds(ids map[string]bool, part, whole uint64) bool {
-	some, all := s.Weighs(ids)
+func (c Crew) exceeds(ids map[string]bool, part, whole uint64) bool {
+	some, all := c.Weighs(ids)
 	return above(some, whole, all, part)
 }
 

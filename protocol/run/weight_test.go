@@ -11,7 +11,7 @@ func heads(s State) uint64 {
 // staked is a run that waits for attestations, of members with a stake.
 func staked(t *testing.T, members ...Member) *stage {
 	t.Helper()
-	g := begin(t, terms(), members)
+	g := begin(t, newTerms(), members)
 	g.toAudits()
 	g.passAll()
 	g.phase(Attest)
@@ -76,7 +76,7 @@ func TestAccountsOfOneOwnerTakeNoUnitAway(t *testing.T) {
 
 // With three members two are not more than two thirds. What the third says against them must not end the run.
 func TestOneFalseVoteEndsNoRun(t *testing.T) {
-	g := staked(t, crew(2, 1)...)
+	g := staked(t, newMembers(2, 1)...)
 	g.vote("w0", "bafyright")
 	g.vote("w1", "bafyforged")
 	g.phase(Attest)
@@ -87,7 +87,7 @@ func TestOneFalseVoteEndsNoRun(t *testing.T) {
 }
 
 func TestRunWithoutAnyMajorityWaitsBeforeItEnds(t *testing.T) {
-	g := staked(t, crew(1, 1)...)
+	g := staked(t, newMembers(1, 1)...)
 	since := g.s.Since
 	g.vote("w0", "bafyone")
 	g.vote("v0", "bafyother")

@@ -32,8 +32,10 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 	} {
 		p := &party.Executor{Compute: e}
 		state := func(context.Context) (run.State, error) {
-			return run.State{Terms: run.Terms{Tolerance: tolerance},
-				RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}, {}, {}}}}, nil
+			return run.State{
+				Crew:   run.Crew{Terms: run.Terms{Tolerance: tolerance}},
+				Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}, {}, {}}}},
+			}, nil
 		}
 		c.act.Install(adversary.Setup{Party: p, Honest: e, State: state})
 		w, err := p.Compute.Train(context.Background(), base, 1)

@@ -3,6 +3,7 @@ package bundle
 import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Checks is what whoever orders a job decides about its verification.
@@ -29,6 +30,6 @@ func Terms(id string, s *train.Spec, flops uint64, c Checks) run.Terms {
 		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
 		UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
 		AuditPPM: c.AuditPPM, PartialAudits: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,
-		Deadlines: deadlines, Window: run.Window(s.Units, x.Carry), Carry: x.Carry, Overlap: x.Overlap > 0,
+		Deadlines: deadlines, Window: terms.OpenRounds(s.Units, x.Carry), Carry: x.Carry, Overlap: x.Overlap > 0,
 	}
 }

@@ -8,8 +8,10 @@ import (
 )
 
 func block(height int64, phase run.Phase, round uint32) role.Block {
-	return role.Block{Height: height, Run: run.State{Phase: phase,
-		RoundState: run.RoundState{Round: round, Base: run.Checkpoint{Round: round}}}}
+	return role.Block{Height: height, Run: run.State{
+		Phase:  phase,
+		Window: run.Window{RoundState: run.RoundState{Round: round, Base: run.Checkpoint{Round: round}}},
+	}}
 }
 
 // Every round is collected once and in order, also when several were attested since the last block seen.

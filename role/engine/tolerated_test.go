@@ -76,7 +76,10 @@ func TestTolerated(t *testing.T) {
 		{"the executor fails in the middle", tolerant, false, 4, false, true},
 	} {
 		e.Follow(
-			run.State{Terms: c.terms, RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}},
+			run.State{
+				Crew:   run.Crew{Terms: c.terms},
+				Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}},
+			},
 		)
 		var failed error
 		x := engine.Tolerated{Engine: e, On: &drift{failAt: c.failAt}, Failed: func(_ uint32, err error) { failed = err }}
@@ -96,7 +99,12 @@ func TestTolerated(t *testing.T) {
 			t.Errorf("%s: measured %+v (%v), the exact execution ends in %v", c.name, f, err, end)
 		}
 	}
-	e.Follow(run.State{Terms: tolerant, RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}}}})
+	e.Follow(
+		run.State{
+			Crew:   run.Crew{Terms: tolerant},
+			Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}}}},
+		},
+	)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	x := engine.Tolerated{Engine: e, On: &drift{}, Failed: func(uint32, error) {

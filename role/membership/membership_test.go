@@ -15,8 +15,12 @@ const me = "a"
 func on(m run.Member, trials ...run.Probation) role.Block {
 	m.ID, m.Role = me, run.Worker
 	return role.Block{Height: 100, Run: run.State{
-		Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
-		Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}}, Probations: trials, Phase: run.Train,
+		Crew: run.Crew{
+			Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
+			Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}},
+		},
+		Newcomers: run.Newcomers{Probations: trials},
+		Phase:     run.Train,
 	}}
 }
 

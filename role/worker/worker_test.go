@@ -21,8 +21,13 @@ func state(p run.Phase, units ...*run.Unit) run.State {
 	for i := range units {
 		units[i].Index = uint32(i)
 	}
-	return run.State{Phase: p, RoundState: run.RoundState{Base: base, Units: units},
-		Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
+	return run.State{
+		Phase:  p,
+		Window: run.Window{RoundState: run.RoundState{Base: base, Units: units}},
+		Crew: run.Crew{
+			Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}},
+		},
+	}
 }
 
 func kinds(actions []role.Action) []string {

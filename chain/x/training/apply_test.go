@@ -49,7 +49,8 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 		for unit := range uint32(512) {
 			for _, who := range []string{"a", "b"} {
 				e := run.Event{Kind: run.UnitReassigned, Unit: unit, Who: who, Why: run.WhyMissedDeadline}
-				if err := k.remember(t.Context(), run.State{Members: []run.Member{{ID: "c", Commits: 1}}}, e, missed); err != nil {
+				s := run.State{Crew: run.Crew{Members: []run.Member{{ID: "c", Commits: 1}}}}
+				if err := k.remember(t.Context(), s, e, missed); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -65,8 +66,8 @@ func TestNothingIsMissedBeforeAnybodyHasWorked(t *testing.T) {
 	p := patron{missed: map[string]int{}}
 	k := &Keeper{registry: p}
 	e := run.Event{Kind: run.UnitReassigned, Who: "a", Why: run.WhyMissedDeadline}
-	if err := k.remember(t.Context(), run.State{Members: []run.Member{{ID: "a"}}}, e, map[string]bool{}); err != nil ||
-		p.missed["a"] != 0 {
+	s := run.State{Crew: run.Crew{Members: []run.Member{{ID: "a"}}}}
+	if err := k.remember(t.Context(), s, e, map[string]bool{}); err != nil || p.missed["a"] != 0 {
 		t.Errorf("missed %v, %v", p.missed, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/benchmark"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -229,7 +229,7 @@ func (c *contest) utilisation(x contender, sent int64) (float64, error) {
 	}
 	course := sim.RunModel{
 		Round: farAway, Rounds: int(rounds), Sizes: s.Sizes, Overlap: s.Exchange.Overlap > 0, Carry: int(s.Exchange.Carry),
-		Window: int(run.Window(s.Units, s.Exchange.Carry)),
+		Window: int(terms.OpenRounds(s.Units, s.Exchange.Carry)),
 	}
 	course.Round.Update = int64(float64(sent) / float64(rounds) / float64(c.school.config.Parameters()) * largeModel)
 	for u := range workers {

@@ -94,11 +94,10 @@ func TestShelfHoldsWhatItRemembers(t *testing.T) {
 		open := func() *RunStore { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
 		s := open()
 		state := run.State{
-			Terms:      run.Terms{Job: "job"},
-			Members:    []run.Member{{ID: "ann"}, {ID: "bob"}},
-			Votes:      []run.Vote{{Member: "ann", Signature: []byte{1}}},
-			Slices:     []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}},
-			RoundState: run.RoundState{Units: run.Units{{Index: 0}, {Index: 1}}},
+			Crew:      run.Crew{Terms: run.Terms{Job: "job"}, Members: []run.Member{{ID: "ann"}, {ID: "bob"}}},
+			Votes:     []run.Vote{{Member: "ann", Signature: []byte{1}}},
+			Reduction: run.Reduction{Slices: []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}}},
+			Window:    run.Window{RoundState: run.RoundState{Units: run.Units{{Index: 0}, {Index: 1}}}},
 		}
 		if err := s.Set(ctx, "job", state); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,67 @@
+package terms
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// SegmentsOf is the number of segments of a unit: so many state roots does a commitment to it have after the first.
+func (t Terms) SegmentsOf(unit uint32) uint32 {
+	if uint64(unit) >= uint64(len(t.Sizes)) {
+		return t.Segments
+	}
+	return t.Sizes[unit]
+}
+
+// sized reports whether there is a size for every unit, counted in segments of equal operations, of which the largest
+// has all.
+func (t Terms) sized() bool {
+	return len(t.Sizes) > 0 && len(t.Sizes) == int(t.Units) && slices.Min(t.Sizes) > 0 &&
+		slices.Max(t.Sizes) == t.Segments && t.UnitFlops%uint64(t.Segments) == 0
+}
+
+// FlopsOf is the number of floating-point operations of a unit.
+func (t Terms) FlopsOf(unit uint32) uint64 {
+	if t.Sizes == nil {
+		return t.UnitFlops
+	}
+	return t.UnitFlops / uint64(t.Segments) * uint64(t.SegmentsOf(unit))
+}
+
+// RoundFlops is the number of floating-point operations of all units of a round, at most the largest number.
+func (t Terms) RoundFlops() uint64 {
+	each, n := t.UnitFlops, uint64(t.Units)
+	if t.Sizes != nil {
+		each, n = t.UnitFlops/uint64(t.Segments), 0
+		for _, size := range t.Sizes {
+			n += uint64(size)
+		}
+	}
+	high, low := bits.Mul64(each, n)
+	if high > 0 {
+		return math.MaxUint64
+	}
+	return low
+}
+
+// Whole is what a whole unit would take whose size a unit has not, if this took so long.
+func (t Terms) Whole(unit uint32, took int64) int64 {
+	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
+	return (took*n + k - 1) / k
+}
+
+// Executed is what an audit of a whole unit would take, if that of a unit to the end of its drawn segment took so long.
+func (t Terms) Executed(unit, segment uint32, took int64) int64 {
+	k, n := int64(segment), int64(t.Segments)
+	if k == 0 {
+		return t.Whole(unit, took)
+	}
+	return (took*n + k - 1) / k
+}
+
+// Share is how many blocks a unit has of those that a whole one has: its share, and what even the smallest needs.
+func (t Terms) Share(unit uint32, blocks int64) int64 {
+	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
+	return min(blocks, (blocks*k+n-1)/n+MinBlocks)
+}
