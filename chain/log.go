@@ -2,7 +2,9 @@ package chain
 
 import (
 	"errors"
+	"net"
 	"strings"
+	"syscall"
 
 	cmtlog "github.com/cometbft/cometbft/libs/log"
 	"github.com/cometbft/cometbft/libs/service"
@@ -18,11 +20,17 @@ func (l withoutGoodbyes) Error(text string, pairs ...any) {
 		return
 	}
 	for _, v := range pairs {
-		if err, ok := v.(error); ok && (errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent") {
+		if err, ok := v.(error); ok && (errors.Is(err, service.ErrAlreadyStopped) || gone(err)) {
 			return
 		}
 	}
 	l.Logger.Error(text, pairs...)
+}
+
+// gone reports whether a connection has ended that one of its sides closed.
+func gone(err error) bool {
+	return err.Error() == "websocket: close sent" || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET)
 }
 
 // With implements cmtlog.Logger.

@@ -3,7 +3,9 @@ package chain
 import (
 	"bytes"
 	"errors"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	cmtlog "github.com/cometbft/cometbft/libs/log"
@@ -17,11 +19,13 @@ func TestLogLeavesOutGoodbyes(t *testing.T) {
 	l.Error("error while stopping connection", "error", service.ErrAlreadyStopped)
 	l.Error("Failed to write response", "err", errors.New("websocket: close sent"), "msg", 1)
 	l.Error("Stopped accept routine, as transport is closed", "numPeers", 0)
+	l.Error("Failed to write response", "err", &net.OpError{Op: "write", Err: syscall.EPIPE}, "msg", 1)
+	l.Error("Failed to read request", "err", &net.OpError{Op: "read", Err: net.ErrClosed})
 	if b.Len() > 0 {
 		t.Error(b.String())
 	}
-	l.Error("Failed to write response", "err", errors.New("broken pipe"))
-	if s := b.String(); !strings.Contains(s, "broken pipe") || !strings.Contains(s, "rpc-server") {
+	l.Error("Failed to write response", "err", errors.New("no room"))
+	if s := b.String(); !strings.Contains(s, "no room") || !strings.Contains(s, "rpc-server") {
 		t.Errorf("%q", s)
 	}
 }

@@ -33,7 +33,7 @@ var (
 const MaxOpening = 2 << 20
 
 // limits of a program bound what a challenge costs the chain.
-var limits = program.Limits{MaxOps: 1 << 15, MaxBytes: MaxOpening, MaxMemory: 16 << 30, MaxFlops: 1e16}
+var limits = program.Limits{MaxOps: 1 << 15, MaxBytes: MaxOpening, MaxMemory: 1 << 50, MaxFlops: 1e19}
 
 // opening is what an order shows of a job, so that the chain knows the shape of its units.
 type opening struct {

@@ -95,12 +95,12 @@ func updatesFit(s *train.Spec, p *program.Program, looked *checked) error {
 		for i, name := range names {
 			shape := shapes[train.Param+name]
 			const each = 1 << 8 // what one parameter costs, as elements; of a transform, its blocks beside
-			if !looked.spend(each + uint64(shape.Elements()/each)) {
-				return errChecked
-			}
 			x, err := sentAs(s, name, shape, round, uint32(i))
 			if err != nil {
 				return err
+			}
+			if x.transform != transform.Plain && !looked.spend(uint64(shape.Elements()/each)) || !looked.spend(each) {
+				return errChecked
 			}
 			if n, limit := x.needs(s.Exchange.Leaves()); n > limit {
 				return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge,

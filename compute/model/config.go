@@ -47,7 +47,7 @@ const (
 	maxPositions = 1 << 20
 	maxWidth     = 1 << 16
 	maxLayers    = 1 << 10
-	maxHeadDim   = 1 << 10 // of rotary heads, whose tables a program holds
+	maxHeadDim   = 1 << 10 // of rotary heads
 
 	maxParameters = 1 << 40
 )

@@ -131,24 +131,7 @@ func (s *continued) place(c Config, n, length int) {
 
 func (s continued) places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
 
-// rope computes what newRope has in tables, with the same bits.
-func (s continued) rope(of rotary) rope {
-	n, length, half := dims(s.positions)[0], dims(s.positions)[1], of.dim/2
-	grid := func(x *graph.Node, axes ...int) *graph.Node {
-		return graph.ExpandAndBroadcast(x, []int{n, length, half}, axes)
-	}
-	frequencies := graph.Const(s.start.Graph(), of.frequencies())
-	angles := graph.Mul(grid(graph.ConvertDType(s.positions, dtypes.Float32), 2), grid(frequencies, 0, 1))
-	table := func(x *graph.Node) *graph.Node {
-		if size := of.magnitude(); size != 1 {
-			x = graph.MulScalar(x, float64(size))
-		}
-		return graph.Reshape(x, n, length, 1, 1, half)
-	}
-	r := rope{cos: table(graph.Cos(angles)), sin: table(graph.Sin(angles))}
-	r.minusSin = graph.Neg(r.sin)
-	return r
-}
+func (s continued) rope(of rotary) rope { return newRope(s.positions, of) }
 
 func (s continued) layer(i int) attention {
 	n := s.batch()

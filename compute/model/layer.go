@@ -4,8 +4,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/record"
 )
 
@@ -119,23 +117,24 @@ func causalMask(g *graph.Graph, length, window int) *graph.Node {
 
 // rope turns pairs of elements of a head by an angle that grows with the position (Su et al. 2021, section 3.2.2), with
 // element i paired with i+pairs as Hugging Face does.
-type rope struct{ cos, sin, minusSin *graph.Node } // [1, length, 1, 1, pairs]
+type rope struct{ cos, sin, minusSin *graph.Node } // [n, length, 1, 1, pairs]
 
-// newRope makes the tables of the first length positions as constants. Angles are products of float32 numbers, as in
-// Hugging Face, so that weights mean the same in both at any position.
-func newRope(g *graph.Graph, of rotary, length int) rope {
-	half, size := of.dim/2, of.magnitude()
-	cos, sin := make([]float32, length*half), make([]float32, length*half)
-	for i, frequency := range of.frequencies() {
-		for t := range length {
-			angle := float32(float32(t) * frequency)
-			cos[t*half+i], sin[t*half+i] = detmath.Cos(angle)*size, detmath.Sin(angle)*size
+// newRope computes the tables of the positions [n, length]. Angles are products of float32 numbers, as in Hugging Face,
+// so that weights mean the same in both at any position.
+func newRope(positions *graph.Node, of rotary) rope {
+	n, length, half := dims(positions)[0], dims(positions)[1], of.dim/2
+	grid := func(x *graph.Node, axes ...int) *graph.Node {
+		return graph.ExpandAndBroadcast(x, []int{n, length, half}, axes)
+	}
+	frequencies := graph.Const(positions.Graph(), of.frequencies())
+	angles := graph.Mul(grid(graph.ConvertDType(positions, dtypes.Float32), 2), grid(frequencies, 0, 1))
+	table := func(x *graph.Node) *graph.Node {
+		if size := of.magnitude(); size != 1 {
+			x = graph.MulScalar(x, float64(size))
 		}
+		return graph.Reshape(x, n, length, 1, 1, half)
 	}
-	table := func(data []float32) *graph.Node {
-		return graph.ConstTensor(g, tensors.FromFlatDataAndDimensions(data, 1, length, 1, 1, half))
-	}
-	r := rope{cos: table(cos), sin: table(sin)}
+	r := rope{cos: table(graph.Cos(angles)), sin: table(graph.Sin(angles))}
 	r.minusSin = graph.Neg(r.sin)
 	return r
 }

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -34,4 +36,6 @@ func (s whole) places(table *graph.Node) *graph.Node {
 	return graph.BroadcastPrefix(graph.Slice(table, graph.AxisRange(0, s.length())), s.batch())
 }
 
-func (s whole) rope(of rotary) rope { return newRope(s.tokens.Graph(), of, s.length()) }
+func (s whole) rope(of rotary) rope {
+	return newRope(graph.Iota(s.tokens.Graph(), shapes.Make(dtypes.Int32, 1, s.length()), 1), of)
+}

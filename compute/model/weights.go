@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -36,6 +37,15 @@ func (c Config) residualStd() float64 { return c.initStd / math.Sqrt(float64(2*c
 // to the residual stream divided by sqrt(2*layers); gains one, biases zero. Tensor i of Tensors draws from stream i of
 // the seed, so the same seed gives the same bits everywhere.
 func (c Config) Init(seed uint64) map[string]*tensor.Tensor { return Init(c.Tensors(), seed) }
+
+// InitDigest is a digest of all that the bytes of Init depend on, but for the seed.
+func InitDigest(list []Named) canon.Digest {
+	all := make([][]any, len(list))
+	for i, n := range list {
+		all[i] = []any{n.Name, n.Shape.Dims, n.std, float64(n.fill)}
+	}
+	return canon.Sum("model/init/1", canon.MustMarshal(all))
+}
 
 // Init returns initial values of the tensors: tensor i draws from stream i of the seed.
 func Init(list []Named, seed uint64) map[string]*tensor.Tensor { return initFrom(list, seed, 0) }

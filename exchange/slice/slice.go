@@ -9,6 +9,7 @@ package slice
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -57,26 +58,27 @@ func Check(x train.Exchange) error {
 // NewPlan cuts parameters of these shapes, whose updates are compressed by the named codec, into n slices. More than
 // Most gives are ErrMany.
 func NewPlan(name string, shapes []tensor.Shape, n int) (*Plan, error) {
-	grains, err := grains(name, shapes)
+	most, err := Most(name, shapes)
 	if err != nil {
 		return nil, err
 	}
-	if n < 1 || n > len(grains) {
-		return nil, fmt.Errorf("%w: %d, at most %d", ErrMany, n, len(grains))
+	if n < 1 || n > most {
+		return nil, fmt.Errorf("%w: %d, at most %d", ErrMany, n, most)
 	}
 	total := 0
-	for _, g := range grains {
-		total += g.Hi - g.Lo
+	for _, s := range shapes {
+		total += s.Elements()
 	}
 	p := &Plan{codec: name, shapes: shapes, slices: make([][]Range, n)}
-	done, k := 0, 0
-	for i, g := range grains {
+	done, k, left := 0, 0, most
+	for g := range grains(name, shapes) {
 		// The next slice begins where its share does, or where the grains that are left are only as many as the slices.
-		if len(p.slices[k]) > 0 && (done >= (k+1)*total/n || len(grains)-i <= n-k-1) && k < n-1 {
+		if len(p.slices[k]) > 0 && (done >= (k+1)*total/n || left <= n-k-1) && k < n-1 {
 			k++
 		}
 		p.add(k, g)
 		done += g.Hi - g.Lo
+		left--
 	}
 	return p, nil
 }
@@ -91,23 +93,29 @@ func (p *Plan) add(k int, g Range) {
 }
 
 // Most is into how many slices parameters of these shapes can be cut at most.
-func Most(name string, shapes []tensor.Shape) (int, error) {
-	g, err := grains(name, shapes)
-	return len(g), err
-}
-
-// grains lists what is never cut.
-func grains(name string, shapes []tensor.Shape) (list []Range, err error) {
-	for i, s := range shapes {
+func Most(name string, shapes []tensor.Shape) (n int, err error) {
+	for _, s := range shapes {
 		each, err := codec.Alignment(name, s)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		for lo := 0; lo < s.Elements(); lo += each {
-			list = append(list, Range{i, lo, min(lo+each, s.Elements())})
+		n += (s.Elements() + each - 1) / each
+	}
+	return n, nil
+}
+
+// grains goes over what is never cut, of shapes that the codec can be cut for.
+func grains(name string, shapes []tensor.Shape) iter.Seq[Range] {
+	return func(yield func(Range) bool) {
+		for i, s := range shapes {
+			each, err := codec.Alignment(name, s)
+			for lo := 0; err == nil && lo < s.Elements(); lo += each {
+				if !yield(Range{i, lo, min(lo+each, s.Elements())}) {
+					return
+				}
+			}
 		}
 	}
-	return list, nil
 }
 
 // Len is the number of slices.

@@ -80,6 +80,16 @@ func (p PackOptions) Pack(
 // Encode returns the bytes of the blob.
 func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
 
+// Overhead is how many bytes Encode adds to payloads of these sizes, in an early round.
+func Overhead(codec string, sizes []int) int {
+	n := len((&Update{Codec: codec, Payloads: make([][]byte, len(sizes))}).Encode()) - len(sizes)
+	for _, size := range sizes {
+		head := canon.MustMarshal(uint64(size)) // as long as the length of a string of bytes
+		n += len(head)
+	}
+	return n
+}
+
 // Tree is over the roots of the codec.PayloadTree of every payload.
 func (u *Update) Tree() *canon.Tree {
 	leaves := make([]canon.Digest, len(u.Payloads))

@@ -64,3 +64,15 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+func TestOverhead(t *testing.T) {
+	for _, sizes := range [][]int{nil, {0}, {1, 23, 24}, {255, 256, 65535, 65536}} {
+		u, all := &Update{Codec: codec.Int8}, 0
+		for _, n := range sizes {
+			u.Payloads, all = append(u.Payloads, make([]byte, n)), all+n
+		}
+		if got, want := all+Overhead(u.Codec, sizes), len(u.Encode()); got != want && len(sizes) > 0 {
+			t.Errorf("payloads of %d bytes: %d, encoded they have %d", sizes, got, want)
+		}
+	}
+}

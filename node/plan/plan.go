@@ -6,13 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/program"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/recommend"
@@ -49,10 +45,10 @@ type Plan struct {
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
 }
 
-// PlanJob makes a job ready, takes an inner step of it to see how long that takes, and starts nothing.
+// PlanJob makes a job ready, measures an inner step, and starts nothing.
 // network is the HTTP interface of a validator, which is asked who would train it, or "".
 func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
-	b, err := prepare.New(j)
+	b, err := prepare.Outline(j)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +56,7 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.TryStep(b); err != nil {
+	if err := p.MeasureStep(b); err != nil {
 		return nil, err
 	}
 	if network == "" {
@@ -116,33 +112,4 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	}
 	p.Received, err = b.Traffic()
 	return p, err
-}
-
-// TryStep takes two inner steps, of which the second counts: the first makes what later ones use again. Where a unit
-// has one, that is the first of another. What does not fit into the memory is not tried.
-func (p *Plan) TryStep(b *prepare.CompiledJob) error {
-	exec, err := program.Compile(b.Step, kernel.Cores)
-	if err != nil {
-		return err
-	}
-	least := b.LeastMemory(exec)
-	p.Memory = prepare.Collected * (least + uint64(b.ParameterBytes())*uint64(b.Spec.Units+1))
-	if available, _, ok := memory.Available(); ok && available < least {
-		return nil
-	}
-	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
-	var session *train.Session
-	for try := range 2 {
-		if try == 0 || b.Spec.Steps == 1 {
-			if session, err = task.Begin(b.Genesis, 0, nil); err != nil {
-				return err
-			}
-		}
-		began := time.Now()
-		if _, err := session.Advance(); err != nil {
-			return err
-		}
-		p.StepTime = time.Since(began).Seconds()
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
@@ -50,7 +51,8 @@ type CompiledJob struct {
 	Slices    uint32           // in which a round is reduced; 0: every member combines all updates
 
 	Trained model.Config           // Model, or Model with its adapter
-	owner   atomic.Pointer[string] // account that the name of the job is kept for; nil: the name is its own
+	drawn   *canon.Digest          // model.InitDigest of weights that the seed draws; nil: others
+	name    atomic.Pointer[string] // that the run of the job has; nil: JobID
 }
 
 const (
@@ -61,7 +63,20 @@ const (
 
 // New reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
 // *job.ErrorList with the place in the file.
-func New(j *job.Job) (*CompiledJob, error) {
+func New(j *job.Job) (*CompiledJob, error) { return read(j, Assemble) }
+
+// Outline is New without the first checkpoint of a model from scratch, which is what New takes memory and time for: the
+// specification lacks its root, and Genesis is nil. The identifiers are those of New.
+func Outline(j *job.Job) (*CompiledJob, error) {
+	return read(j, func(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob,
+		error) {
+		return assemble(j, base, tok, corpus, true)
+	})
+}
+
+// read reads the files of a job for what makes it ready.
+func read(j *job.Job, ready func(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer,
+	corpus *data.Corpus) (*CompiledJob, error)) (*CompiledJob, error) {
 	sources, err := dataset.Sources(j)
 	if err != nil {
 		return nil, err
@@ -78,26 +93,41 @@ func New(j *job.Job) (*CompiledJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Assemble(j, base, tok, corpus)
+	return ready(j, base, tok, corpus)
 }
 
 // Assemble makes a job ready whose files are read. base is nil for a model from scratch.
 func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
+	return assemble(j, base, tok, corpus, false)
+}
+
+// assemble is Assemble, or Outline of a job whose files are read.
+func assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus,
+	outline bool) (*CompiledJob, error) {
 	b := &CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens)}
+	outline = outline && base == nil
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
 	if err := b.chooseModel(base); err != nil {
 		return nil, err
 	}
-	if err := b.beginningFits(); err != nil {
-		return nil, err
+	if !outline {
+		if err := beginningFits(b); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.buildModel(); err != nil {
 		return nil, err
 	}
-	if err := b.begin(base); err != nil {
-		return nil, err
+	if base == nil {
+		drawn := model.InitDigest(b.Model.Tensors())
+		b.drawn = &drawn
+	}
+	if !outline {
+		if err := b.begin(base); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.Specify(); err != nil {
 		return nil, err
@@ -243,7 +273,7 @@ func (b *CompiledJob) spec() *train.Spec {
 	steps := uint32(st.SyncSteps)
 	s := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
-		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(),
+		Program: b.Step.Digest(), Data: b.Manifest.Digest(),
 		Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
@@ -252,6 +282,9 @@ func (b *CompiledJob) spec() *train.Spec {
 	}
 	if sizes, _ := outer.Sizes(steps, st.Workers.Paces); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
 		s.Sizes, s.Segment = sizes, steps/slices.Max(sizes)
+	}
+	if b.Genesis != nil {
+		s.Genesis = b.Genesis.Root()
 	}
 	if !s.Exchange.Gradients {
 		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
@@ -343,25 +376,41 @@ func (b *CompiledJob) slice() error {
 // UnitFlops is the number of floating-point operations of a whole work unit.
 func (b *CompiledJob) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
 
-// JobID is the identifier of the job: it binds the work specification, and with it the data and the program. Where
-// somebody else has taken that name, a dot and the account of the consumer follow, for which such a name is kept.
+// JobID is the identifier of the job: it binds the data, the program, and all else that the training depends on.
+// Weights that the seed draws it binds by how they are drawn, so that a plan has it without them. Where somebody else
+// has taken that name, a dot and the account of the consumer follow, for which such a name is kept.
 func (b *CompiledJob) JobID() string {
-	id := "job-" + b.Spec.Digest().String()[:16]
-	if owner := b.owner.Load(); owner != nil {
-		id += "." + *owner
+	if name := b.name.Load(); name != nil {
+		return *name
 	}
-	return id
+	s := *b.Spec
+	if b.drawn != nil {
+		s.Genesis = *b.drawn
+	}
+	return idOf(&s)
 }
 
-// Keep gives the job the name that is kept for an account.
-func (b *CompiledJob) Keep(account string) { b.owner.Store(&account) }
+func idOf(s *train.Spec) string { return "job-" + s.Digest().String()[:16] }
 
-// Is reports whether a run is one of the job, and gives the job the name that it has there.
+// Keep gives the job the name that is kept for an account.
+func (b *CompiledJob) Keep(account string) {
+	own, _, _ := strings.Cut(b.JobID(), ".")
+	own += "." + account
+	b.name.Store(&own)
+}
+
+// Is reports whether a run is one of the job, and gives the job the name that it has there. An older run is named after
+// the bytes of its first checkpoint.
 func (b *CompiledJob) Is(id string) bool {
-	if owner, ok := strings.CutPrefix(id, b.JobID()+"."); ok {
-		b.Keep(owner)
+	if name := b.name.Load(); name != nil {
+		return id == *name
 	}
-	return id == b.JobID()
+	own, account, kept := strings.Cut(id, ".")
+	if own != b.JobID() && own != idOf(b.Spec) || kept && account == "" {
+		return false
+	}
+	b.name.Store(&id)
+	return true
 }
 
 // PlanID is the identifier of a plan: that of the job, and a digest of all else that its file asks for, such as the

@@ -24,7 +24,7 @@ const BytesOfWeight = 4
 
 // beginningFits refuses a model of which the first checkpoint alone is larger than the memory that is free, before
 // anything of it is made. It is arithmetic: a wrong digit costs an error, and not a machine that stands still.
-func (b *CompiledJob) beginningFits() error {
+func beginningFits(b *CompiledJob) error {
 	available, _, ok := memory.Available()
 	return b.BeginningIn(available, ok)
 }

@@ -48,6 +48,21 @@ func (b *CompiledJob) begin(base *folder.Model) (err error) {
 	return err
 }
 
+// Begin makes the first checkpoint of an Outline, which is that of New then.
+func (b *CompiledJob) Begin() error {
+	if b.Genesis != nil {
+		return nil
+	}
+	if err := beginningFits(b); err != nil {
+		return err
+	}
+	if err := b.begin(nil); err != nil {
+		return err
+	}
+	b.Spec.Genesis = b.Genesis.Root()
+	return nil
+}
+
 func (b *CompiledJob) adapted() bool { return len(b.Trained.Adapters()) > 0 }
 
 // base are the frozen tensors by name.

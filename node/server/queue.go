@@ -105,8 +105,8 @@ func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 	return j, nil
 }
 
-// Plan implements web.Launcher. It makes the program, tokenizes the data and takes an inner step, one plan at a time,
-// and starts nothing.
+// Plan implements web.Launcher. It makes the program, tokenizes the data and measures an inner step, one plan at a
+// time, and starts nothing.
 func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	j, err := l.read(s)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	case <-ctx.Done():
 		return api.Plan{}, ctx.Err()
 	}
-	b, err := prepare.New(j)
+	b, err := prepare.Outline(j)
 	if err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
@@ -126,7 +126,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	if err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
-	if err := p.TryStep(b); err != nil {
+	if err := p.MeasureStep(b); err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
 	if err := p.PlaceHere(b); err != nil {

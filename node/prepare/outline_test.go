@@ -1,0 +1,98 @@
+package prepare
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+const outlined = `apiVersion: starling/v1
+kind: TrainingJob
+name: outline
+model:
+  architecture: llama
+  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, num_key_value_heads: 1,
+    intermediate_size: 16, max_position_embeddings: 16}
+  tokenizer: byte-level
+datasets: [{path: data.txt, format: text}]
+sequence_len: 16
+training: {max_steps: 8, global_batch_size: 8, learning_rate: 1.0e-3}
+strategy: {sync_steps: 4}
+budget: {max_cost: 2000000}
+`
+
+func outlinedJob(t *testing.T, set ...string) *job.Job {
+	t.Helper()
+	dir := t.TempDir()
+	text := []byte(strings.Repeat("the quick brown fox. ", 2000))
+	path := filepath.Join(dir, "job.yaml")
+	for name, b := range map[string][]byte{"data.txt": text, "job.yaml": []byte(outlined)} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := job.Load(path, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// An outline has the identifiers of the job, and whatever the first checkpoint depends on changes them.
+func TestOutline(t *testing.T) {
+	of := func(set ...string) (job, plan string) {
+		t.Helper()
+		b, err := Outline(outlinedJob(t, set...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.JobID(), b.PlanID()
+	}
+	b, err := New(outlinedJob(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, plan := of()
+	if id != b.JobID() || plan != b.PlanID() {
+		t.Errorf("the outline is %s, %s; the job %s, %s", id, plan, b.JobID(), b.PlanID())
+	}
+	for _, set := range []string{"seed=3", "model.config.initializer_range=0.01", "model.config.hidden_size=32",
+		"strategy.outer_optimizer.lr=0.3"} {
+		if other, _ := of(set); other == id {
+			t.Errorf("with %s it has the same identifier", set)
+		}
+	}
+}
+
+// The folder of a run that is named after the bytes of its first checkpoint is still that of the job.
+func TestNameAfterTheFirstCheckpoint(t *testing.T) {
+	b, err := New(outlinedJob(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := idOf(b.Spec)
+	if old == b.JobID() || !b.Is(old) || b.JobID() != old {
+		t.Errorf("a run of the name %s is that of another job, %s", old, b.JobID())
+	}
+}
+
+// The plan of a model of a hundred billion parameters makes none of them.
+func TestOutlineOfAnySize(t *testing.T) {
+	for name, set := range map[string][]string{
+		"7 B": {"model.config={hidden_size: 4096, num_hidden_layers: 32, num_attention_heads: 32, " +
+			"num_key_value_heads: 8, " +
+			"intermediate_size: 14336, max_position_embeddings: 4096, vocab_size: 128256}"},
+		"100 B": {"model.config={hidden_size: 10240, num_hidden_layers: 80, num_attention_heads: 80, " +
+			"num_key_value_heads: 8, " +
+			"intermediate_size: 35840, max_position_embeddings: 4096, vocab_size: 128256}"},
+	} {
+		j := outlinedJob(t, append(set, "sequence_len=32", "val_set_size=0", "strategy.workers=8",
+			"budget.max_cost=2000000000")...)
+		if _, err := Outline(j); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
