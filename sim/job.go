@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -131,7 +131,7 @@ func NewJob(z Size) (*Job, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
-	exec, err := program.Compile(step, 1)
+	exec, err := cpu.Compile(step, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -21,7 +22,7 @@ func TestJobWhoseDisputesCannotBePlayedHasNoReferee(t *testing.T) {
 	p.Ops = append(slices.Clone(p.Ops),
 		program.Operator{Kind: program.Iota, Out: tensor.Make(tensor.Float32, 1<<20), Ints: []int64{0}},
 		program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, 1<<20), In: []int32{n}, Ints: []int64{0}})
-	if err := p.Verify(limits); err != nil {
+	if err := admit.Verify(&p, limits); err != nil {
 		t.Fatal(err)
 	}
 	other := respecified(task, func(s *train.Spec) { s.Program = p.Digest() })

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -284,9 +285,8 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 	case len(given) > 0:
 		return dispute.Ruling{}, wrong("%d operands are too many", len(p.Operands))
 	}
-	return r.made(c, d.Parts(), p.Before, func(state []byte) ([]byte, error) {
-		return program.EvalPart(op, in, d, leaf, part, state)
-	})
+	eval := func(state []byte) ([]byte, error) { return recompute.Eval(op, in, d, leaf, part, state) }
+	return r.made(c, d.Parts(), p.Before, eval)
 }
 
 // made compares what there is after a part of an output with what is claimed of it. A leaf is made in so many parts,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -22,15 +23,15 @@ const maxLook = 1 << 26
 
 // division says in how many parts a tile of an operator's output is disputed. It is an error that wraps ErrTooLarge if
 // no part of a tile is small enough, or if that cannot be found out for maxLook.
-func division(p *program.Program, i int) (program.Division, error) {
+func division(p *program.Program, i int) (recompute.Division, error) {
 	d, _, err := divide(p, i)
 	return d, err
 }
 
 // divide is division, and says how many elements were looked at.
-func divide(p *program.Program, i int) (d program.Division, looked uint64, err error) {
+func divide(p *program.Program, i int) (d recompute.Division, looked uint64, err error) {
 	op := &p.Ops[i]
-	d, ok := program.Divide(op, operandShapes(p, op), program.Fit{
+	d, ok := recompute.Divide(op, operandShapes(p, op), recompute.Fit{
 		Part: func(need [][]int, state int) bool {
 			n, err := sizeOf(p, i, need, state)
 			return err == nil && n <= maxPart
@@ -42,7 +43,7 @@ func divide(p *program.Program, i int) (d program.Division, looked uint64, err e
 	})
 	if !ok {
 		_, n := op.Out.LeafRange(0)
-		return program.Division{Elements: n, Ranges: 1, Links: 1}, looked,
+		return recompute.Division{Elements: n, Ranges: 1, Links: 1}, looked,
 			fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", ErrTooLarge, i,
 				op.Kind, operandNames(p, op), op.Out, maxPart)
 	}
@@ -77,7 +78,7 @@ func sizeOf(p *program.Program, i int, need [][]int, state int) (int, error) {
 
 // parts is the number of parts in which the output of an operator is disputed. An Input other than the tokens is one
 // question: a tensor of the state is compared by its root, a scalar has one leaf.
-func parts(p *program.Program, operator uint32, division func(i int) (program.Division, error)) uint64 {
+func parts(p *program.Program, operator uint32, division func(i int) (recompute.Division, error)) uint64 {
 	if int(operator) >= len(p.Ops) {
 		return 1
 	}
@@ -125,7 +126,7 @@ func wants(in []int32, need [][]int) []want {
 
 // collect returns the operands of a part of a leaf of an output, asking for what is needed of them: first of the
 // indices, if what is needed of the others depends on them.
-func collect(p *program.Program, i int, d program.Division, leaf, part int,
+func collect(p *program.Program, i int, d recompute.Division, leaf, part int,
 	ask func(want) (*tensor.Partial, error)) ([]*tensor.Partial, error) {
 	op := &p.Ops[i]
 	shapes := operandShapes(p, op)
@@ -134,7 +135,7 @@ func collect(p *program.Program, i int, d program.Division, leaf, part int,
 		in[k] = tensor.NewPartial(s)
 	}
 	fill := func(indices *tensor.Partial) error {
-		need, err := program.NeedPart(op, shapes, d, leaf, part, indices)
+		need, err := recompute.Need(op, shapes, d, leaf, part, indices)
 		if err != nil {
 			return err
 		}

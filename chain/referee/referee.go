@@ -12,8 +12,10 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -55,7 +57,7 @@ type Referee struct {
 	outer int      // tensors of state for each, of the outer optimizer
 	index map[string]int
 
-	divisions []program.Division // of the operators
+	divisions []recompute.Division // of the operators
 }
 
 // Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening. There is
@@ -80,7 +82,7 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	if err := outer.Check(s.Exchange); err != nil {
 		return fail(err)
 	}
-	p, err := program.Decode(o.Program, limits)
+	p, err := admit.Decode(o.Program, limits)
 	if err != nil {
 		return fail(err)
 	}
@@ -151,7 +153,7 @@ func (r *Referee) Parts(c dispute.Claim) uint64 {
 }
 
 // division is that of an operator.
-func (r *Referee) division(i int) (program.Division, error) {
+func (r *Referee) division(i int) (recompute.Division, error) {
 	if r.divisions == nil {
 		return division(r.step, i)
 	}
@@ -159,7 +161,7 @@ func (r *Referee) division(i int) (program.Division, error) {
 }
 
 func partsOf(s *train.Spec, p *program.Program, c dispute.Claim,
-	division func(i int) (program.Division, error)) uint64 {
+	division func(i int) (recompute.Division, error)) uint64 {
 	if c.Kind == dispute.Tile {
 		if begins(s, p, c) {
 			return uint64(p.Ops[c.Index].Out.Leaves())
@@ -189,7 +191,7 @@ func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	if n := len(Opening(s, p, m)); n > MaxOpening {
 		return fmt.Errorf("%w: a program and a manifest of %d bytes, at most %d are taken", ErrTooLarge, n, MaxOpening)
 	}
-	if err := p.Verify(limits); err != nil {
+	if err := admit.Verify(p, limits); err != nil {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	_, err := decidable(s, p)
@@ -215,7 +217,7 @@ var errChecked = fmt.Errorf("%w: more than %d elements of its operators and para
 
 // decidable reports, as an error that wraps ErrTooLarge, the first operator or parameter of which not even the smallest
 // part can be recomputed, and returns the divisions of all operators.
-func decidable(s *train.Spec, p *program.Program) ([]program.Division, error) {
+func decidable(s *train.Spec, p *program.Program) ([]recompute.Division, error) {
 	n := new(checked)
 	divisions, err := divisible(p, n)
 	if err != nil {
@@ -225,8 +227,8 @@ func decidable(s *train.Spec, p *program.Program) ([]program.Division, error) {
 }
 
 // divisible returns the divisions of all operators.
-func divisible(p *program.Program, n *checked) ([]program.Division, error) {
-	all, seen := make([]program.Division, len(p.Ops)), map[string]program.Division{}
+func divisible(p *program.Program, n *checked) ([]recompute.Division, error) {
+	all, seen := make([]recompute.Division, len(p.Ops)), map[string]recompute.Division{}
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		if op.Kind == program.Input {

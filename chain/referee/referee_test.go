@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/admit"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
@@ -86,7 +88,7 @@ func jobOf(t testing.TB, z size, o model.AdamW) (*train.Task, *train.Checkpoint)
 }
 
 func compile(t testing.TB, task *train.Task) *train.Task {
-	x, err := program.Compile(task.Step, 1)
+	x, err := cpu.Compile(task.Step, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +222,7 @@ type lie struct {
 
 // tampered is a job whose program computes something else at the first operator of a kind.
 func tampered(t testing.TB, task *train.Task, k program.Kind, change func(op *program.Operator)) *train.Task {
-	p, err := program.Decode(task.Step.Encode(), program.DefaultLimits)
+	p, err := admit.Decode(task.Step.Encode(), program.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +491,7 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	}
 	b := program.NewBuilder()
 	x := b.Input("x", tensor.Make(tensor.Float32, 1<<20))
-	z, err := b.FirstMax(x, 0)
+	z, err := b.Reduce(program.FirstMax, x, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

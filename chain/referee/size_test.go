@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
@@ -28,9 +30,9 @@ type leafSize struct {
 }
 
 // partBytes is the size of what a part needs, apart from what depends on indices.
-func partBytes(p *program.Program, i int, d program.Division, leaf, part int) (int, error) {
+func partBytes(p *program.Program, i int, d recompute.Division, leaf, part int) (int, error) {
 	op, shapes := &p.Ops[i], operandShapes(p, &p.Ops[i])
-	need, err := program.NeedPart(op, shapes, d, leaf, part, nil)
+	need, err := recompute.Need(op, shapes, d, leaf, part, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +79,7 @@ func timePart(t *testing.T, p *program.Program, i int) leafSize {
 		return known, nil
 	})
 	if err == nil {
-		_, err = program.EvalPart(op, in, d, leaf, part, state)
+		_, err = recompute.Eval(op, in, d, leaf, part, state)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +176,7 @@ func TestSizeOfParts(t *testing.T) {
 		}
 		_, err1 := decidable(spec, p)
 		_, err2 := decidable(waves, p)
-		if err := errors.Join(p.Verify(limits), err1, err2); err != nil {
+		if err := errors.Join(admit.Verify(p, limits), err1, err2); err != nil {
 			t.Error(name, err)
 			continue
 		}

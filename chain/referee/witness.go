@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
@@ -96,7 +97,8 @@ func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
 
 // Parts implements dispute.Oracle.
 func (w *Witness) Parts(c dispute.Claim) uint64 {
-	return partsOf(w.task.Spec, w.task.Step, c, func(i int) (program.Division, error) { return division(w.task.Step, i) })
+	return partsOf(w.task.Spec, w.task.Step, c,
+		func(i int) (recompute.Division, error) { return division(w.task.Step, i) })
 }
 
 // Partial implements dispute.Oracle.
@@ -133,7 +135,7 @@ func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 // making is an output that is made again from its operands, part by part.
 type making struct {
 	op       *program.Operator
-	division program.Division
+	division recompute.Division
 	tree     *canon.Tree       // over the leaves of the output
 	operands []*tensor.Partial // all there is of them
 	part     uint64            // the next one to be made
@@ -142,7 +144,7 @@ type making struct {
 
 // making returns the output that was looked at last. A tile of an Input is made in one part from nothing.
 func (w *Witness) making(operator uint32) (*making, error) {
-	m := &making{op: &w.task.Step.Ops[operator], division: program.Division{Ranges: 1, Links: 1}, tree: w.tree}
+	m := &making{op: &w.task.Step.Ops[operator], division: recompute.Division{Ranges: 1, Links: 1}, tree: w.tree}
 	if m.op.Kind == program.Input {
 		return m, nil
 	}
@@ -163,7 +165,7 @@ func (m *making) at(part uint64) (progress, error) {
 		m.part, m.state = part/each*each, nil
 	}
 	for m.part < part {
-		state, err := program.EvalPart(m.op, m.operands, m.division, int(m.part/each), int(m.part%each), m.state)
+		state, err := recompute.Eval(m.op, m.operands, m.division, int(m.part/each), int(m.part%each), m.state)
 		if err != nil {
 			return progress{}, err
 		}

@@ -3,8 +3,8 @@ package generate
 import (
 	"fmt"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -45,7 +45,7 @@ type size struct{ sequences, tokens, past int }
 
 // A pass is a compiled model.Extend with its inputs and outputs.
 type pass struct {
-	exec    *program.Exec
+	exec    *cpu.Exec
 	in, out map[string]*tensor.Tensor
 }
 
@@ -335,7 +335,7 @@ func (b *Batch) pass(z size) (*pass, error) {
 		return nil, err
 	}
 	p := &pass{in: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{}}
-	if p.exec, err = program.Compile(code, b.threads); err != nil {
+	if p.exec, err = cpu.Compile(code, b.threads); err != nil {
 		return nil, err
 	}
 	for _, in := range code.Inputs() {

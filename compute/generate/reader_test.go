@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/philox"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -60,7 +60,7 @@ func whole(t *testing.T, c model.Config, ids []int32) func(i int) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := program.Compile(p, 1)
+	x, err := cpu.Compile(p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,8 +75,8 @@ func (u *update) apply(named []Named, params, grads []program.Value) {
 	norm := u.norm(grads)
 	scale := u.clip(norm)
 	for i, t := range named {
-		m := u.keep(b.AdamM(moments[i], grads[i], scale, float32(u.o.Beta1)))
-		v := u.keep(b.AdamV(moments[n+i], grads[i], scale, float32(u.o.Beta2)))
+		m := u.keep(b.Moment(program.AdamM, moments[i], grads[i], scale, float32(u.o.Beta1)))
+		v := u.keep(b.Moment(program.AdamV, moments[n+i], grads[i], scale, float32(u.o.Beta2)))
 		decay := 0.0
 		if u.o.DecayAll || len(t.Shape.Dims) >= 2 {
 			decay = u.o.WeightDecay
@@ -99,19 +99,19 @@ func (u *update) apply(named []Named, params, grads []program.Value) {
 // pull adds the proximal term to the gradients: Proximal*(w - begin), every operation rounded.
 func (u *update) pull(named []Named, params, grads []program.Value) {
 	for i, t := range named {
-		away := u.keep(u.b.Binary(program.Sub, params[i], u.b.Input(beginPrefix+t.Name, t.Shape)))
+		away := u.keep(u.b.Apply(program.Sub, params[i], u.b.Input(beginPrefix+t.Name, t.Shape)))
 		weight := u.keep(u.b.Broadcast(u.scalar(u.o.Proximal), t.Shape.Dims, nil))
-		grads[i] = u.keep(u.b.Binary(program.Add, grads[i], u.keep(u.b.Binary(program.Mul, away, weight))))
+		grads[i] = u.keep(u.b.Apply(program.Add, grads[i], u.keep(u.b.Apply(program.Mul, away, weight))))
 	}
 }
 
 // norm is the Euclidean norm of all gradients together.
 func (u *update) norm(grads []program.Value) program.Value {
-	total := u.keep(u.b.SumSquares(grads[0]))
+	total := u.keep(u.b.Apply(program.SumSquares, grads[0]))
 	for _, g := range grads[1:] {
-		total = u.keep(u.b.Binary(program.Add, total, u.keep(u.b.SumSquares(g))))
+		total = u.keep(u.b.Apply(program.Add, total, u.keep(u.b.Apply(program.SumSquares, g))))
 	}
-	return u.keep(u.b.Unary(program.Sqrt, total))
+	return u.keep(u.b.Apply(program.Sqrt, total))
 }
 
 // clip is the factor min(1, max/(norm+1e-6)) for the gradients, as PyTorch's clip_grad_norm_ has it.
@@ -120,7 +120,7 @@ func (u *update) clip(norm program.Value) program.Value {
 	if u.o.MaxGradNorm == 0 {
 		return one
 	}
-	floor := u.keep(u.b.Binary(program.Add, norm, u.scalar(1e-6)))
-	ratio := u.keep(u.b.Binary(program.Div, u.scalar(u.o.MaxGradNorm), floor))
-	return u.keep(u.b.Binary(program.Min, one, ratio))
+	floor := u.keep(u.b.Apply(program.Add, norm, u.scalar(1e-6)))
+	ratio := u.keep(u.b.Apply(program.Div, u.scalar(u.o.MaxGradNorm), floor))
+	return u.keep(u.b.Apply(program.Min, one, ratio))
 }

@@ -3,7 +3,7 @@
 // layouts, their initial values, and low-rank adapters for its layers. A Task is a model, a batch and a loss, and gives
 // the programs that train and evaluate it.
 //
-// It runs nothing and reads no files: a program is run by compute/program, weights are stored by
+// It runs nothing and reads no files: a program is run by compute/cpu, weights are stored by
 // compute/model/safetensors. Models are written with GoMLX graph functions and differentiated by GoMLX; none of that is
 // left in the programs.
 package model

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -24,19 +25,19 @@ const (
 
 type state = map[string]*tensor.Tensor
 
-func mustCompile(t testing.TB, p *program.Program, err error) *program.Exec {
+func mustCompile(t testing.TB, p *program.Program, err error) *cpu.Exec {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := program.Compile(p, 1)
+	e, err := cpu.Compile(p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-func mustRun(t testing.TB, e *program.Exec, in state) state {
+func mustRun(t testing.TB, e *cpu.Exec, in state) state {
 	t.Helper()
 	out, err := e.Run(in)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // Value is the index of the operator that makes a value.
 type Value int32
 
-// Builder makes a program operator by operator, each checked by the rule that Verify applies. A builder is for one
+// Builder makes a program operator by operator, each checked by the rule that Check applies. A builder is for one
 // goroutine.
 type Builder struct {
 	p   Program
@@ -73,50 +73,27 @@ func (b *Builder) Output(name string, v Value) {
 	b.p.Outputs = append(b.p.Outputs, Output{Name: name, Value: int32(v)})
 }
 
-// Finish returns the program, after the checks of Verify that do not concern limits. The builder must not be used
+// Finish returns the program, after Check without limits. The builder must not be used
 // again.
 func (b *Builder) Finish() (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	if err := b.p.check(Unlimited); err != nil {
+	if err := b.p.Check(Unlimited); err != nil {
 		return nil, err
 	}
 	return &b.p, nil
 }
 
-// Unary applies an elementwise kind of one operand.
-func (b *Builder) Unary(k Kind, x Value) (Value, error) {
-	if k < Identity || k > Not {
-		return -1, fmt.Errorf("program: %w", invalid("%s is not a unary kind", k))
-	}
-	return b.Append(Operator{Kind: k, In: refs(x)})
+// Apply applies a kind without attributes to its operands: the elementwise functions, comparisons, activations and
+// numbers in 8 bits, Where, SumSquares, TakeRows, AddRows, CrossEntropy and its gradient.
+func (b *Builder) Apply(k Kind, operands ...Value) (Value, error) {
+	return b.Append(Operator{Kind: k, In: refs(operands...)})
 }
 
 // Convert converts the elements to another type.
 func (b *Builder) Convert(x Value, d tensor.DType) (Value, error) {
 	return b.Append(Operator{Kind: Convert, In: refs(x), Out: tensor.Make(d)})
-}
-
-// Binary applies an elementwise kind of two operands of equal shape.
-func (b *Builder) Binary(k Kind, x, y Value) (Value, error) {
-	if k < Add || k > Or {
-		return -1, fmt.Errorf("program: %w", invalid("%s is not a binary kind", k))
-	}
-	return b.Append(Operator{Kind: k, In: refs(x, y)})
-}
-
-// Compare applies a comparison to two operands of equal shape; the result is Bool.
-func (b *Builder) Compare(k Kind, x, y Value) (Value, error) {
-	if k < Equal || k > GreaterEqual {
-		return -1, fmt.Errorf("program: %w", invalid("%s is not a comparison", k))
-	}
-	return b.Append(Operator{Kind: k, In: refs(x, y)})
-}
-
-// Where selects from x where cond holds, else from y.
-func (b *Builder) Where(cond, x, y Value) (Value, error) {
-	return b.Append(Operator{Kind: Where, In: refs(cond, x, y)})
 }
 
 // Reshape gives x other dimensions of the same number of elements.
@@ -170,9 +147,6 @@ func (b *Builder) SumWindows(x Value, dims, sizes, strides, dilations []int) (Va
 		Ints: ints(sizes, strides, dilations)})
 }
 
-// FirstMax marks the element that ReduceMax over the axes takes.
-func (b *Builder) FirstMax(x Value, axes ...int) (Value, error) { return b.reduce(FirstMax, x, axes) }
-
 // Random makes words of the random stream that key, an Int64 [3] of seed, stream and index, addresses.
 func (b *Builder) Random(key Value, dims ...int) (Value, error) {
 	return b.Append(Operator{Kind: Random, In: refs(key), Out: tensor.Shape{Dims: dims}})
@@ -185,42 +159,14 @@ func (b *Builder) Dot(lhs Value, lhsContract, lhsBatch []int, rhs Value, rhsCont
 		Ints: ints(counts, lhsContract, lhsBatch, rhsContract, rhsBatch)})
 }
 
-// ReduceSum sums over the axes, which are removed.
-func (b *Builder) ReduceSum(x Value, axes ...int) (Value, error) { return b.reduce(ReduceSum, x, axes) }
-
-// ReduceMax takes the maximum over the axes, which are removed.
-func (b *Builder) ReduceMax(x Value, axes ...int) (Value, error) { return b.reduce(ReduceMax, x, axes) }
-
-// ReduceMin takes the minimum over the axes, which are removed.
-func (b *Builder) ReduceMin(x Value, axes ...int) (Value, error) { return b.reduce(ReduceMin, x, axes) }
-
-func (b *Builder) reduce(k Kind, x Value, axes []int) (Value, error) {
+// Reduce applies ReduceSum, ReduceMax, ReduceMin or FirstMax over the axes, in any order.
+func (b *Builder) Reduce(k Kind, x Value, axes ...int) (Value, error) {
 	return b.Append(Operator{Kind: k, In: refs(x), Ints: sorted(axes)})
 }
 
-// SumSquares sums the squares of all elements of x into a scalar.
-func (b *Builder) SumSquares(x Value) (Value, error) {
-	return b.Append(Operator{Kind: SumSquares, In: refs(x)})
-}
-
-// TakeRows picks rows of table [R, C...] by indices [I...] into [I..., C...].
-func (b *Builder) TakeRows(table, indices Value) (Value, error) {
-	return b.Append(Operator{Kind: TakeRows, In: refs(table, indices)})
-}
-
-// AddRows adds updates [I..., C...] to the rows of base [R, C...] given by indices [I...], in order.
-func (b *Builder) AddRows(base, indices, updates Value) (Value, error) {
-	return b.Append(Operator{Kind: AddRows, In: refs(base, indices, updates)})
-}
-
-// AdamM is the next first moment.
-func (b *Builder) AdamM(m, g, scale Value, beta1 float32) (Value, error) {
-	return b.Append(Operator{Kind: AdamM, In: refs(m, g, scale), Ints: floats(beta1)})
-}
-
-// AdamV is the next second moment.
-func (b *Builder) AdamV(v, g, scale Value, beta2 float32) (Value, error) {
-	return b.Append(Operator{Kind: AdamV, In: refs(v, g, scale), Ints: floats(beta2)})
+// Moment is the next moment of x, by AdamM or AdamV.
+func (b *Builder) Moment(k Kind, x, g, scale Value, beta float32) (Value, error) {
+	return b.Append(Operator{Kind: k, In: refs(x, g, scale), Ints: floats(beta)})
 }
 
 // AdamP is the next parameter; c1 and c2 are the bias corrections 1/(1-beta^t).
@@ -235,34 +181,6 @@ func (b *Builder) Attention(k Kind, query, key int, operands ...Value) (Value, e
 		return -1, fmt.Errorf("program: %w", invalid("%s is not a kind of attention", k))
 	}
 	return b.Append(Operator{Kind: k, In: refs(operands...), Ints: ints([]int{query, key})})
-}
-
-// Activation applies Gelu or Silu to x, or their gradients to x and d.
-func (b *Builder) Activation(k Kind, operands ...Value) (Value, error) {
-	if k < Gelu || k > SiluGrad {
-		return -1, fmt.Errorf("program: %w", invalid("%s is not an activation", k))
-	}
-	return b.Append(Operator{Kind: k, In: refs(operands...)})
-}
-
-// Quantize turns x into Int8 by scales of the same dimensions.
-func (b *Builder) Quantize(x, scale Value) (Value, error) {
-	return b.Append(Operator{Kind: Quantize, In: refs(x, scale)})
-}
-
-// Dequantize turns Int8 codes back into float32 by their scales.
-func (b *Builder) Dequantize(codes, scale Value) (Value, error) {
-	return b.Append(Operator{Kind: Dequantize, In: refs(codes, scale)})
-}
-
-// CrossEntropy is the loss of rows of logits [n, classes] with the targets [n].
-func (b *Builder) CrossEntropy(logits, targets Value) (Value, error) {
-	return b.Append(Operator{Kind: CrossEntropy, In: refs(logits, targets)})
-}
-
-// CrossEntropyGrad is the gradient of CrossEntropy for the logits, the rows times d [n].
-func (b *Builder) CrossEntropyGrad(logits, targets, d Value) (Value, error) {
-	return b.Append(Operator{Kind: CrossEntropyGrad, In: refs(logits, targets, d)})
 }
 
 func refs(vs ...Value) []int32 {

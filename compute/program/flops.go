@@ -2,9 +2,9 @@ package program
 
 import "math/bits"
 
-// work bounds the time of one run: the larger of the operations and the elements moved, over all operators. It
+// Work bounds the time of one run: the larger of the operations and the elements moved, over all operators. It
 // saturates.
-func (p *Program) work() uint64 {
+func (p *Program) Work() uint64 {
 	var sum uint64
 	for i := range p.Ops {
 		op := &p.Ops[i]
@@ -46,7 +46,7 @@ func (p *Program) flops(op *Operator) uint64 {
 			n = saturatingMul(n, uint64(lhs.Dims[axis]))
 		}
 		return saturatingMul(n, 2)
-	case op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV:
+	case op.Kind.Attention():
 		return p.attentionFlops(op)
 	case op.Kind == CrossEntropy || op.Kind == CrossEntropyGrad:
 		return saturatingMul(uint64(p.Ops[op.In[0]].Out.Elements()), 4)

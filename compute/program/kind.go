@@ -158,6 +158,43 @@ const (
 	Dequantize Kind = 171 // (codes Int8, scale float32) to float32
 )
 
+// Moves reports whether an operator only moves elements of its operand, as Operator.Moved says.
+func (k Kind) Moves() bool {
+	switch k {
+	case Transpose, Broadcast, Slice, Reverse, Windows:
+		return true
+	}
+	return false
+}
+
+// Elementwise reports whether every element of the result is computed from the elements of the operands at the same
+// place, or from operands that it TakesWhole.
+func (k Kind) Elementwise() bool {
+	return k >= Neg && k <= Where || k >= AdamM && k <= AdamP || k >= Gelu && k <= Dequantize
+}
+
+// TakesWhole reports whether an elementwise operator takes all of operand i for every element.
+func (k Kind) TakesWhole(i int) bool {
+	switch k {
+	case AdamM, AdamV:
+		return i >= 2
+	case AdamP:
+		return i >= 3
+	}
+	return false
+}
+
+// Attention reports whether an operator is of causal attention.
+func (k Kind) Attention() bool { return k >= CausalAttention && k <= CausalAttentionGradV }
+
+// IndexOperand is the operand of an operator of this kind that says which elements of the others are needed, or -1.
+func (k Kind) IndexOperand() int {
+	if k == TakeRows || k == AddRows {
+		return 1
+	}
+	return -1
+}
+
 // A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why
 // there is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
 type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)

@@ -1,9 +1,10 @@
 // Package program is what a worker is asked to compute: a static list of operators with fixed shapes, its canonical
-// bytes and digest, the rules that make a stranger's program harmless, and its execution.
+// bytes and digest, and the rule of every kind of operator.
 //
 // The list is the specification: the result of a program is the result of its operators one after the other, each as
-// its Kind says. Run plans memory, folds views and fuses operators; Trace shows every intermediate value; Eval computes
-// one operator with the portable kernels. All three yield the same bits on every machine and at any number of threads.
+// its Kind says. The package computes nothing: compute/admit accepts the program of a stranger, compute/lower plans
+// one, compute/cpu runs it, and compute/recompute computes a part of one operator. All yield the same bits on every
+// machine and at any number of threads.
 //
 // It is not a language: no control flow, no names inside, no randomness, no dynamic shapes, and no derivatives.
 // Programs are authored with compute/model, over compute/record.
@@ -37,6 +38,11 @@ func (e *OpError) Error() string { return fmt.Sprintf("operator %d (%s): %v", e.
 
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
+
+// IndexError is the error of operator op, which was given an index that is none of so many rows.
+func IndexError(op int, k Kind, index int64, rows int) error {
+	return &OpError{Index: op, Kind: k, Err: fmt.Errorf("%w: %d of %d rows", ErrIndex, index, rows)}
+}
 
 // Operator makes one value from the values of earlier operators.
 type Operator struct {
@@ -94,21 +100,6 @@ func (p *Program) Encode() []byte { return canon.MustMarshal(p) }
 // Digest identifies the program: the digest of its canonical bytes.
 func (p *Program) Digest() canon.Digest { return canon.Hash("starling/program/1", p) }
 
-// Decode reads the canonical bytes of a program and verifies it. It takes any bytes.
-func Decode(data []byte, l Limits) (*Program, error) {
-	if int64(len(data)) > l.MaxBytes {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrLimit, len(data), l.MaxBytes)
-	}
-	p := new(Program)
-	if err := canon.Unmarshal(data, p); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if err := p.Verify(l); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
 // shapes returns the shapes of the operands of op.
 func (p *Program) shapes(op *Operator) []tensor.Shape {
 	in := make([]tensor.Shape, len(op.In))
@@ -116,4 +107,20 @@ func (p *Program) shapes(op *Operator) []tensor.Shape {
 		in[i] = p.Ops[v].Out
 	}
 	return in
+}
+
+// Live marks the operators that an output needs.
+func (p *Program) Live() []bool {
+	live := make([]bool, len(p.Ops))
+	for _, o := range p.Outputs {
+		live[o.Value] = true
+	}
+	for i := len(p.Ops) - 1; i >= 0; i-- {
+		if live[i] {
+			for _, v := range p.Ops[i].In {
+				live[v] = true
+			}
+		}
+	}
+	return live
 }

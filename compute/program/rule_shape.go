@@ -125,36 +125,37 @@ func ruleReverse(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 	return in[0], checkAxes(op.Ints, in[0].Rank())
 }
 
-// dotAxes are the axes of the operands of a Dot, by role.
-type dotAxes struct {
-	lhsContract, lhsBatch, rhsContract, rhsBatch []int64
-	lhsFree, rhsFree                             []int64
+// DotAxes are the axes of the operands of a Dot, by role.
+type DotAxes struct {
+	LHSContract, LHSBatch, RHSContract, RHSBatch []int64
+	LHSFree, RHSFree                             []int64
 }
 
-// parseDot reads the attributes of a Dot between tensors of the given ranks.
-func parseDot(op *Operator, lhsRank, rhsRank int) (dotAxes, error) {
-	var a dotAxes
-	if len(op.Ints) < 2 {
-		return a, invalid("%d attributes, want at least 2", len(op.Ints))
+// AxesOfDot reads the attributes of a Dot between tensors of the given ranks. Those of a program that has passed Check
+// give no error.
+func AxesOfDot(ints []int64, lhsRank, rhsRank int) (DotAxes, error) {
+	var a DotAxes
+	if len(ints) < 2 {
+		return a, invalid("%d attributes, want at least 2", len(ints))
 	}
-	c, b := op.Ints[0], op.Ints[1]
-	if c < 0 || b < 0 || c > tensor.MaxRank || b > tensor.MaxRank || int64(len(op.Ints)) != 2+2*(c+b) {
-		return a, invalid("%d attributes do not hold %d contracting and %d batch axes", len(op.Ints), c, b)
+	c, b := ints[0], ints[1]
+	if c < 0 || b < 0 || c > tensor.MaxRank || b > tensor.MaxRank || int64(len(ints)) != 2+2*(c+b) {
+		return a, invalid("%d attributes do not hold %d contracting and %d batch axes", len(ints), c, b)
 	}
-	rest := op.Ints[2:]
+	rest := ints[2:]
 	take := func(n int64) (axes []int64) {
 		axes, rest = rest[:n], rest[n:]
 		return axes
 	}
-	a.lhsContract, a.lhsBatch, a.rhsContract, a.rhsBatch = take(c), take(b), take(c), take(b)
-	if err := checkDistinct(slices.Concat(a.lhsContract, a.lhsBatch), lhsRank); err != nil {
+	a.LHSContract, a.LHSBatch, a.RHSContract, a.RHSBatch = take(c), take(b), take(c), take(b)
+	if err := checkDistinct(slices.Concat(a.LHSContract, a.LHSBatch), lhsRank); err != nil {
 		return a, err
 	}
-	if err := checkDistinct(slices.Concat(a.rhsContract, a.rhsBatch), rhsRank); err != nil {
+	if err := checkDistinct(slices.Concat(a.RHSContract, a.RHSBatch), rhsRank); err != nil {
 		return a, err
 	}
-	a.lhsFree = view.Others(lhsRank, a.lhsContract, a.lhsBatch)
-	a.rhsFree = view.Others(rhsRank, a.rhsContract, a.rhsBatch)
+	a.LHSFree = view.Others(lhsRank, a.LHSContract, a.LHSBatch)
+	a.RHSFree = view.Others(rhsRank, a.RHSContract, a.RHSBatch)
 	return a, nil
 }
 
@@ -163,18 +164,18 @@ func ruleDot(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 	if !float(l.DType) || !float(r.DType) {
 		return l, invalid("product of %s and %s", l, r)
 	}
-	a, err := parseDot(op, l.Rank(), r.Rank())
+	a, err := AxesOfDot(op.Ints, l.Rank(), r.Rank())
 	if err != nil {
 		return l, err
 	}
-	for i, x := range slices.Concat(a.lhsContract, a.lhsBatch) {
-		if y := slices.Concat(a.rhsContract, a.rhsBatch)[i]; l.Dims[x] != r.Dims[y] {
+	for i, x := range slices.Concat(a.LHSContract, a.LHSBatch) {
+		if y := slices.Concat(a.RHSContract, a.RHSBatch)[i]; l.Dims[x] != r.Dims[y] {
 			return l, invalid("dimension %d of %s does not match dimension %d of %s", x, l, y, r)
 		}
 	}
 	out := tensor.Shape{DType: tensor.Float32}
-	out.Dims = append(out.Dims, view.Pick(l.Dims, a.lhsBatch)...)
-	out.Dims = append(out.Dims, view.Pick(l.Dims, a.lhsFree)...)
-	out.Dims = append(out.Dims, view.Pick(r.Dims, a.rhsFree)...)
+	out.Dims = append(out.Dims, view.Pick(l.Dims, a.LHSBatch)...)
+	out.Dims = append(out.Dims, view.Pick(l.Dims, a.LHSFree)...)
+	out.Dims = append(out.Dims, view.Pick(r.Dims, a.RHSFree)...)
 	return out, nil
 }

@@ -104,7 +104,7 @@ func (s *simplifier) operand(op *Operator) int32 {
 
 // prune drops the operators that no output needs, of inputs only if not all are kept.
 func (p *Program) prune(allInputs bool) *Program {
-	live := p.live()
+	live := p.Live()
 	out := &Program{Numerics: p.Numerics}
 	to := make([]int32, len(p.Ops))
 	for i, op := range p.Ops {

@@ -126,7 +126,7 @@ func (f *function) unary(k program.Kind, x compute.Value) (compute.Value, error)
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.b.Unary(k, wide[0].(program.Value))
+	v, err := f.b.Apply(k, wide[0].(program.Value))
 	return f.narrowed(half, v, err)
 }
 
@@ -194,7 +194,7 @@ func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, er
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.b.Binary(k, in[0], in[1])
+	v, err := f.b.Apply(k, in[0], in[1])
 	return f.narrowed(half, v, err)
 }
 
@@ -204,7 +204,7 @@ func (f *function) Add(x, y compute.Value) (compute.Value, error) {
 	for _, pair := range [][2]compute.Value{{x, y}, {y, x}} {
 		s, ok := f.scatters[pair[1].(program.Value)]
 		if ok && slices.Equal(f.dims(x), f.dims(y)) {
-			return value(f.b.AddRows(pair[0].(program.Value), s.rows, s.updates))
+			return value(f.b.Apply(program.AddRows, pair[0].(program.Value), s.rows, s.updates))
 		}
 	}
 	return f.binary(program.Add, x, y)
@@ -234,7 +234,7 @@ func (f *function) compare(k program.Kind, x, y compute.Value) (compute.Value, e
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.Compare(k, v[0], v[1]))
+	return value(f.b.Apply(k, v[0], v[1]))
 }
 
 func (f *function) Equal(x, y compute.Value) (compute.Value, error) {
@@ -266,5 +266,5 @@ func (f *function) Where(cond, x, y compute.Value) (compute.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.Where(v[0], v[1], v[2]))
+	return value(f.b.Apply(program.Where, v[0], v[1], v[2]))
 }

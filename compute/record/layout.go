@@ -80,26 +80,25 @@ func (f *function) every(x compute.Value, axes []int) []int {
 	return span(0, len(f.dims(x)))
 }
 
-func (f *function) reduce(by func(program.Value, ...int) (program.Value, error), x compute.Value,
-	axes []int) (compute.Value, error) {
+func (f *function) reduce(k program.Kind, x compute.Value, axes []int) (compute.Value, error) {
 	wide, half, err := f.widened(x)
 	if err != nil {
 		return nil, err
 	}
-	v, err := by(wide[0].(program.Value), f.every(x, axes)...)
+	v, err := f.b.Reduce(k, wide[0].(program.Value), f.every(x, axes)...)
 	return f.narrowed(half, v, err)
 }
 
 func (f *function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
-	return f.reduce(f.b.ReduceSum, x, axes)
+	return f.reduce(program.ReduceSum, x, axes)
 }
 
 func (f *function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
-	return f.reduce(f.b.ReduceMax, x, axes)
+	return f.reduce(program.ReduceMax, x, axes)
 }
 
 func (f *function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
-	return f.reduce(f.b.ReduceMin, x, axes)
+	return f.reduce(program.ReduceMin, x, axes)
 }
 
 // dot is a recorded product, whose axes are those of the batch, then up to middle the free ones of x, then those of y.
@@ -172,7 +171,7 @@ func (f *function) Gather(table, indices compute.Value, indexAxis int, offsetAxe
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.TakeRows(table.(program.Value), rows))
+	return value(f.b.Apply(program.TakeRows, table.(program.Value), rows))
 }
 
 // ScatterSum is supported in the form of the gradient of an embedding lookup: whole rows added along axis 0.
@@ -187,7 +186,7 @@ func (f *function) ScatterSum(base, indices, updates compute.Value, indexAxis in
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.b.AddRows(base.(program.Value), rows, updates.(program.Value))
+	v, err := f.b.Apply(program.AddRows, base.(program.Value), rows, updates.(program.Value))
 	if err == nil && f.zeros[base.(program.Value)] {
 		f.scatters[v] = scatter{rows, updates.(program.Value)}
 	}

@@ -98,7 +98,8 @@ func Attention(q, k, v *graph.Node) *graph.Node {
 		swap := func(x program.Value, rank int) program.Value {
 			return e.keep(b.Transpose(x, []int{0, 2, 1, 3}[:rank]...))
 		}
-		delta := swap(e.keep(b.ReduceSum(e.keep(b.Binary(program.Mul, swap(adjoint, 4), swap(out, 4))), 3)), 3)
+		both := e.keep(b.Apply(program.Mul, swap(adjoint, 4), swap(out, 4)))
+		delta := swap(e.keep(b.Reduce(program.ReduceSum, both, 3)), 3)
 		dq := e.keep(b.Attention(program.CausalAttentionGradQ, 0, 0, in[0], in[1], in[2], adjoint, lse, delta))
 		dk := e.keep(b.Attention(program.CausalAttentionGradK, 0, 0, in[0], in[1], in[2], adjoint, lse, delta))
 		dv := e.keep(b.Attention(program.CausalAttentionGradV, 0, 0, in[0], in[1], adjoint, lse))
@@ -112,9 +113,11 @@ func Attention(q, k, v *graph.Node) *graph.Node {
 func CrossEntropy(logits, targets *graph.Node) *graph.Node {
 	at := valueOf(targets)
 	op := operator{}
-	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) { return b.CrossEntropy(in[0], at) }
+	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) {
+		return b.Apply(program.CrossEntropy, in[0], at)
+	}
 	op.backward = func(b *program.Builder, in [3]program.Value, _, adjoint program.Value) ([3]program.Value, error) {
-		d, err := b.CrossEntropyGrad(in[0], at, adjoint)
+		d, err := b.Apply(program.CrossEntropyGrad, in[0], at, adjoint)
 		return [3]program.Value{d, in[1], in[2]}, err // those that fill up are zeros
 	}
 	return apply(op, logits)
@@ -123,9 +126,9 @@ func CrossEntropy(logits, targets *graph.Node) *graph.Node {
 // activation is an elementwise function and its gradient.
 func activation(k, grad program.Kind, x *graph.Node) *graph.Node {
 	op := operator{}
-	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) { return b.Activation(k, in[0]) }
+	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) { return b.Apply(k, in[0]) }
 	op.backward = func(b *program.Builder, in [3]program.Value, _, adjoint program.Value) ([3]program.Value, error) {
-		d, err := b.Activation(grad, in[0], adjoint)
+		d, err := b.Apply(grad, in[0], adjoint)
 		return [3]program.Value{d, in[1], in[2]}, err
 	}
 	return apply(op, x)

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -38,7 +39,7 @@ func gradientOf(t *testing.T, loss func(g *graph.Graph) (*node, []*node)) *progr
 // checkGradient compares the gradients with differences of the loss along random directions.
 func checkGradient(t *testing.T, p *program.Program, others map[string]*tensor.Tensor) {
 	t.Helper()
-	x, err := program.Compile(p, 1)
+	x, err := cpu.Compile(p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/compute/support/backendtest"
 
+	"github.com/starling-network/starling/compute/admit"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -147,8 +149,8 @@ func (e engineBuilder) Compile() (compute.Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p = p.Simplify(); p.Verify(program.DefaultLimits) != nil {
-		return nil, p.Verify(program.DefaultLimits)
+	if p = p.Simplify(); admit.Verify(p, program.DefaultLimits) != nil {
+		return nil, admit.Verify(p, program.DefaultLimits)
 	}
 	return compiled{p: p, doubles: doubles}, nil
 }
@@ -168,7 +170,7 @@ func (c compiled) Execute(in []compute.Buffer, _ []bool, _ compute.DeviceNum) ([
 	for i, b := range in {
 		named[inputs[i].Name] = b.(engineBuffer).t
 	}
-	x, err := program.Compile(c.p, 2)
+	x, err := cpu.Compile(c.p, 2)
 	if err != nil {
 		return nil, err
 	}

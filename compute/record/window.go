@@ -159,13 +159,13 @@ func (f *function) pool(x compute.Value, fill float32, sizes, strides, inputDila
 func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, sizes, strides, inputDilations,
 	dilations []int,
 	paddings [][2]int) (compute.Value, error) {
-	reduce, fill := f.b.ReduceSum, float32(0)
+	reduce, fill := program.ReduceSum, float32(0)
 	switch kind {
 	case compute.ReduceOpSum:
 	case compute.ReduceOpMax:
-		reduce, fill = f.b.ReduceMax, float32(math.Inf(-1))
+		reduce, fill = program.ReduceMax, float32(math.Inf(-1))
 	case compute.ReduceOpMin:
-		reduce, fill = f.b.ReduceMin, float32(math.Inf(1))
+		reduce, fill = program.ReduceMin, float32(math.Inf(1))
 	default:
 		return nil, &UnsupportedError{Operator: "ReduceWindow", Why: kind.String() + "; use a sum, a maximum or a minimum"}
 	}
@@ -173,7 +173,7 @@ func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, size
 	if err != nil {
 		return nil, err
 	}
-	return value(reduce(v, span(len(sizes), 2*len(sizes))...))
+	return value(f.b.Reduce(reduce, v, span(len(sizes), 2*len(sizes))...))
 }
 
 // SelectAndScatterMax is the gradient of a maximum over windows: each element of source is added to the first largest
@@ -185,7 +185,7 @@ func (f *function) SelectAndScatterMax(x, source compute.Value, sizes, strides [
 	if err != nil {
 		return nil, err
 	}
-	first, err := f.b.FirstMax(w, span(rank, 2*rank)...)
+	first, err := f.b.Reduce(program.FirstMax, w, span(rank, 2*rank)...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (f *function) SelectAndScatterMax(x, source compute.Value, sizes, strides [
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := f.b.Where(first, spread, zero)
+	chosen, err := f.b.Apply(program.Where, first, spread, zero)
 	if err != nil {
 		return nil, err
 	}

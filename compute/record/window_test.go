@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/admit"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -57,10 +59,10 @@ func runGraph(t *testing.T, in map[string]*tensor.Tensor, build func(g *graph.Gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p = p.Simplify(); p.Verify(program.DefaultLimits) != nil {
-		t.Fatal(p.Verify(program.DefaultLimits))
+	if p = p.Simplify(); admit.Verify(p, program.DefaultLimits) != nil {
+		t.Fatal(admit.Verify(p, program.DefaultLimits))
 	}
-	x, err := program.Compile(p, 2)
+	x, err := cpu.Compile(p, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

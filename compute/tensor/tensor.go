@@ -10,6 +10,9 @@ import (
 // Align is the alignment of the memory that New allocates, in bytes: one cache line, one AVX-512 register.
 const Align = 64
 
+// AlignUp is the smallest multiple of Align that is not below n.
+func AlignUp(n int) int { return (n + Align - 1) / Align * Align }
+
 // CanonicalNaN is the one NaN that hashed values contain. Which NaN an operation yields differs between processors.
 const CanonicalNaN = 0x7fc00000
 

@@ -3,7 +3,7 @@ package train
 import (
 	"fmt"
 
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -11,14 +11,14 @@ import (
 // step's operations. It is for one goroutine.
 type Evaluator struct {
 	task   *Task
-	exec   *program.Exec
+	exec   *cpu.Exec
 	in     map[string]*tensor.Tensor
 	tokens *tensor.Tensor
 }
 
 // Evaluator returns a meter for batches of the size of an inner step, with as many threads as the step has.
 func (t *Task) Evaluator() (*Evaluator, error) {
-	exec, err := program.Compile(t.Step.Only("loss"), t.Exec.Threads())
+	exec, err := cpu.Compile(t.Step.Only("loss"), t.Exec.Threads())
 	if err != nil {
 		return nil, fmt.Errorf("train: the loss of the step: %w", err)
 	}

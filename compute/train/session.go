@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -15,7 +16,7 @@ import (
 type Task struct {
 	Spec   *Spec
 	Step   *program.Program // the training step, Spec.Program
-	Exec   *program.Exec    // Step, compiled
+	Exec   *cpu.Exec        // Step, compiled
 	Corpus *data.Corpus
 	Frozen []*tensor.Tensor // by Frozen(Step): read, never written
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 )
 
@@ -42,7 +42,7 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec, err := program.Compile(step, threads)
+	exec, err := cpu.Compile(step, threads)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,3 +211,23 @@ func (v View) Offsets(lo, hi int) []int {
 	}
 	return out
 }
+
+// Middle sees dims as [outer, n, inner] with the axes in n, if they are neighbours.
+func Middle(dims []int, axes []int64) (outer, n, inner int, ok bool) {
+	size := [3]int{1, 1, 1}
+	part := 0
+	for i, d := range dims {
+		inside := slices.Contains(axes, int64(i))
+		if d == 1 {
+			continue
+		}
+		if inside != (part == 1) {
+			part++
+		}
+		if part > 2 {
+			return 0, 0, 0, false
+		}
+		size[part] *= d
+	}
+	return size[0], size[1], size[2], true
+}

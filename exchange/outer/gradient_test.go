@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -44,7 +44,7 @@ func (s school) train(t *testing.T, spec train.Spec, o model.AdamW) *train.Check
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec, err := program.Compile(step, 1)
+	exec, err := cpu.Compile(step, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,11 @@ var forbidden = []struct{ from, to, why string }{
 	{"role", module + "compute/model", "a role runs programs and never writes them"},
 	{"role", "github.com/gomlx", "a role runs programs and never writes them"},
 	{"chain", "github.com/gomlx", "the chain runs operators and never writes programs"},
-	{"compute/program", "github.com/gomlx", "the executor stands on its own"},
+	{"compute/program", "github.com/gomlx", "a program stands on its own"},
+	{"compute/lower", "github.com/gomlx", "a plan stands on its own"},
+	{"compute/lower", module + "compute/kernel", "a plan is data, for the processor and for devices alike"},
+	{"compute/cpu", "github.com/gomlx", "the executor stands on its own"},
+	{"compute/recompute", "github.com/gomlx", "the chain runs operators and never writes programs"},
 	{"compute/train", "github.com/gomlx", "the inner loop stands on its own"},
 }
 
@@ -44,7 +48,7 @@ var impure = []string{"os", "net", "net/http", "time", "math/rand", "math/rand/v
 	"log/slog", "os/exec"}
 
 // mayFork are the only pure packages with goroutines: they join over a fixed partition.
-var mayFork = []string{"compute/kernel", "compute/program"}
+var mayFork = []string{"compute/kernel"}
 
 // inexact functions of package math give other bits on other ports.
 var inexact = []string{"Exp", "Exp2", "Expm1", "Log", "Log2", "Log10", "Log1p", "Pow", "Tanh", "Sinh", "Cosh", "Sin",
@@ -146,7 +150,7 @@ func TestFoldersImportDownward(t *testing.T) {
 func TestPurePackagesArePure(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test() || !slices.ContainsFunc(pure, func(f string) bool { return under(s.dir(), f) }) ||
-			strings.HasSuffix(s.dir(), "/gen") {
+			strings.HasSuffix(s.dir(), "/gen") || forTests(s.dir()) {
 			continue
 		}
 		for _, i := range imports(s) {
@@ -167,6 +171,22 @@ func TestPurePackagesArePure(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// forTests reports whether a package, by its name, is one that tests alone import.
+func forTests(dir string) bool { return strings.HasSuffix(dir, "test") }
+
+func TestPackagesForTestsStayThere(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() || forTests(s.dir()) {
+			continue
+		}
+		for _, i := range imports(s) {
+			if strings.HasPrefix(i, module) && forTests(i) {
+				t.Errorf("%s imports %s, which is for tests alone", s.name, i)
+			}
+		}
 	}
 }
 

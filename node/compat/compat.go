@@ -14,9 +14,9 @@ import (
 	"math"
 	"path"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/folder"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -98,7 +98,7 @@ func logits(m *folder.Model, tokens []int32, threads int) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	exec, err := program.Compile(p, threads)
+	exec, err := cpu.Compile(p, threads)
 	if err != nil {
 		return nil, err
 	}

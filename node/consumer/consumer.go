@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/module"
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
@@ -46,7 +46,7 @@ type Consumer struct {
 	home      string // folder of the consumer
 	Host      *peer.Host
 	store     *blob.Disk
-	eval      *program.Exec
+	eval      *cpu.Exec
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
 	board     *tracking.TensorBoardWriter               // of TensorBoard, if the job asks for one
@@ -94,7 +94,7 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 	if c.Updates == nil {
 		c.Updates = store.Get
 	}
-	if c.eval, err = program.Compile(b.Eval, 1); err != nil {
+	if c.eval, err = cpu.Compile(b.Eval, 1); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
 	if c.lines, err = c.Dir.Rewind(); err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/generate"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -151,7 +151,7 @@ func (c *Consumer) measure(ctx context.Context, round uint32, ckpt *train.Checkp
 
 // Metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was
 // computed. A checkpoint that is nil is not evaluated.
-func Metrics(b *prepare.CompiledJob, eval *program.Exec, round uint32, ckpt *train.Checkpoint, units UnitLogs,
+func Metrics(b *prepare.CompiledJob, eval *cpu.Exec, round uint32, ckpt *train.Checkpoint, units UnitLogs,
 	workers int) (ms []rundir.Metric, err error) {
 	spec := b.Spec
 	total := spec.Rounds * spec.Steps
@@ -217,7 +217,7 @@ func meanOf(x ...float64) *float64 {
 }
 
 // Evaluate returns the mean loss over the held-out windows; nil when nothing is held out.
-func Evaluate(b *prepare.CompiledJob, eval *program.Exec, ckpt *train.Checkpoint) (*float64, error) {
+func Evaluate(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint) (*float64, error) {
 	if b.Corpus.Val.Len() == 0 {
 		return nil, nil
 	}

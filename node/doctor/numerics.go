@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -43,17 +44,17 @@ func trial() (canon.Digest, error) {
 	x, y := t.random(1, 70, 600), t.random(2, 600, 50)
 	t.keep("product", t.must(t.b.Dot(x, []int{1}, nil, y, []int{0}, nil)))
 	for k := program.Exp; k <= program.Cos; k++ {
-		t.keep(k.String(), t.must(t.b.Unary(k, x)))
+		t.keep(k.String(), t.must(t.b.Apply(k, x)))
 	}
 	z := t.random(3, 70, 600)
 	for _, k := range []program.Kind{program.Div, program.Max, program.Pow} {
-		t.keep(k.String(), t.must(t.b.Binary(k, x, z)))
+		t.keep(k.String(), t.must(t.b.Apply(k, x, z)))
 	}
-	t.keep("rows", t.must(t.b.ReduceSum(x, 1)))
-	t.keep("columns", t.must(t.b.ReduceSum(x, 0)))
-	t.keep("squares", t.must(t.b.SumSquares(x)))
+	t.keep("rows", t.must(t.b.Reduce(program.ReduceSum, x, 1)))
+	t.keep("columns", t.must(t.b.Reduce(program.ReduceSum, x, 0)))
+	t.keep("squares", t.must(t.b.Apply(program.SumSquares, x)))
 	one := t.b.Constant(tensor.Scalar(0.75))
-	m, v := t.must(t.b.AdamM(x, z, one, 0.9)), t.must(t.b.AdamV(x, z, one, 0.95))
+	m, v := t.must(t.b.Moment(program.AdamM, x, z, one, 0.9)), t.must(t.b.Moment(program.AdamV, x, z, one, 0.95))
 	t.keep("step", t.must(t.b.AdamP(x, m, v, one, one, one, 1e-8, 0.1)))
 	if t.err != nil {
 		return canon.Digest{}, t.err
@@ -62,7 +63,7 @@ func trial() (canon.Digest, error) {
 	if err != nil {
 		return canon.Digest{}, err
 	}
-	exec, err := program.Compile(p, 2)
+	exec, err := cpu.Compile(p, 2)
 	if err != nil {
 		return canon.Digest{}, err
 	}
@@ -97,5 +98,5 @@ func (t *trialProgram) random(stream int64, dims ...int) program.Value {
 	words := t.must(t.b.Random(t.b.Constant(tensor.FromI64([]int64{1, stream, 0}, 3)), dims...))
 	x := t.must(t.b.Convert(words, tensor.Float32))
 	scale := t.must(t.b.Broadcast(t.b.Constant(tensor.Scalar(0x1p-29)), dims, nil))
-	return t.must(t.b.Binary(program.Mul, x, scale))
+	return t.must(t.b.Apply(program.Mul, x, scale))
 }

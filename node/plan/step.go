@@ -3,9 +3,9 @@ package plan
 import (
 	"time"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/matmul"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/memory"
@@ -22,7 +22,7 @@ const (
 // MeasureStep says what memory and time an inner step takes. A small one is taken; what does not fit into the memory is
 // not timed.
 func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
-	exec, err := program.Compile(b.Step, kernel.Cores)
+	exec, err := cpu.Compile(b.Step, kernel.Cores)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
 
 // tryStep takes two inner steps, of which the second counts: the first makes what later ones use again. Where a unit
 // has one, that is the first of another.
-func (p *Plan) tryStep(b *prepare.CompiledJob, exec *program.Exec) (err error) {
+func (p *Plan) tryStep(b *prepare.CompiledJob, exec *cpu.Exec) (err error) {
 	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
 	var session *train.Session
 	for try := range 2 {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
 )
@@ -52,7 +52,7 @@ func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 }
 
 // LeastMemory is what a worker takes at least: the values of a step, and the checkpoint that the unit began from.
-func (b *CompiledJob) LeastMemory(exec *program.Exec) uint64 {
+func (b *CompiledJob) LeastMemory(exec *cpu.Exec) uint64 {
 	return uint64(exec.PeakBytes()) + uint64(b.ParameterBytes())
 }
 
@@ -62,7 +62,7 @@ func (b *CompiledJob) TrainingFits() error {
 	if !ok {
 		return nil
 	}
-	exec, err := program.Compile(b.Step, 1)
+	exec, err := cpu.Compile(b.Step, 1)
 	if err != nil {
 		return err
 	}

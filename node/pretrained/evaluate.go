@@ -7,8 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -55,7 +55,7 @@ func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) 
 	for name, t := range m.Tensors {
 		in[train.Param+name] = t
 	}
-	var exec *program.Exec
+	var exec *cpu.Exec
 	var sum float64
 	for length := 0; len(ids) > 1; ids = ids[length:] {
 		if err := ctx.Err(); err != nil {
@@ -88,7 +88,7 @@ func BitsPerByte(loss float64, tokens, bytes int) float64 {
 }
 
 // loss is the program of the loss of one window.
-func (m *Model) loss(length, threads int) (*program.Exec, error) {
+func (m *Model) loss(length, threads int) (*cpu.Exec, error) {
 	task, err := model.Language(m.Config, 1, length)
 	if err != nil {
 		return nil, err
@@ -97,5 +97,5 @@ func (m *Model) loss(length, threads int) (*program.Exec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return program.Compile(p, threads)
+	return cpu.Compile(p, threads)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/consumer"
@@ -101,7 +101,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 		trained, bulk, price = s.CompiledJob, s.Bulk, s.Price
 		order.PriceCap, order.Terms.Spec, order.Terms.UnitFlops = price, s.Spec.Digest(), s.UnitFlops()
 	}
-	exec, err := program.Compile(trained.Step, opt.Threads)
+	exec, err := cpu.Compile(trained.Step, opt.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -289,9 +289,9 @@ func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Ne
 // units.
 func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 	w *sim.Network) (worked time.Duration, err error) {
-	var eval *program.Exec // of what was trained
+	var eval *cpu.Exec // of what was trained
 	if !o.modelled {
-		if eval, err = program.Compile(e.Eval, 1); err != nil {
+		if eval, err = cpu.Compile(e.Eval, 1); err != nil {
 			return 0, err
 		}
 		if e.Metrics, err = consumer.Metrics(e.CompiledJob, eval, 0, e.Genesis, consumer.UnitLogs{}, o.workers); err != nil {

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/screen"
@@ -81,7 +81,7 @@ func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[st
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec, err := program.Compile(step, kernel.Cores)
+	exec, err := cpu.Compile(step, kernel.Cores)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/pretrained"
@@ -45,7 +45,7 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 			return nil, err
 		}
 	}
-	exec, err := program.Compile(b.Eval, threads)
+	exec, err := cpu.Compile(b.Eval, threads)
 	if err != nil {
 		return nil, err
 	}

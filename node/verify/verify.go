@@ -16,10 +16,10 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -252,7 +252,7 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 	threads := min(kernel.Cores, int(v.b.Spec.Units))
 	v.tasks = make(chan *train.Task, threads)
 	for range threads {
-		exec, err := program.Compile(v.b.Step, 1)
+		exec, err := cpu.Compile(v.b.Step, 1)
 		if err != nil {
 			return nil, err
 		}

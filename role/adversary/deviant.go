@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -120,7 +120,7 @@ func (d deviant) task() (*train.Task, error) {
 	}
 	t.Spec = &s
 	var err error
-	t.Exec, err = program.Compile(t.Step, 1)
+	t.Exec, err = cpu.Compile(t.Step, 1)
 	return &t, err
 }
 

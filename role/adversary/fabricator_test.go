@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -52,7 +52,7 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 		Rate: train.Rate{Kind: train.Constant, Peak: 1e-3}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 	}
-	exec, err := program.Compile(step, 1)
+	exec, err := cpu.Compile(step, 1)
 	must(err)
 	genesis, err := outer.Genesis(spec.Exchange, train.Params(step), cfg.Init(1))
 	must(err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/admit"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -132,7 +134,7 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	if j.Executor != "" && j.Executor != Torch {
 		return fmt.Errorf("engine: the job asks for the executor %.40q, which this program does not know", j.Executor)
 	}
-	if j.Step, err = program.Decode(step, program.DefaultLimits); err != nil {
+	if j.Step, err = admit.Decode(step, program.DefaultLimits); err != nil {
 		return err
 	}
 	if err := train.CheckProgram(j.Spec, j.Step); err != nil {
@@ -163,7 +165,7 @@ func (j *Job) Task(ctx context.Context, threads int, get Getter) (*train.Task, e
 	if err != nil {
 		return nil, err
 	}
-	exec, err := program.Compile(j.Step, threads)
+	exec, err := cpu.Compile(j.Step, threads)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -76,7 +77,8 @@ func (j *Job) Memory(threads int) int64 {
 	case j.Spec.Exchange.Overlap > 0:
 		updates *= 2 // the last round of a group waits for the one before
 	}
-	need := s.data + s.frozen + MaxHeld*s.model + 3*inner*s.params + updates + atOnce*j.Largest() + j.Step.Memory(threads)
+	need := s.data + s.frozen + MaxHeld*s.model + 3*inner*s.params + updates + atOnce*j.Largest() +
+		cpu.Memory(j.Step, threads)
 	return need + need/4
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
@@ -43,7 +44,7 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 		if err := j.decode(p.Encode(), m.Encode()); err != nil {
 			return err
 		}
-		if least := step.Memory(1) + MaxHeld*int64(j.sizes().model); j.Memory(1) <= least || j.Memory(1) > 64<<20 {
+		if least := cpu.Memory(step, 1) + MaxHeld*int64(j.sizes().model); j.Memory(1) <= least || j.Memory(1) > 64<<20 {
 			t.Errorf("%d bytes of memory, the program and the checkpoints have %d", j.Memory(1), least)
 		}
 		j.Data.TrainTokens += 1 << 30

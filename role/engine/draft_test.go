@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
@@ -40,7 +40,7 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec, err := program.Compile(step, 1)
+	exec, err := cpu.Compile(step, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/philox"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -128,7 +128,7 @@ func UnitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 	if err != nil {
 		return nil, nil, err
 	}
-	exec, err := program.Compile(step, threads)
+	exec, err := cpu.Compile(step, threads)
 	if err != nil {
 		return nil, nil, err
 	}

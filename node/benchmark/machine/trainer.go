@@ -1,15 +1,15 @@
 package machine
 
 import (
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
 
 // Trainer takes one step of AdamW after the other at a constant learning rate.
 type Trainer struct {
-	exec    *program.Exec
+	exec    *cpu.Exec
 	names   []string                  // of the tensors that a step changes, with their prefixes
 	In, out map[string]*tensor.Tensor // of a step; what it changes is swapped after it
 	Spec    train.Spec                // of the scalars
@@ -38,7 +38,7 @@ func NewTrainer(r Recipe, weights map[string]*tensor.Tensor) (*Trainer, error) {
 			Rounds: 1, Rate: train.Rate{Kind: train.Constant, Peak: r.Rate}, Beta1: r.Optimizer.Beta1, Beta2: r.Optimizer.Beta2,
 		},
 	}
-	if t.exec, err = program.Compile(p, r.Threads); err != nil {
+	if t.exec, err = cpu.Compile(p, r.Threads); err != nil {
 		return nil, err
 	}
 	for _, input := range p.Inputs() {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -201,7 +201,7 @@ func (s *school) learn(ctx context.Context, l lesson) (Run, error) {
 		return Run{}, err
 	}
 	return s.notes.do(Run{Key: l.key(task), Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
-		if task.Exec, err = program.Compile(task.Step, 1); err != nil {
+		if task.Exec, err = cpu.Compile(task.Step, 1); err != nil {
 			return 0, 0, err
 		}
 		if l.pupils != parallel {

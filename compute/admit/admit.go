@@ -1,0 +1,53 @@
+// Package admit decides whether a stranger's program may be computed here: it decodes the bytes of a program, and holds
+// it to the rules of its operators (program.Check) and to limits of length, operations and memory. What it admits can
+// be run, traced and taken apart without harm.
+//
+// It runs nothing, and has no opinion on what a program is good for.
+package admit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/program"
+)
+
+// Decode reads the canonical bytes of a program and verifies it. It takes any bytes.
+func Decode(data []byte, l program.Limits) (*program.Program, error) {
+	if int64(len(data)) > l.MaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", program.ErrLimit, len(data), l.MaxBytes)
+	}
+	p := new(program.Program)
+	if err := canon.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%w: %w", program.ErrInvalid, err)
+	}
+	if err := Verify(p, l); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Verify reports why the program must not be run under the limits: program.ErrInvalid (often in a *program.OpError) or
+// program.ErrLimit. A program that passes can neither crash what computes it, nor read or write outside of its own
+// memory, nor need more memory than the limit.
+func Verify(p *program.Program, l program.Limits) error {
+	if err := p.Check(l); err != nil {
+		return err
+	}
+	if n := p.Work(); n > l.MaxFlops {
+		return fmt.Errorf("%w: %d operations, at most %d are allowed", program.ErrLimit, n, l.MaxFlops)
+	}
+	// The sum of all values bounds every sum that planning takes, so that none overflows.
+	var all uint64
+	for i := range p.Ops {
+		if all += uint64(p.Ops[i].Out.Bytes()); all > math.MaxInt64/8 {
+			return fmt.Errorf("%w: its values have %d bytes in sum, and more", program.ErrLimit, all)
+		}
+	}
+	if n := cpu.Memory(p, 1); n > l.MaxMemory {
+		return fmt.Errorf("%w: needs %d bytes of memory, at most %d are allowed", program.ErrLimit, n, l.MaxMemory)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package cpu
+
+import (
+	"math"
+
+	"github.com/starling-network/starling/compute/lower"
+	"github.com/starling-network/starling/compute/program"
+)
+
+// PeakBytes is the memory that a Run holds: intermediate values, inputs, outputs and constants. Matrix products pack
+// pieces of their operands in some further buffers, of at most a few megabytes a thread.
+func (x *Exec) PeakBytes() int64 { return peakBytes(x.plan, x.steps, len(x.workers)) }
+
+func peakBytes(pl *lower.Plan, steps []boundStep, threads int) int64 {
+	scratch, _ := needs(steps)
+	return pl.Bytes() + int64(scratch)*int64(threads)
+}
+
+// Memory is what a Run with so many threads or a Trace of a program that has passed program.Check holds at its peak, in
+// bytes.
+func Memory(p *program.Program, threads int) int64 {
+	pl := lower.Program(p)
+	return max(tracePeak(p), peakBytes(pl, bindAll(pl, 0), max(threads, 1)))
+}
+
+// tracePeak is the memory of a Trace: the values that are alive at once, at worst. Inputs, constants and outputs stay.
+func tracePeak(p *program.Program) int64 {
+	last := make([]int, len(p.Ops))
+	for i := range p.Ops {
+		last[i] = i
+		for _, v := range p.Ops[i].In {
+			last[v] = i
+		}
+	}
+	dies := make([][]int, len(p.Ops))
+	for v, i := range last {
+		dies[i] = append(dies[i], v)
+	}
+	var now, peak int64
+	for i := range p.Ops {
+		now = saturatingAdd(now, 2*int64(p.Ops[i].Out.Bytes())) // twice: an operator may copy an operand to read it
+		peak = max(peak, now)
+		for _, v := range dies[i] {
+			if k := p.Ops[v].Kind; k != program.Input && k != program.Constant {
+				now -= 2 * int64(p.Ops[v].Out.Bytes())
+			}
+		}
+	}
+	return peak
+}
+
+func saturatingAdd(x, y int64) int64 {
+	if x > math.MaxInt64-y {
+		return math.MaxInt64
+	}
+	return x + y
+}

@@ -1,0 +1,54 @@
+package recompute
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// A program of a stranger may have an operator whose indices have gigabytes. Who asks in how many parts it is disputed
+// must not make them.
+func TestDividingALargeGatherTakesNoMemory(t *testing.T) {
+	const n = 1 << 26 // 256 MiB of indices
+	for _, c := range []struct {
+		op program.Operator
+		in []tensor.Shape
+	}{
+		{program.Operator{Kind: program.TakeRows, Out: tensor.Make(tensor.Bool, n, 1)},
+			[]tensor.Shape{tensor.Make(tensor.Bool, 1, 1), tensor.Make(tensor.Int32, n)}},
+		{program.Operator{Kind: program.AddRows, Out: tensor.Make(tensor.Float32, 1, 1)},
+			[]tensor.Shape{tensor.Make(tensor.Float32, 1, 1), tensor.Make(tensor.Int32, n), tensor.Make(tensor.Float32, n, 1)}},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, ok := Divide(&c.op, c.in, freely(func(need [][]int, state int) bool {
+			leaves := 0
+			for _, l := range need {
+				leaves += len(l)
+			}
+			return leaves*tensor.LeafBytes+state <= 768<<10
+		}))
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; !ok || got > 256<<20 {
+			t.Errorf("%s: divided: %t, %d MiB allocated", c.op.Kind, ok, got>>20)
+		}
+	}
+}
+
+func TestDividingStopsWhenNothingIsLeftToSpend(t *testing.T) {
+	op := &program.Operator{Kind: program.Neg, Out: tensor.Make(tensor.Float32, 4096)}
+	fits := func([][]int, int) bool { return true }
+	told, looks := 0, 0
+	_, ok := Divide(op, []tensor.Shape{op.Out},
+		Fit{Part: fits, Spend: func(n int) bool { told += n; looks++; return true }})
+	if !ok || told < op.Out.Elements() {
+		t.Errorf("divided: %t, %d elements looked at", ok, told)
+	}
+	all := looks
+	if _, ok := Divide(op, []tensor.Shape{op.Out},
+		Fit{Part: fits, Spend: func(int) bool { looks--; return looks > 0 }}); ok || looks < 0 {
+		t.Errorf("divided with %d of %d looks: %t", all-1, all, ok)
+	}
+}

@@ -1,0 +1,221 @@
+package recompute
+
+import (
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
+)
+
+// The kinds of this file compute every element of their output from a list of elements, in an order that the kind
+// fixes: the products of a Dot, what is reduced, the updates of AddRows. So a range can be computed along its lists a
+// link at a time, and what is kept between two links is specified to the bit.
+
+// listLength is the number of elements in the lists of an operator, 0 if it has none.
+func listLength(op *program.Operator, in []tensor.Shape) int {
+	switch op.Kind {
+	case program.Dot:
+		return view.Elements(view.Pick(in[0].Dims, op.Ints[2:2+op.Ints[0]]))
+	case program.ReduceSum, program.ReduceMax, program.ReduceMin:
+		return in[0].Elements() / op.Out.Elements()
+	case program.SumSquares:
+		return in[0].Elements()
+	case program.AddRows:
+		return in[1].Elements()
+	}
+	return 0
+}
+
+// cutList returns the pieces that elements from up to to of the lists of a range give.
+func cutList(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, indices *tensor.Partial) ([]piece, error) {
+	switch op.Kind {
+	case program.Dot:
+		return cutDot(op, in, lo, hi, from, to)
+	case program.AddRows:
+		return addRange(op, in, lo, hi, from, to, indices)
+	case program.SumSquares:
+		single := &program.Operator{Kind: program.SumSquares, Out: op.Out}
+		return []piece{{op: single, in: []gather{{dims: []int{to - from}, runs: []elements{{from, to - from}}}}}}, nil
+	}
+	return []piece{reduceRange(op, in[0], lo, hi, from, to)}, nil
+}
+
+// stateBytes is the size of what is kept of n elements after at elements of their lists, some but not all.
+func stateBytes(op *program.Operator, n, length, at int) int {
+	switch {
+	case op.Kind == program.Dot && at > matmul.ChunkK && at%matmul.ChunkK != 0:
+		return 8 * n // sums of whole chunks, then the chains
+	case summed(op):
+		return 4 * n * kernel.SumState(length)
+	}
+	return n * op.Out.DType.Size()
+}
+
+// summed reports whether an operator is a kernel.Path.Sum.
+func summed(op *program.Operator) bool {
+	return op.Kind == program.SumSquares || op.Kind == program.ReduceSum && op.Out.DType == tensor.Float32
+}
+
+// follow returns what is kept after the elements from up to to of the lists of n elements, from what was kept before
+// them; after the last, the elements.
+func follow(op *program.Operator, pieces []piece, in []*tensor.Partial, state []byte,
+	n, length, from, to int) ([]byte, error) {
+	switch {
+	case op.Kind == program.Dot:
+		return followDot(pieces, in, state, n, length, from, to)
+	case summed(op):
+		return followSum(op, pieces[0], in, state, n, length, from, to)
+	case from == 0:
+		return pieces[0].eval(in)
+	case op.Kind == program.AddRows:
+		return followAdd(op, pieces[0], in, state)
+	}
+	part, err := pieces[0].eval(in)
+	if err != nil {
+		return nil, err
+	}
+	fold := map[program.Kind]program.Kind{program.ReduceSum: program.Add, program.ReduceMax: program.Max,
+		program.ReduceMin: program.Min}[op.Kind]
+	return both(fold, op.Out.DType, state, part)
+}
+
+// both combines two lists of elements by an elementwise kind.
+func both(k program.Kind, t tensor.DType, x, y []byte) ([]byte, error) {
+	shape := tensor.Make(t, len(x)/t.Size())
+	a, err := tensor.FromBytes(shape, x)
+	if err != nil {
+		return nil, err
+	}
+	b, err := tensor.FromBytes(shape, y)
+	if err != nil {
+		return nil, err
+	}
+	out, err := cpu.Eval(&program.Operator{Kind: k, Out: shape}, []*tensor.Tensor{a, b})
+	if err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func followAdd(op *program.Operator, p piece, in []*tensor.Partial, state []byte) ([]byte, error) {
+	if p.op == nil {
+		return state, nil
+	}
+	base, err := tensor.FromBytes(tensor.Make(op.Out.DType, p.op.Out.Elements(), 1), state)
+	if err != nil {
+		return nil, err
+	}
+	updates, err := p.in[0].read(in[p.in[0].operand])
+	if err != nil {
+		return nil, err
+	}
+	out, err := cpu.Eval(p.op, []*tensor.Tensor{base, tensor.FromI32(p.rows, len(p.rows)), updates})
+	if err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// followDot continues the chains of FMA of matmul.Gemm.
+func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, from, to int) ([]byte, error) {
+	sums, chains := make([]float32, n), make([]float32, n)
+	if from >= matmul.ChunkK {
+		sums = readFloats(state[:4*n])
+	}
+	if from%matmul.ChunkK != 0 {
+		chains = readFloats(state[len(state)-4*n:])
+	}
+	done := 0
+	for _, p := range pieces {
+		l, err := p.in[0].read(in[p.in[0].operand])
+		if err != nil {
+			return nil, err
+		}
+		r, err := p.in[1].read(in[p.in[1].operand])
+		if err != nil {
+			return nil, err
+		}
+		rows, cols := p.op.Out.Dims[0], p.op.Out.Dims[1]
+		k, column, step := to-from, 1, cols
+		if p.op.Ints[3] == 1 {
+			column, step = k, 1
+		}
+		for i := range rows {
+			for j := range cols {
+				e := done + i*cols + j
+				sums[e], chains[e] = followChain(sums[e], chains[e], l.F32()[i*k:], r.F32()[j*column:], step, length, from, to)
+			}
+		}
+		done += rows * cols
+	}
+	switch {
+	case to == length || to%matmul.ChunkK == 0:
+		return bytesOf(sums), nil
+	case to < matmul.ChunkK:
+		return bytesOf(chains), nil
+	}
+	return append(bytesOf(sums), bytesOf(chains)...), nil
+}
+
+// followChain continues one element of a product: c over the products of the current chunk, sum over the chunks before.
+func followChain(sum, c float32, a, b []float32, bStep, length, from, to int) (float32, float32) {
+	for at := from; at < to; {
+		end := min(to, at/matmul.ChunkK*matmul.ChunkK+matmul.ChunkK)
+		c = matmul.Chain(c, a[at-from:], 1, b[(at-from)*bStep:], bStep, end-at)
+		if at = end; at%matmul.ChunkK == 0 || at == length {
+			if at <= matmul.ChunkK {
+				sum = c
+			} else {
+				sum += c
+			}
+			c = 0
+		}
+	}
+	return sum, c
+}
+
+// followSum continues the lanes of kernel.Path.Sum, of each element of the output.
+func followSum(op *program.Operator, p piece, in []*tensor.Partial, state []byte,
+	n, length, from, to int) ([]byte, error) {
+	x, err := p.in[0].read(in[p.in[0].operand])
+	if err != nil {
+		return nil, err
+	}
+	each := kernel.SumState(length)
+	lanes := make([]float32, n*each)
+	if from > 0 {
+		lanes = readFloats(state)
+	}
+	row, step := to-from, 1 // of an element, and from one of its list to the next
+	if op.Kind == program.ReduceSum && p.op.Ints[0] == 0 {
+		row, step = 1, n
+	}
+	for e := range n {
+		for k := range to - from {
+			v := x.F32()[e*row+k*step]
+			if op.Kind == program.SumSquares {
+				v = float32(v * v)
+			}
+			kernel.SumPart(lanes[e*each:(e+1)*each], from+k, v)
+		}
+	}
+	if to < length {
+		return bytesOf(lanes), nil
+	}
+	out := make([]float32, n)
+	for e := range out {
+		out[e] = kernel.SumEnd(lanes[e*each:(e+1)*each], length)
+	}
+	return bytesOf(out), nil
+}
+
+// readFloats returns a copy of little-endian float32.
+func readFloats(b []byte) []float32 {
+	mem := tensor.Alloc(len(b))
+	copy(mem, b)
+	return tensor.As[float32](mem)
+}
+
+func bytesOf(x []float32) []byte { return tensor.FromF32(x, len(x)).Bytes() }

@@ -1,0 +1,291 @@
+// Package recompute computes a part of one operator's output, from the leaves of its operands that the part needs and
+// no others: what a dispute recomputes. A leaf of an output is computed in parts, one after the other, with a state
+// between two of them that is specified to the bit; Divide finds the fewest parts that fit, Need lists the leaves that
+// a part needs, Eval computes it with the portable kernels.
+//
+// It makes no tensor of an operand's size, and knows nothing of programs beyond one operator, nor of proofs and bonds.
+package recompute
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/view"
+)
+
+// ErrState is returned for a state between two parts that is not as long as it must be.
+var ErrState = errors.New("recompute: this is no state between two parts of an operator")
+
+// Division says in how many parts each leaf of an output is computed, one after the other: the leaf is cut in ranges,
+// and each range in links along the lists that its elements are computed from. Between two parts there is a state, as
+// specified as the output itself: the elements of the ranges that are done, then what is kept between two links.
+type Division struct {
+	Elements int // of the output, in a range; the last ranges of a short leaf have fewer, or none
+	Ranges   int // of a leaf
+	Along    int // elements of a list, in a link; 0 for kinds that have no lists
+	Links    int // of a range
+}
+
+// Parts is the number of parts of a leaf.
+func (d Division) Parts() int { return d.Ranges * d.Links }
+
+// A Fit says which parts are small enough.
+type Fit struct {
+	// Part reports whether a part fits, that needs these leaves of the operands, the indices included, and a state of
+	// so many bytes before it. What it holds for must also hold with less.
+	Part func(need [][]int, state int) bool
+
+	// Spend is told how many elements are looked at, before they are. If it returns false, nothing more is looked at,
+	// and there is no division.
+	Spend func(elements int) bool
+}
+
+// Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the
+// smallest do. Parts in the first, the middle and the last leaf are looked at, with the worst indices there can be.
+// What it costs is what Fit.Spend is told, and does not grow with the operands.
+func Divide(op *program.Operator, in []tensor.Shape, fit Fit) (best Division, ok bool) {
+	_, n := op.Out.LeafRange(0)
+	length, fits := listLength(op, in), &fitting{Fit: fit}
+	for each := n; each > 0; each /= 2 {
+		d := Division{Elements: each, Ranges: (n + each - 1) / each, Along: min(length, 1), Links: max(length, 1)}
+		if !d.fits(op, in, fits) { // along lists it cannot get smaller
+			continue
+		}
+		for d = d.along(length, length); !d.fits(op, in, fits); {
+			if fits.spent {
+				return best, false
+			}
+			d = d.along(1<<(bits.Len(uint(d.Along-1))-1), length) // the next power of two below
+		}
+		if !ok || d.Parts() < best.Parts() {
+			best, ok = d, true
+		}
+		if d.Links == 1 {
+			break // more ranges are more parts
+		}
+	}
+	return best, ok && !fits.spent
+}
+
+// fitting is a Fit of which perhaps nothing is left to spend.
+type fitting struct {
+	Fit
+	spent bool
+}
+
+// look reports whether there is something left to look at parts that have so many elements.
+func (f *fitting) look(elements int) bool {
+	f.spent = f.spent || !f.Spend(elements)
+	return !f.spent
+}
+
+// along is d with links of n elements of lists of some length.
+func (d Division) along(n, length int) Division {
+	d.Along, d.Links = n, 1
+	if n > 0 {
+		d.Links = (length + n - 1) / n
+	}
+	return d
+}
+
+// What a part may cost: the elements that it is computed from, and its multiply-adds.
+const (
+	maxVolume = 1 << 19
+	maxWork   = 1 << 22
+)
+
+func (d Division) fits(op *program.Operator, in []tensor.Shape, fits *fitting) bool {
+	size := volume(op, in, d.Elements, d.Along)
+	if size > maxVolume || work(op, in, d.Elements, d.Along) > maxWork {
+		return false
+	}
+	for _, leaf := range thirds(op.Out.Leaves()) {
+		for _, r := range thirds(d.Ranges) {
+			for _, l := range thirds(d.Links) {
+				if !fits.look(size + len(in) + 1) {
+					return false
+				}
+				part := r*d.Links + l
+				need, err := d.worstNeed(op, in, leaf, part)
+				if err != nil || !fits.Part(need, d.StateBytes(op, in, leaf, part)) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// thirds is the first, the middle and the last of n.
+func thirds(n int) []int { return slices.Compact([]int{0, (n - 1) / 2, n - 1}) }
+
+// volume bounds the elements of operands that n elements of an output are computed from, along so many of their lists.
+func volume(op *program.Operator, in []tensor.Shape, n, along int) int {
+	switch op.Kind {
+	case program.Dot:
+		a, err := program.AxesOfDot(op.Ints, in[0].Rank(), in[1].Rank())
+		if err != nil {
+			return maxVolume + 1
+		}
+		rows, cols := view.Elements(view.Pick(in[0].Dims, a.LHSFree)), view.Elements(view.Pick(in[1].Dims, a.RHSFree))
+		return along * (n/cols + 2 + min(cols, n)*(n/cols/rows+1))
+	case program.SumSquares:
+		return along
+	case program.AddRows:
+		return along * (min(n, view.Elements(in[0].Dims[1:])) + 1)
+	case program.ReduceSum, program.ReduceMax, program.ReduceMin:
+		return n * along
+	case program.FirstMax:
+		return n * view.Elements(view.Pick(in[0].Dims, op.Ints))
+	case program.SumWindows:
+		return n * view.Elements(in[0].Dims[op.Out.Rank():])
+	case program.CausalAttention, program.CausalAttentionLSE, program.CausalAttentionGradQ,
+		program.CausalAttentionGradK, program.CausalAttentionGradV:
+		return attentionVolume(op, in, n)
+	case program.CrossEntropy, program.CrossEntropyGrad:
+		return crossEntropyVolume(op, in, n)
+	}
+	return n * len(in)
+}
+
+// work bounds the multiply-adds of n elements of an output, along so many elements of their lists. Other kinds have
+// fewer than their volume.
+func work(op *program.Operator, in []tensor.Shape, n, along int) int {
+	switch {
+	case op.Kind == program.Dot:
+		return times(n, along)
+	case op.Kind.Attention():
+		return attentionWork(op, in, n)
+	}
+	return 0
+}
+
+// worstNeed is what a part of a leaf needs of the operands at most, whatever the indices say. Of an IndexOperand it
+// makes the leaves that the part reads, and no others.
+func (d Division) worstNeed(op *program.Operator, in []tensor.Shape, leaf, part int) ([][]int, error) {
+	need, err := Need(op, in, d, leaf, part, nil)
+	k := op.Kind.IndexOperand()
+	if err != nil || k < 0 {
+		return need, err
+	}
+	indices := tensor.NewPartial(in[k])
+	for _, l := range need[k] {
+		indices.Set(l, worstIndices(op, in, leaf, l))
+	}
+	all, err := Need(op, in, d, leaf, part, indices)
+	if err == nil {
+		all[k] = need[k]
+	}
+	return all, err
+}
+
+// worstIndices are the bytes of a leaf of an IndexOperand with which the parts of a leaf of the output need as much as
+// they can.
+func worstIndices(op *program.Operator, in []tensor.Shape, leaf, of int) []byte {
+	k := op.Kind.IndexOperand()
+	lo, hi := op.Out.LeafRange(leaf)
+	rows, width := in[0].Dims[0], view.Elements(in[0].Dims[1:])
+	from, to := in[k].LeafRange(of)
+	t := tensor.New(tensor.Make(in[k].DType, to-from))
+	for i := from; i < to; i++ {
+		row := (lo + hi) / 2 / width     // every update is of the leaf
+		if op.Kind == program.TakeRows { // the rows of the leaf are spread over the table
+			row = i * (rows*width/(hi-lo+width) + 1) % rows
+		}
+		if in[k].DType == tensor.Int64 {
+			t.I64()[i-from] = int64(row)
+		} else {
+			t.I32()[i-from] = int32(row)
+		}
+	}
+	return t.Bytes()
+}
+
+// span returns the elements of the output and of their lists that a part is about.
+func (d Division) span(op *program.Operator, in []tensor.Shape, leaf, part int) (lo, hi, from, to int) {
+	lo, hi = op.Out.LeafRange(leaf)
+	lo = min(lo+part/d.Links*d.Elements, hi)
+	hi = min(lo+d.Elements, hi)
+	from = part % d.Links * d.Along
+	return lo, hi, from, min(from+d.Along, listLength(op, in))
+}
+
+// StateBytes is the size of the state before a part of a leaf; before the first there is none.
+func (d Division) StateBytes(op *program.Operator, in []tensor.Shape, leaf, part int) int {
+	first, _ := op.Out.LeafRange(leaf)
+	lo, hi, from, _ := d.span(op, in, leaf, part)
+	n := (lo - first) * op.Out.DType.Size()
+	if from > 0 {
+		n += stateBytes(op, hi-lo, listLength(op, in), from)
+	}
+	return n
+}
+
+// Need is NeedRange for a part of a leaf.
+func Need(op *program.Operator, in []tensor.Shape, d Division, leaf, part int, indices *tensor.Partial) ([][]int,
+	error) {
+	lo, hi, from, to := d.span(op, in, leaf, part)
+	if lo == hi {
+		return make([][]int, len(in)), nil
+	}
+	if d.Links == 1 {
+		return NeedRange(op, in, lo, hi, indices)
+	}
+	pieces, err := cutList(op, in, lo, hi, from, to, indices)
+	return needs(pieces, in), err
+}
+
+// Eval computes a part of a leaf from the state before it, and returns the state after it: after the last part, the
+// bytes of the leaf, which are those of cpu.Eval. The operands need to have no more than the leaves that Need lists.
+// Errors wrap ErrPartial or ErrState, or are those of cpu.Eval.
+func Eval(op *program.Operator, in []*tensor.Partial, d Division, leaf, part int, state []byte) ([]byte, error) {
+	shapes := shapesOf(in)
+	if n := d.StateBytes(op, shapes, leaf, part); len(state) != n {
+		return nil, fmt.Errorf("%w: %d bytes, wanted %d", ErrState, len(state), n)
+	}
+	first, _ := op.Out.LeafRange(leaf)
+	lo, hi, from, to := d.span(op, shapes, leaf, part)
+	done := (lo - first) * op.Out.DType.Size()
+	out := slices.Clone(state[:done])
+	if lo == hi {
+		return out, nil
+	}
+	var next []byte
+	var err error
+	if d.Links == 1 {
+		next, err = EvalRange(op, in, lo, hi)
+	} else {
+		var pieces []piece
+		if pieces, err = cutList(op, shapes, lo, hi, from, to, indicesOf(op, in)); err == nil {
+			next, err = follow(op, pieces, in, state[done:], hi-lo, listLength(op, shapes), from, to)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if op.Out.DType == tensor.Float32 { // and then so is every state
+		t := tensor.FromF32(readFloats(next), len(next)/4)
+		t.Canonicalize()
+		next = t.Bytes()
+	}
+	return append(out, next...), nil
+}
+
+func shapesOf(in []*tensor.Partial) []tensor.Shape {
+	out := make([]tensor.Shape, len(in))
+	for i, p := range in {
+		out[i] = p.Shape
+	}
+	return out
+}
+
+func indicesOf(op *program.Operator, in []*tensor.Partial) *tensor.Partial {
+	if k := op.Kind.IndexOperand(); k >= 0 {
+		return in[k]
+	}
+	return nil
+}
