@@ -15,17 +15,66 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// function is the compute.Function that GoMLX emits operators into. Its values are program.Value.
+// function is the compute.Function that GoMLX emits operators into. Its values are program.Value. Each of the types
+// that it consists of records some operators; of what programs do not have, it is unsupported.
 type function struct {
-	notimplemented.Function
+	*values
+	unary
+	binary
+	rows
+	products
+	movement
+	reductions
+	windows
+	others
 	recorder *recorder
-	b        *program.Builder
 	given    map[string]program.Value
-	dots     map[program.Value]dot
-	zeros    map[program.Value]bool    // constants of float32 zeros, and what they are broadcast to
-	scatters map[program.Value]scatter // sums of rows, from zeros on
 	out      []program.Value
 }
+
+// others are the operators that no other type of a function records.
+type others struct{ notimplemented.Function }
+
+func newFunction(r *recorder, b *program.Builder, given map[string]program.Value) *function {
+	v := &values{b: b, zeros: map[program.Value]bool{}}
+	return &function{values: v, unary: unary{v}, binary: binary{v},
+		rows:     rows{values: v, scatters: map[program.Value]scatter{}},
+		products: products{values: v, dots: map[program.Value]dot{}}, movement: movement{v}, reductions: reductions{v},
+		windows: windows{v}, others: others{notimplemented.Function{ErrFn: unsupported}}, recorder: r, given: given}
+}
+
+// values are the values recorded so far.
+type values struct {
+	b     *program.Builder
+	zeros map[program.Value]bool // constants of float32 zeros, and what they are broadcast to
+}
+
+// unary records elementwise operators of one operand.
+type unary struct{ *values }
+
+// binary records elementwise operators of two operands, comparisons and a choice between two.
+type binary struct{ *values }
+
+// rows records what looks rows up and adds to them.
+type rows struct {
+	*values
+	scatters map[program.Value]scatter // sums of rows, from zeros on
+}
+
+// products records products, and transpositions, which can be of a product.
+type products struct {
+	*values
+	dots map[program.Value]dot
+}
+
+// movement records operators that make and move elements.
+type movement struct{ *values }
+
+// reductions records sums and extrema over axes.
+type reductions struct{ *values }
+
+// windows records convolutions and pooling.
+type windows struct{ *values }
 
 func (f *function) Builder() compute.Builder { return f.recorder }
 
@@ -33,7 +82,7 @@ func (f *function) Shape(v compute.Value) (shapes.Shape, error) {
 	return fromShape(f.b.Shape(v.(program.Value))), nil
 }
 
-func (f *function) dims(v compute.Value) []int { return f.b.Shape(v.(program.Value)).Dims }
+func (f *values) dims(v compute.Value) []int { return f.b.Shape(v.(program.Value)).Dims }
 
 func (f *function) Return(outputs []compute.Value, _ []*compute.ShardingSpec) error {
 	for _, v := range outputs {
@@ -88,7 +137,7 @@ func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {
 // Identity marks places in a graph, such as the end of a gradient's path; it computes nothing.
 func (f *function) Identity(x compute.Value) (compute.Value, error) { return x, nil }
 
-func (f *function) ConvertDType(x compute.Value, d dtypes.DType) (compute.Value, error) {
+func (f unary) ConvertDType(x compute.Value, d dtypes.DType) (compute.Value, error) {
 	to, err := toDType(d)
 	if err != nil {
 		return nil, err
@@ -98,7 +147,7 @@ func (f *function) ConvertDType(x compute.Value, d dtypes.DType) (compute.Value,
 
 // widened returns halves as float32, in which programs calculate, and their type to turn a result back to. Other values
 // stay as they are.
-func (f *function) widened(xs ...compute.Value) ([]compute.Value, tensor.DType, error) {
+func (f *values) widened(xs ...compute.Value) ([]compute.Value, tensor.DType, error) {
 	half := tensor.DType(0)
 	wide := slices.Clone(xs)
 	for i, x := range xs {
@@ -114,14 +163,14 @@ func (f *function) widened(xs ...compute.Value) ([]compute.Value, tensor.DType, 
 }
 
 // narrowed converts a result to the type that widened gave.
-func (f *function) narrowed(half tensor.DType, v program.Value, err error) (compute.Value, error) {
+func (f *values) narrowed(half tensor.DType, v program.Value, err error) (compute.Value, error) {
 	if err == nil && half != 0 {
 		v, err = f.b.Convert(v, half)
 	}
 	return value(v, err)
 }
 
-func (f *function) unary(k program.Kind, x compute.Value) (compute.Value, error) {
+func (f unary) apply(k program.Kind, x compute.Value) (compute.Value, error) {
 	wide, half, err := f.widened(x)
 	if err != nil {
 		return nil, err
@@ -130,31 +179,31 @@ func (f *function) unary(k program.Kind, x compute.Value) (compute.Value, error)
 	return f.narrowed(half, v, err)
 }
 
-func (f *function) Abs(x compute.Value) (compute.Value, error)   { return f.unary(program.Abs, x) }
-func (f *function) Ceil(x compute.Value) (compute.Value, error)  { return f.unary(program.Ceil, x) }
-func (f *function) Cos(x compute.Value) (compute.Value, error)   { return f.unary(program.Cos, x) }
-func (f *function) Erf(x compute.Value) (compute.Value, error)   { return f.unary(program.Erf, x) }
-func (f *function) Exp(x compute.Value) (compute.Value, error)   { return f.unary(program.Exp, x) }
-func (f *function) Floor(x compute.Value) (compute.Value, error) { return f.unary(program.Floor, x) }
-func (f *function) Log(x compute.Value) (compute.Value, error)   { return f.unary(program.Log, x) }
-func (f *function) Neg(x compute.Value) (compute.Value, error)   { return f.unary(program.Neg, x) }
-func (f *function) Round(x compute.Value) (compute.Value, error) { return f.unary(program.Round, x) }
-func (f *function) Rsqrt(x compute.Value) (compute.Value, error) { return f.unary(program.Rsqrt, x) }
-func (f *function) Sign(x compute.Value) (compute.Value, error)  { return f.unary(program.Sign, x) }
-func (f *function) Sin(x compute.Value) (compute.Value, error)   { return f.unary(program.Sin, x) }
-func (f *function) Sqrt(x compute.Value) (compute.Value, error)  { return f.unary(program.Sqrt, x) }
-func (f *function) Tanh(x compute.Value) (compute.Value, error)  { return f.unary(program.Tanh, x) }
+func (f unary) Abs(x compute.Value) (compute.Value, error)   { return f.apply(program.Abs, x) }
+func (f unary) Ceil(x compute.Value) (compute.Value, error)  { return f.apply(program.Ceil, x) }
+func (f unary) Cos(x compute.Value) (compute.Value, error)   { return f.apply(program.Cos, x) }
+func (f unary) Erf(x compute.Value) (compute.Value, error)   { return f.apply(program.Erf, x) }
+func (f unary) Exp(x compute.Value) (compute.Value, error)   { return f.apply(program.Exp, x) }
+func (f unary) Floor(x compute.Value) (compute.Value, error) { return f.apply(program.Floor, x) }
+func (f unary) Log(x compute.Value) (compute.Value, error)   { return f.apply(program.Log, x) }
+func (f unary) Neg(x compute.Value) (compute.Value, error)   { return f.apply(program.Neg, x) }
+func (f unary) Round(x compute.Value) (compute.Value, error) { return f.apply(program.Round, x) }
+func (f unary) Rsqrt(x compute.Value) (compute.Value, error) { return f.apply(program.Rsqrt, x) }
+func (f unary) Sign(x compute.Value) (compute.Value, error)  { return f.apply(program.Sign, x) }
+func (f unary) Sin(x compute.Value) (compute.Value, error)   { return f.apply(program.Sin, x) }
+func (f unary) Sqrt(x compute.Value) (compute.Value, error)  { return f.apply(program.Sqrt, x) }
+func (f unary) Tanh(x compute.Value) (compute.Value, error)  { return f.apply(program.Tanh, x) }
 
-func (f *function) Logistic(x compute.Value) (compute.Value, error) {
-	return f.unary(program.Logistic, x)
+func (f unary) Logistic(x compute.Value) (compute.Value, error) {
+	return f.apply(program.Logistic, x)
 }
 
-func (f *function) LogicalNot(x compute.Value) (compute.Value, error) {
-	return f.unary(program.Not, x)
+func (f unary) LogicalNot(x compute.Value) (compute.Value, error) {
+	return f.apply(program.Not, x)
 }
 
 // broadcast stretches axes of size 1, or a scalar, to dims, which GoMLX leaves to the backend.
-func (f *function) broadcast(x compute.Value, dims []int) (program.Value, error) {
+func (f *values) broadcast(x compute.Value, dims []int) (program.Value, error) {
 	v, from := x.(program.Value), f.dims(x)
 	if slices.Equal(from, dims) {
 		return v, nil
@@ -163,7 +212,7 @@ func (f *function) broadcast(x compute.Value, dims []int) (program.Value, error)
 }
 
 // align broadcasts values to the dimensions that all of them can be stretched to.
-func (f *function) align(xs ...compute.Value) ([]program.Value, error) {
+func (f *values) align(xs ...compute.Value) ([]program.Value, error) {
 	var dims []int
 	for _, x := range xs {
 		d := f.dims(x)
@@ -185,7 +234,7 @@ func (f *function) align(xs ...compute.Value) ([]program.Value, error) {
 	return out, nil
 }
 
-func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, error) {
+func (f binary) apply(k program.Kind, x, y compute.Value) (compute.Value, error) {
 	wide, half, err := f.widened(x, y)
 	if err != nil {
 		return nil, err
@@ -200,32 +249,32 @@ func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, er
 
 // Add of rows that were summed from zeros on sums them from the other operand on: the gradient of a table that is
 // looked up, and used otherwise too, then needs no second table.
-func (f *function) Add(x, y compute.Value) (compute.Value, error) {
+func (f rows) Add(x, y compute.Value) (compute.Value, error) {
 	for _, pair := range [][2]compute.Value{{x, y}, {y, x}} {
 		s, ok := f.scatters[pair[1].(program.Value)]
 		if ok && slices.Equal(f.dims(x), f.dims(y)) {
 			return value(f.b.Apply(program.AddRows, pair[0].(program.Value), s.rows, s.updates))
 		}
 	}
-	return f.binary(program.Add, x, y)
+	return binary{f.values}.apply(program.Add, x, y)
 }
 
-func (f *function) Div(x, y compute.Value) (compute.Value, error) { return f.binary(program.Div, x, y) }
-func (f *function) Max(x, y compute.Value) (compute.Value, error) { return f.binary(program.Max, x, y) }
-func (f *function) Min(x, y compute.Value) (compute.Value, error) { return f.binary(program.Min, x, y) }
-func (f *function) Mul(x, y compute.Value) (compute.Value, error) { return f.binary(program.Mul, x, y) }
-func (f *function) Pow(x, y compute.Value) (compute.Value, error) { return f.binary(program.Pow, x, y) }
-func (f *function) Sub(x, y compute.Value) (compute.Value, error) { return f.binary(program.Sub, x, y) }
+func (f binary) Div(x, y compute.Value) (compute.Value, error) { return f.apply(program.Div, x, y) }
+func (f binary) Max(x, y compute.Value) (compute.Value, error) { return f.apply(program.Max, x, y) }
+func (f binary) Min(x, y compute.Value) (compute.Value, error) { return f.apply(program.Min, x, y) }
+func (f binary) Mul(x, y compute.Value) (compute.Value, error) { return f.apply(program.Mul, x, y) }
+func (f binary) Pow(x, y compute.Value) (compute.Value, error) { return f.apply(program.Pow, x, y) }
+func (f binary) Sub(x, y compute.Value) (compute.Value, error) { return f.apply(program.Sub, x, y) }
 
-func (f *function) LogicalAnd(x, y compute.Value) (compute.Value, error) {
-	return f.binary(program.And, x, y)
+func (f binary) LogicalAnd(x, y compute.Value) (compute.Value, error) {
+	return f.apply(program.And, x, y)
 }
 
-func (f *function) LogicalOr(x, y compute.Value) (compute.Value, error) {
-	return f.binary(program.Or, x, y)
+func (f binary) LogicalOr(x, y compute.Value) (compute.Value, error) {
+	return f.apply(program.Or, x, y)
 }
 
-func (f *function) compare(k program.Kind, x, y compute.Value) (compute.Value, error) {
+func (f binary) compare(k program.Kind, x, y compute.Value) (compute.Value, error) {
 	wide, _, err := f.widened(x, y)
 	if err != nil {
 		return nil, err
@@ -237,31 +286,31 @@ func (f *function) compare(k program.Kind, x, y compute.Value) (compute.Value, e
 	return value(f.b.Apply(k, v[0], v[1]))
 }
 
-func (f *function) Equal(x, y compute.Value) (compute.Value, error) {
+func (f binary) Equal(x, y compute.Value) (compute.Value, error) {
 	return f.compare(program.Equal, x, y)
 }
 
-func (f *function) NotEqual(x, y compute.Value) (compute.Value, error) {
+func (f binary) NotEqual(x, y compute.Value) (compute.Value, error) {
 	return f.compare(program.NotEqual, x, y)
 }
 
-func (f *function) LessThan(x, y compute.Value) (compute.Value, error) {
+func (f binary) LessThan(x, y compute.Value) (compute.Value, error) {
 	return f.compare(program.Less, x, y)
 }
 
-func (f *function) LessOrEqual(x, y compute.Value) (compute.Value, error) {
+func (f binary) LessOrEqual(x, y compute.Value) (compute.Value, error) {
 	return f.compare(program.LessEqual, x, y)
 }
 
-func (f *function) GreaterThan(x, y compute.Value) (compute.Value, error) {
+func (f binary) GreaterThan(x, y compute.Value) (compute.Value, error) {
 	return f.compare(program.Greater, x, y)
 }
 
-func (f *function) GreaterOrEqual(x, y compute.Value) (compute.Value, error) {
+func (f binary) GreaterOrEqual(x, y compute.Value) (compute.Value, error) {
 	return f.compare(program.GreaterEqual, x, y)
 }
 
-func (f *function) Where(cond, x, y compute.Value) (compute.Value, error) {
+func (f binary) Where(cond, x, y compute.Value) (compute.Value, error) {
 	v, err := f.align(cond, x, y)
 	if err != nil {
 		return nil, err

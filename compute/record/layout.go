@@ -11,13 +11,13 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-func (f *function) Reshape(x compute.Value, dims ...int) (compute.Value, error) {
+func (f movement) Reshape(x compute.Value, dims ...int) (compute.Value, error) {
 	return value(f.b.Reshape(x.(program.Value), dims...))
 }
 
 // Transpose of a product takes the product with its sides exchanged if that leaves the axis that ends up last in place:
 // the same multiplications in the same order, and less to move. The gradient of a dense layer then moves nothing.
-func (f *function) Transpose(x compute.Value, perm ...int) (compute.Value, error) {
+func (f products) Transpose(x compute.Value, perm ...int) (compute.Value, error) {
 	v := x.(program.Value)
 	d, ok := f.dots[v]
 	if ok && d.rank > 0 && perm[d.rank-1] < d.middle {
@@ -34,20 +34,20 @@ func (f *function) Transpose(x compute.Value, perm ...int) (compute.Value, error
 	return value(f.b.Transpose(v, perm...))
 }
 
-func (f *function) BroadcastInDim(x compute.Value, s shapes.Shape, axes []int) (compute.Value, error) {
+func (f movement) BroadcastInDim(x compute.Value, s shapes.Shape, axes []int) (compute.Value, error) {
 	v, err := f.b.Broadcast(x.(program.Value), s.Dimensions, axes)
 	f.zeros[v] = err == nil && f.zeros[x.(program.Value)]
 	return value(v, err)
 }
 
-func (f *function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
+func (f movement) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
 	if strides == nil {
 		strides = slices.Repeat([]int{1}, len(starts))
 	}
 	return value(f.b.Slice(x.(program.Value), starts, limits, strides))
 }
 
-func (f *function) Concatenate(axis int, xs ...compute.Value) (compute.Value, error) {
+func (f movement) Concatenate(axis int, xs ...compute.Value) (compute.Value, error) {
 	parts := make([]program.Value, len(xs))
 	for i, x := range xs {
 		parts[i] = x.(program.Value)
@@ -55,7 +55,7 @@ func (f *function) Concatenate(axis int, xs ...compute.Value) (compute.Value, er
 	return value(f.b.Concat(axis, parts...))
 }
 
-func (f *function) Iota(s shapes.Shape, axis int) (compute.Value, error) {
+func (f movement) Iota(s shapes.Shape, axis int) (compute.Value, error) {
 	shape, err := toShape(s)
 	if err != nil {
 		return nil, err
@@ -68,19 +68,19 @@ func (f *function) Iota(s shapes.Shape, axis int) (compute.Value, error) {
 	return f.narrowed(half, v, err)
 }
 
-func (f *function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
+func (f movement) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
 	return value(f.b.Reverse(x.(program.Value), axes...))
 }
 
 // every returns axes, or all axes of x if there are none.
-func (f *function) every(x compute.Value, axes []int) []int {
+func (f reductions) every(x compute.Value, axes []int) []int {
 	if len(axes) > 0 {
 		return axes
 	}
 	return span(0, len(f.dims(x)))
 }
 
-func (f *function) reduce(k program.Kind, x compute.Value, axes []int) (compute.Value, error) {
+func (f reductions) reduce(k program.Kind, x compute.Value, axes []int) (compute.Value, error) {
 	wide, half, err := f.widened(x)
 	if err != nil {
 		return nil, err
@@ -89,15 +89,15 @@ func (f *function) reduce(k program.Kind, x compute.Value, axes []int) (compute.
 	return f.narrowed(half, v, err)
 }
 
-func (f *function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
+func (f reductions) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(program.ReduceSum, x, axes)
 }
 
-func (f *function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
+func (f reductions) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(program.ReduceMax, x, axes)
 }
 
-func (f *function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
+func (f reductions) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(program.ReduceMin, x, axes)
 }
 
@@ -114,7 +114,7 @@ func (d dot) exchanged() []int {
 }
 
 // factors returns what a product multiplies, halves widened, and the type of its result if that is a half.
-func (f *function) factors(operator string, x, y compute.Value) ([]compute.Value, tensor.DType, error) {
+func (f *values) factors(operator string, x, y compute.Value) ([]compute.Value, tensor.DType, error) {
 	wide, half, err := f.widened(x, y)
 	if err != nil {
 		return nil, 0, err
@@ -128,7 +128,7 @@ func (f *function) factors(operator string, x, y compute.Value) ([]compute.Value
 }
 
 // DotGeneral accumulates in float32, also where halves would do.
-func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
+func (f products) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
 	config compute.DotGeneralConfig) (compute.Value, error) {
 	if config.AccumulatorDType == dtypes.Float64 {
 		return nil, &UnsupportedError{Operator: "DotGeneral", Why: "products accumulate in float32"}
@@ -157,7 +157,7 @@ func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y comput
 }
 
 // Gather is supported in the form of an embedding lookup: whole rows of table along axis 0, one per index.
-func (f *function) Gather(table, indices compute.Value, indexAxis int, offsetAxes, collapsed, indexMap,
+func (f rows) Gather(table, indices compute.Value, indexAxis int, offsetAxes, collapsed, indexMap,
 	sliceSizes []int,
 	_ bool) (compute.Value, error) {
 	dims, at := f.dims(table), f.dims(indices)
@@ -175,7 +175,7 @@ func (f *function) Gather(table, indices compute.Value, indexAxis int, offsetAxe
 }
 
 // ScatterSum is supported in the form of the gradient of an embedding lookup: whole rows added along axis 0.
-func (f *function) ScatterSum(base, indices, updates compute.Value, indexAxis int, windowAxes, inserted, indexMap []int,
+func (f rows) ScatterSum(base, indices, updates compute.Value, indexAxis int, windowAxes, inserted, indexMap []int,
 	_, _ bool) (compute.Value, error) {
 	dims, at := f.dims(base), f.dims(indices)
 	outer := len(at) - 1

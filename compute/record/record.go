@@ -99,9 +99,7 @@ type recorder struct {
 
 func newRecorder(b *program.Builder, given map[string]program.Value) *recorder {
 	r := &recorder{}
-	none := notimplemented.Function{ErrFn: unsupported}
-	r.main = &function{Function: none, recorder: r, b: b, given: given, dots: make(map[program.Value]dot),
-		zeros: make(map[program.Value]bool), scatters: make(map[program.Value]scatter)}
+	r.main = newFunction(r, b, given)
 	return r
 }
 

@@ -12,14 +12,14 @@ import (
 )
 
 // scalar is a constant of the builder.
-func (f *function) scalar(x float32) program.Value { return f.b.Constant(tensor.Scalar(x)) }
+func (f *values) scalar(x float32) program.Value { return f.b.Constant(tensor.Scalar(x)) }
 
 // Pad with negative amounts at the ends cuts them off.
-func (f *function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.Value, error) {
+func (f movement) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.Value, error) {
 	return value(f.pad(x.(program.Value), fill.(program.Value), axes))
 }
 
-func (f *function) pad(x, fill program.Value, axes []compute.PadAxis) (program.Value, error) {
+func (f *values) pad(x, fill program.Value, axes []compute.PadAxis) (program.Value, error) {
 	n := len(axes)
 	low, high, interior := make([]int, n), make([]int, n), make([]int, n)
 	starts, limits := make([]int, n), slices.Clone(f.b.Shape(x).Dims)
@@ -55,7 +55,7 @@ func orEach(list []int, v, n int) []int {
 }
 
 // surround pads x with fill: paddings around each axis, dilations-1 elements between those of x.
-func (f *function) surround(x compute.Value, fill float32, paddings [][2]int, dilations []int) (program.Value, error) {
+func (f windows) surround(x compute.Value, fill float32, paddings [][2]int, dilations []int) (program.Value, error) {
 	axes := make([]compute.PadAxis, len(f.dims(x)))
 	for i := range axes {
 		if len(paddings) > 0 {
@@ -73,7 +73,7 @@ func (f *function) surround(x compute.Value, fill float32, paddings [][2]int, di
 
 // ConvGeneral is a product over windows: an element accumulates, as Dot specifies, over the axes of the kernel in their
 // order, input channels last.
-func (f *function) ConvGeneral(input, kernel compute.Value, axes compute.ConvolveAxesConfig, strides []int,
+func (f windows) ConvGeneral(input, kernel compute.Value, axes compute.ConvolveAxesConfig, strides []int,
 	paddings [][2]int, inputDilations, kernelDilations []int, channelGroups, batchGroups int) (compute.Value, error) {
 	rank := len(f.dims(input))
 	if channelGroups > 1 || batchGroups > 1 || rank > tensor.MaxRank/2 {
@@ -143,7 +143,7 @@ func outputAxes(axes compute.ConvolveAxesConfig, rank int) []int {
 }
 
 // pool lays out the windows of a pooling, padded with fill.
-func (f *function) pool(x compute.Value, fill float32, sizes, strides, inputDilations, dilations []int,
+func (f windows) pool(x compute.Value, fill float32, sizes, strides, inputDilations, dilations []int,
 	paddings [][2]int) (program.Value, error) {
 	v, err := f.surround(x, fill, paddings, inputDilations)
 	if err != nil {
@@ -156,7 +156,7 @@ func (f *function) pool(x compute.Value, fill float32, sizes, strides, inputDila
 }
 
 // ReduceWindow reduces windows of float32 to their sum, maximum or minimum.
-func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, sizes, strides, inputDilations,
+func (f windows) ReduceWindow(x compute.Value, kind compute.ReduceOpType, sizes, strides, inputDilations,
 	dilations []int,
 	paddings [][2]int) (compute.Value, error) {
 	reduce, fill := program.ReduceSum, float32(0)
@@ -178,7 +178,7 @@ func (f *function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, size
 
 // SelectAndScatterMax is the gradient of a maximum over windows: each element of source is added to the first largest
 // element of its window.
-func (f *function) SelectAndScatterMax(x, source compute.Value, sizes, strides []int,
+func (f windows) SelectAndScatterMax(x, source compute.Value, sizes, strides []int,
 	paddings [][2]int) (compute.Value, error) {
 	rank := len(sizes)
 	w, err := f.pool(x, float32(math.Inf(-1)), sizes, strides, nil, nil, paddings)
