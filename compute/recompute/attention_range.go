@@ -3,35 +3,19 @@ package recompute
 import (
 	"math"
 
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/attention"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/attend"
+	"github.com/starling-network/starling/compute/recompute/gather"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
-
-// rowsOfHead gathers rows from to to of some heads of a tensor [batch, heads, rows, width], or [batch, heads, rows].
-func rowsOfHead(operand int, s tensor.Shape, batch, head, heads, from, to int) gather {
-	width := view.Elements(s.Dims[3:])
-	g := gather{operand: operand, dims: append([]int{1, heads, to - from}, s.Dims[3:]...)}
-	for h := range heads {
-		g.add(((batch*s.Dims[1]+head+h)*s.Dims[2]+from)*width, (to-from)*width)
-	}
-	return g
-}
-
-// attentionOf is the shape of one head of an attention.
-func attentionOf(op *program.Operator, in []tensor.Shape) attention.Head {
-	q, k := in[0], in[1]
-	return attention.Head{Path: kernel.Portable, Queries: q.Dims[2], Keys: k.Dims[2], Width: q.Dims[3],
-		Query: int(op.Ints[0]), Key: int(op.Ints[1])}
-}
 
 // attentionRange cuts a range in rows of one head. Rows of queries need the keys that they visit; rows of keys, which
 // lie in one block, need the queries that visit it, of all heads that share them.
 func attentionRange(op *program.Operator, in []tensor.Shape, lo, hi int) []piece {
 	rows, width := op.Out.Dims[2], view.Elements(op.Out.Dims[3:])
-	a, group := attentionOf(op, in), in[0].Dims[1]/in[1].Dims[1]
+	a, group := attend.Head(op, in), in[0].Dims[1]/in[1].Dims[1]
 	var out []piece
 	for lo < hi {
 		head := lo / width / rows
@@ -64,9 +48,9 @@ func queryRows(op *program.Operator, in []tensor.Shape, a attention.Head, batch,
 	p := piece{op: single}
 	for k, s := range in {
 		if k == 1 || k == 2 {
-			p.in = append(p.in, rowsOfHead(k, s, batch, head/group, 1, 0, a.Visited(to-1)))
+			p.in = append(p.in, gather.Rows(k, s, batch, head/group, 1, 0, a.Visited(to-1)))
 		} else {
-			p.in = append(p.in, rowsOfHead(k, s, batch, head, 1, from, to))
+			p.in = append(p.in, gather.Rows(k, s, batch, head, 1, from, to))
 		}
 	}
 	return p
@@ -82,33 +66,12 @@ func keyRows(op *program.Operator, in []tensor.Shape, a attention.Head, batch, h
 	p := piece{op: single}
 	for k, s := range in {
 		if k == 1 || k == 2 && op.Kind == program.CausalAttentionGradK {
-			p.in = append(p.in, rowsOfHead(k, s, batch, head, 1, from, to))
+			p.in = append(p.in, gather.Rows(k, s, batch, head, 1, from, to))
 		} else {
-			p.in = append(p.in, rowsOfHead(k, s, batch, head*group, group, first, a.Queries))
+			p.in = append(p.in, gather.Rows(k, s, batch, head*group, group, first, a.Queries))
 		}
 	}
 	return p
-}
-
-// attentionWork is the work of n elements.
-func attentionWork(op *program.Operator, in []tensor.Shape, n int) int {
-	queries, keys, width := in[0].Dims[2], in[1].Dims[2], in[0].Dims[3]
-	switch op.Kind {
-	case program.CausalAttentionLSE:
-		return times(n, times(keys, width))
-	case program.CausalAttention:
-		return times(2*(n+2*width), keys)
-	case program.CausalAttentionGradQ:
-		return times(3*(n+2*width), keys)
-	}
-	return times(3*(n+2*width), times(queries, in[0].Dims[1]/in[1].Dims[1]))
-}
-
-// attentionVolume is the volume of n elements: rows of one side, and the rows of the other that they may visit.
-func attentionVolume(op *program.Operator, in []tensor.Shape, n int) int {
-	heads, rows := in[0].Dims[1]/in[1].Dims[1], max(in[0].Dims[2], in[1].Dims[2])
-	pieces := n/view.Elements(op.Out.Dims[2:]) + 2
-	return times(2*heads*pieces, times(rows, in[0].Dims[3])) + n*len(in)
 }
 
 func times(a, b int) int {

@@ -5,6 +5,8 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/attend"
+	"github.com/starling-network/starling/compute/recompute/gather"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
@@ -24,6 +26,10 @@ func listLength(op *program.Operator, in []tensor.Shape) int {
 		return in[0].Elements()
 	case program.AddRows:
 		return in[1].Elements()
+	case program.CausalAttention, program.CausalAttentionLSE, program.CausalAttentionGradQ,
+		program.CausalAttentionGradK, program.CausalAttentionGradV:
+		a := attend.Of(op, in)
+		return a.Length()
 	}
 	return 0
 }
@@ -31,13 +37,17 @@ func listLength(op *program.Operator, in []tensor.Shape) int {
 // cutList returns the pieces that elements from up to to of the lists of a range give.
 func cutList(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, indices *tensor.Partial) ([]piece, error) {
 	switch op.Kind {
+	case program.CausalAttention, program.CausalAttentionLSE, program.CausalAttentionGradQ,
+		program.CausalAttentionGradK, program.CausalAttentionGradV:
+		a := attend.Of(op, in)
+		return []piece{{in: a.Needs(lo, hi, from, to)}}, nil
 	case program.Dot:
 		return cutDot(op, in, lo, hi, from, to)
 	case program.AddRows:
 		return addRange(op, in, lo, hi, from, to, indices)
 	case program.SumSquares:
 		single := &program.Operator{Kind: program.SumSquares, Out: op.Out}
-		return []piece{{op: single, in: []gather{{dims: []int{to - from}, runs: []elements{{from, to - from}}}}}}, nil
+		return []piece{{op: single, in: []gather.Gather{{Dims: []int{to - from}, Runs: gather.One(from, to-from)}}}}, nil
 	}
 	return []piece{reduceRange(op, in[0], lo, hi, from, to)}, nil
 }
@@ -107,7 +117,7 @@ func followAdd(op *program.Operator, p piece, in []*tensor.Partial, state []byte
 	if err != nil {
 		return nil, err
 	}
-	updates, err := p.in[0].read(in[p.in[0].operand])
+	updates, err := p.in[0].Read(in[p.in[0].Operand])
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +139,11 @@ func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, fr
 	}
 	done := 0
 	for _, p := range pieces {
-		l, err := p.in[0].read(in[p.in[0].operand])
+		l, err := p.in[0].Read(in[p.in[0].Operand])
 		if err != nil {
 			return nil, err
 		}
-		r, err := p.in[1].read(in[p.in[1].operand])
+		r, err := p.in[1].Read(in[p.in[1].Operand])
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +189,7 @@ func followChain(sum, c float32, a, b []float32, bStep, length, from, to int) (f
 // followSum continues the lanes of kernel.Path.Sum, of each element of the output.
 func followSum(op *program.Operator, p piece, in []*tensor.Partial, state []byte,
 	n, length, from, to int) ([]byte, error) {
-	x, err := p.in[0].read(in[p.in[0].operand])
+	x, err := p.in[0].Read(in[p.in[0].Operand])
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package recompute
 
 import (
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/gather"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -18,13 +19,13 @@ func crossEntropyRange(op *program.Operator, in []tensor.Shape, lo, hi int) piec
 			p.take = append(p.take, lo-from*n+i)
 		}
 	}
-	rows := []elements{{from, to - from}}
-	p.in = []gather{
-		{operand: 0, dims: []int{to - from, n}, runs: []elements{{from * n, (to - from) * n}}},
-		{operand: 1, dims: []int{to - from}, runs: rows},
+	rows := gather.One(from, to-from)
+	p.in = []gather.Gather{
+		{Operand: 0, Dims: []int{to - from, n}, Runs: gather.One(from*n, (to-from)*n)},
+		{Operand: 1, Dims: []int{to - from}, Runs: rows},
 	}
 	if op.Kind == program.CrossEntropyGrad {
-		p.in = append(p.in, gather{operand: 2, dims: []int{to - from}, runs: rows})
+		p.in = append(p.in, gather.Gather{Operand: 2, Dims: []int{to - from}, Runs: rows})
 	}
 	return p
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/attend"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
@@ -100,13 +101,17 @@ const (
 
 func (d Division) fits(op *program.Operator, in []tensor.Shape, fits *fitting) bool {
 	size := volume(op, in, d.Elements, d.Along)
+	looked := size
+	if op.Kind.Attention() { // rows are gathered whole
+		looked /= in[0].Dims[3]
+	}
 	if size > maxVolume || work(op, in, d.Elements, d.Along) > maxWork {
 		return false
 	}
 	for _, leaf := range thirds(op.Out.Leaves()) {
 		for _, r := range thirds(d.Ranges) {
 			for _, l := range thirds(d.Links) {
-				if !fits.look(size + len(in) + 1) {
+				if !fits.look(looked + len(in) + 1) {
 					return false
 				}
 				part := r*d.Links + l
@@ -145,7 +150,8 @@ func volume(op *program.Operator, in []tensor.Shape, n, along int) int {
 		return n * view.Elements(in[0].Dims[op.Out.Rank():])
 	case program.CausalAttention, program.CausalAttentionLSE, program.CausalAttentionGradQ,
 		program.CausalAttentionGradK, program.CausalAttentionGradV:
-		return attentionVolume(op, in, n)
+		a := attend.Of(op, in)
+		return a.Volume(n, along)
 	case program.CrossEntropy, program.CrossEntropyGrad:
 		return crossEntropyVolume(op, in, n)
 	}
@@ -159,7 +165,8 @@ func work(op *program.Operator, in []tensor.Shape, n, along int) int {
 	case op.Kind == program.Dot:
 		return times(n, along)
 	case op.Kind.Attention():
-		return attentionWork(op, in, n)
+		a := attend.Of(op, in)
+		return a.Work(n, along)
 	}
 	return 0
 }
@@ -219,7 +226,11 @@ func (d Division) StateBytes(op *program.Operator, in []tensor.Shape, leaf, part
 	first, _ := op.Out.LeafRange(leaf)
 	lo, hi, from, _ := d.span(op, in, leaf, part)
 	n := (lo - first) * op.Out.DType.Size()
-	if from > 0 {
+	switch {
+	case from > 0 && op.Kind.Attention():
+		a := attend.Of(op, in)
+		n += a.StateBytes(lo, hi, from)
+	case from > 0:
 		n += stateBytes(op, hi-lo, listLength(op, in), from)
 	}
 	return n
@@ -256,9 +267,13 @@ func Eval(op *program.Operator, in []*tensor.Partial, d Division, leaf, part int
 	}
 	var next []byte
 	var err error
-	if d.Links == 1 {
+	switch {
+	case d.Links == 1:
 		next, err = EvalRange(op, in, lo, hi)
-	} else {
+	case op.Kind.Attention():
+		a := attend.Of(op, shapes)
+		next, err = a.Follow(in, state[done:], lo, hi, from, to)
+	default:
 		var pieces []piece
 		if pieces, err = cutList(op, shapes, lo, hi, from, to, indicesOf(op, in)); err == nil {
 			next, err = follow(op, pieces, in, state[done:], hi-lo, listLength(op, shapes), from, to)

@@ -1,7 +1,6 @@
 package recompute
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -9,12 +8,13 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/gather"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
 
 // ErrPartial is returned for operands of which less is known than is needed.
-var ErrPartial = errors.New("recompute: an operand lacks elements that are needed")
+var ErrPartial = gather.ErrPartial
 
 // NeedRange returns, for every operand, which leaves of its Tree hold the elements that elements lo up to hi of the
 // output are computed from, ascending. With an IndexOperand these depend on its elements; if indices is nil, the answer
@@ -32,16 +32,16 @@ func needs(pieces []piece, in []tensor.Shape) [][]int {
 	need := make([][]int, len(in))
 	for _, p := range pieces {
 		for _, g := range p.in {
-			each := tensor.LeafBytes / in[g.operand].DType.Size()
-			list := need[g.operand]
-			for _, r := range g.runs {
-				for leaf := r.from / each; leaf <= (r.from+r.n-1)/each; leaf++ {
+			each := tensor.LeafBytes / in[g.Operand].DType.Size()
+			list := need[g.Operand]
+			for _, r := range g.Runs {
+				for leaf := r.From / each; leaf <= (r.From+r.N-1)/each; leaf++ {
 					if len(list) == 0 || list[len(list)-1] != leaf {
 						list = append(list, leaf)
 					}
 				}
 			}
-			need[g.operand] = list
+			need[g.Operand] = list
 		}
 	}
 	for k := range need {
@@ -73,57 +73,19 @@ func EvalRange(op *program.Operator, in []*tensor.Partial, lo, hi int) ([]byte, 
 // A piece computes some elements of an output by an operator of its own, on elements gathered from the operands.
 type piece struct {
 	op     *program.Operator // nil: the elements are those gathered, one after the other, or as sum or random say
-	in     []gather
-	rows   []int32  // for AddRows: the indices, which are not gathered
-	data   []byte   // the elements themselves, if there are no operands
-	take   []int    // elements of the operator's output that are the piece; nil: all of them
-	sums   []int    // how many of the gathered float32 each element is the sum of, added to +0 in order; nil: no sums
-	random elements // words of the random stream whose key is gathered; none: no random words
-}
-
-// A gather is elements of an operand, taken in the order of the runs as a tensor of the given dimensions.
-type gather struct {
-	operand int
-	dims    []int
-	runs    []elements
-}
-
-// elements is n elements from an index on.
-type elements struct{ from, n int }
-
-func (g *gather) add(from, n int) {
-	if k := len(g.runs) - 1; k >= 0 && g.runs[k].from+g.runs[k].n == from {
-		g.runs[k].n += n
-		return
-	}
-	g.runs = append(g.runs, elements{from, n})
-}
-
-func (g *gather) read(p *tensor.Partial) (*tensor.Tensor, error) {
-	n := 0
-	for _, r := range g.runs {
-		n += r.n
-	}
-	dims := g.dims
-	if dims == nil && n != 1 {
-		dims = []int{n}
-	}
-	t := tensor.New(tensor.Make(p.Shape.DType, dims...))
-	rest, size := t.Bytes(), p.Shape.DType.Size()
-	for _, r := range g.runs {
-		if !p.Read(rest[:r.n*size], r.from) {
-			return nil, fmt.Errorf("%w: elements %d to %d of operand %d", ErrPartial, r.from, r.from+r.n, g.operand)
-		}
-		rest = rest[r.n*size:]
-	}
-	return t, nil
+	in     []gather.Gather
+	rows   []int32    // for AddRows: the indices, which are not gathered
+	data   []byte     // the elements themselves, if there are no operands
+	take   []int      // elements of the operator's output that are the piece; nil: all of them
+	sums   []int      // how many of the gathered float32 each element is the sum of, added to +0 in order; nil: no sums
+	random gather.Run // words of the random stream whose key is gathered; none: no random words
 }
 
 func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
 	out := p.data
 	var operands []*tensor.Tensor
 	for i := range p.in {
-		t, err := p.in[i].read(in[p.in[i].operand])
+		t, err := p.in[i].Read(in[p.in[i].Operand])
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +97,7 @@ func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
 	switch {
 	case p.sums != nil:
 		return sumsOf(operands, p.sums), nil
-	case p.random.n > 0:
+	case p.random.N > 0:
 		return wordsOf(operands[0], p.random), nil
 	case p.op == nil:
 		return out, nil
@@ -167,9 +129,9 @@ func cut(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Pa
 	case program.Iota:
 		return []piece{{data: iotaRange(op, lo, hi)}}, nil
 	case program.Identity, program.Reshape:
-		return []piece{{in: []gather{{runs: []elements{{lo, hi - lo}}}}}}, nil
+		return []piece{{in: []gather.Gather{{Runs: gather.One(lo, hi-lo)}}}}, nil
 	case program.Transpose, program.Broadcast, program.Slice, program.Reverse, program.Windows:
-		return []piece{{in: []gather{movedRange(op, in[0], lo, hi)}}}, nil
+		return []piece{{in: []gather.Gather{movedRange(op, in[0], lo, hi)}}}, nil
 	case program.Pad:
 		return []piece{{in: padRange(op, in[0], lo, hi)}}, nil
 	case program.Concat:
@@ -181,7 +143,7 @@ func cut(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Pa
 	case program.FirstMax:
 		return []piece{firstMaxRange(op, lo, hi)}, nil
 	case program.Random:
-		return []piece{{in: []gather{{runs: []elements{{0, 3}}}}, random: elements{lo, hi - lo}}}, nil
+		return []piece{{in: []gather.Gather{{Runs: gather.One(0, 3)}}, random: gather.Run{From: lo, N: hi - lo}}}, nil
 	case program.TakeRows:
 		return takeRange(in, lo, hi, indices)
 	case program.CausalAttention, program.CausalAttentionLSE, program.CausalAttentionGradQ,
@@ -194,9 +156,9 @@ func cut(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Pa
 	single.Out = tensor.Make(op.Out.DType, hi-lo)
 	p := piece{op: &single}
 	for k := range in {
-		g := gather{operand: k, dims: []int{hi - lo}, runs: []elements{{lo, hi - lo}}}
+		g := gather.Gather{Operand: k, Dims: []int{hi - lo}, Runs: gather.One(lo, hi-lo)}
 		if op.Kind.TakesWhole(k) {
-			g = gather{operand: k, runs: []elements{{0, 1}}}
+			g = gather.Gather{Operand: k, Runs: gather.One(0, 1)}
 		}
 		p.in = append(p.in, g)
 	}
@@ -229,14 +191,14 @@ func axesOf(s tensor.Shape, axes []int64) view.View {
 	return view.Dense(s.Dims).Axes(axes)
 }
 
-func movedRange(op *program.Operator, s tensor.Shape, lo, hi int) (g gather) {
+func movedRange(op *program.Operator, s tensor.Shape, lo, hi int) (g gather.Gather) {
 	for _, at := range op.Moved(view.Dense(s.Dims)).Offsets(lo, hi) {
-		g.add(at, 1)
+		g.Add(at, 1)
 	}
 	return g
 }
 
-func padRange(op *program.Operator, s tensor.Shape, lo, hi int) []gather {
+func padRange(op *program.Operator, s tensor.Shape, lo, hi int) []gather.Gather {
 	rank, strides := s.Rank(), view.Strides(s.Dims)
 	var out joined
 	for i := lo; i < hi; i++ {
@@ -258,16 +220,16 @@ func padRange(op *program.Operator, s tensor.Shape, lo, hi int) []gather {
 }
 
 // joined is gathers whose elements follow each other.
-type joined []gather
+type joined []gather.Gather
 
 func (j *joined) add(operand, from, n int) {
-	if k := len(*j) - 1; k < 0 || (*j)[k].operand != operand {
-		*j = append(*j, gather{operand: operand})
+	if k := len(*j) - 1; k < 0 || (*j)[k].Operand != operand {
+		*j = append(*j, gather.Gather{Operand: operand})
 	}
-	(*j)[len(*j)-1].add(from, n)
+	(*j)[len(*j)-1].Add(from, n)
 }
 
-func concatRange(op *program.Operator, in []tensor.Shape, lo, hi int) []gather {
+func concatRange(op *program.Operator, in []tensor.Shape, lo, hi int) []gather.Gather {
 	axis := op.Ints[0]
 	row := view.Elements(op.Out.Dims[axis:])
 	starts := make([]int, len(in)+1) // of the operands in a row, and its end
@@ -308,29 +270,29 @@ func cutDot(op *program.Operator, in []tensor.Shape, lo, hi, from, to int) ([]pi
 		free := axesOf(in[1], a.RHSFree).Offsets(j, j+cols)
 		single := &program.Operator{Kind: program.Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1,
 			1}}
-		var r gather
+		var r gather.Gather
 		if k > 1 && kr[1] == kr[0]+1 { // elements to be multiplied are neighbours
 			r = rectangle(1, base, free, kr)
 		} else {
 			single.Ints[3] = 0
 			r = rectangle(1, base, kr, free)
 		}
-		out = append(out, piece{op: single, in: []gather{l, r}})
+		out = append(out, piece{op: single, in: []gather.Gather{l, r}})
 		lo += rows * cols
 	}
 	return out, nil
 }
 
 // rectangle gathers the elements at the sums of a base, an offset of each row and an offset of each column.
-func rectangle(operand, base int, rows, cols []int) gather {
-	g := gather{operand: operand, dims: []int{len(rows), len(cols)}}
-	var row gather
+func rectangle(operand, base int, rows, cols []int) gather.Gather {
+	g := gather.Gather{Operand: operand, Dims: []int{len(rows), len(cols)}}
+	var row gather.Gather
 	for _, c := range cols {
-		row.add(c, 1)
+		row.Add(c, 1)
 	}
 	for _, r := range rows {
-		for _, run := range row.runs {
-			g.add(base+r+run.from, run.n)
+		for _, run := range row.Runs {
+			g.Add(base+r+run.From, run.N)
 		}
 	}
 	return g
@@ -342,17 +304,17 @@ func reduceRange(op *program.Operator, s tensor.Shape, lo, hi, from, to int) pie
 	kept := axesOf(s, view.Others(s.Rank(), op.Ints)).Offsets(lo, hi)
 	list := axesOf(s, op.Ints).Offsets(from, to)
 	if slices.Contains(op.Ints, int64(s.Rank()-1)) {
-		return piece{op: single, in: []gather{rectangle(0, 0, kept, list)}}
+		return piece{op: single, in: []gather.Gather{rectangle(0, 0, kept, list)}}
 	}
 	single.Ints[0] = 0
-	return piece{op: single, in: []gather{rectangle(0, 0, list, kept)}}
+	return piece{op: single, in: []gather.Gather{rectangle(0, 0, list, kept)}}
 }
 
 // rowsOf returns the indices from to to, and an error if one is outside of the rows of a table.
 func rowsOf(k program.Kind, indices *tensor.Partial, from, to, rows int) ([]int, error) {
-	g := gather{operand: 1}
-	g.add(from, to-from)
-	t, err := g.read(indices)
+	g := gather.Gather{Operand: 1}
+	g.Add(from, to-from)
+	t, err := g.Read(indices)
 	if err != nil {
 		return nil, err
 	}
@@ -376,27 +338,27 @@ func takeRange(in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece,
 	width := view.Elements(in[0].Dims[1:])
 	from, to := lo/width, (hi-1)/width+1
 	if indices == nil {
-		return []piece{{in: []gather{{operand: 1, runs: []elements{{from, to - from}}}}}}, nil
+		return []piece{{in: []gather.Gather{{Operand: 1, Runs: gather.One(from, to-from)}}}}, nil
 	}
 	rows, err := rowsOf(program.TakeRows, indices, from, to, in[0].Dims[0])
 	if err != nil {
 		return nil, err
 	}
-	var g gather
+	var g gather.Gather
 	for lo < hi {
 		n := min(hi-lo, width-lo%width)
-		g.add(rows[lo/width-from]*width+lo%width, n)
+		g.Add(rows[lo/width-from]*width+lo%width, n)
 		lo += n
 	}
-	return []piece{{in: []gather{g}}}, nil
+	return []piece{{in: []gather.Gather{g}}}, nil
 }
 
 // addRange adds the updates from up to to; before the first there is the base.
 func addRange(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, indices *tensor.Partial) ([]piece, error) {
-	base, updates := gather{dims: []int{hi - lo, 1}}, gather{operand: 2}
-	base.add(lo, hi-lo)
+	base, updates := gather.Gather{Dims: []int{hi - lo, 1}}, gather.Gather{Operand: 2}
+	base.Add(lo, hi-lo)
 	if indices == nil {
-		return []piece{{in: []gather{{operand: 1, runs: []elements{{from, to - from}}}}}}, nil
+		return []piece{{in: []gather.Gather{{Operand: 1, Runs: gather.One(from, to-from)}}}}, nil
 	}
 	rows, err := rowsOf(program.AddRows, indices, from, to, in[0].Dims[0])
 	if err != nil {
@@ -407,7 +369,7 @@ func addRange(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, ind
 	for u, r := range rows {
 		first, end := max(r*width, lo), min((r+1)*width, hi)
 		if first < end {
-			updates.add((from+u)*width+first-r*width, end-first)
+			updates.Add((from+u)*width+first-r*width, end-first)
 		}
 		for e := first; e < end; e++ {
 			at = append(at, int32(e-lo))
@@ -421,7 +383,7 @@ func addRange(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, ind
 		p.op, p.rows = nil, nil
 		return []piece{p}, nil
 	}
-	updates.dims = []int{len(at), 1}
+	updates.Dims = []int{len(at), 1}
 	p.in = append(p.in, updates)
 	return []piece{p}, nil
 }

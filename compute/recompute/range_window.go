@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/gather"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
@@ -13,7 +14,7 @@ import (
 func sumWindowsRange(op *program.Operator, windows tensor.Shape, lo, hi int) piece {
 	rank := op.Out.Rank()
 	strides := view.Strides(windows.Dims)
-	g := gather{dims: nil}
+	g := gather.Gather{Dims: nil}
 	p := piece{sums: make([]int, hi-lo)}
 	for i := lo; i < hi; i++ {
 		from := []int{0}
@@ -25,17 +26,17 @@ func sumWindowsRange(op *program.Operator, windows tensor.Shape, lo, hi int) pie
 		// Row-major order of windows is that of their positions, which are the offsets' leading digits.
 		slices.Sort(from)
 		for _, o := range from {
-			g.add(o, 1)
+			g.Add(o, 1)
 		}
 		p.sums[i-lo] = len(from)
 	}
-	if len(g.runs) > 0 {
-		p.in = []gather{g}
+	if len(g.Runs) > 0 {
+		p.in = []gather.Gather{g}
 	}
 	return p
 }
 
-// windowsAt returns the offsets along a dimension of the windows' elements that show coordinate x.
+// windowsAt returns the offsets along a dimension of the windows' gather.Run that show coordinate x.
 func windowsAt(op *program.Operator, d, x, positions, positionStride, elementStride int) (out []int) {
 	rank := op.Out.Rank()
 	size, stride, dilation := int(op.Ints[d]), int(op.Ints[rank+d]), int(op.Ints[2*rank+d])
@@ -74,7 +75,7 @@ func sumsOf(gathered []*tensor.Tensor, lengths []int) []byte {
 	return tensor.FromF32(out, len(out)).Bytes()
 }
 
-// firstMaxRange gathers the lists that the elements of a range belong to.
+// firstMaxRange gathers the lists that the gather.Run of a range belong to.
 func firstMaxRange(op *program.Operator, lo, hi int) piece {
 	s := op.Out
 	free := view.Others(s.Rank(), op.Ints)
@@ -98,16 +99,16 @@ func firstMaxRange(op *program.Operator, lo, hi int) piece {
 		take[i-lo] = row[list]*n + at
 	}
 	single := &program.Operator{Kind: program.FirstMax, Out: tensor.Make(tensor.Bool, len(lists), n), Ints: []int64{1}}
-	return piece{op: single, in: []gather{rectangle(0, 0, lists, axesOf(s, op.Ints).Offsets(0, n))}, take: take}
+	return piece{op: single, in: []gather.Gather{rectangle(0, 0, lists, axesOf(s, op.Ints).Offsets(0, n))}, take: take}
 }
 
 // wordsOf returns words of the random stream with a key of seed, stream and index.
-func wordsOf(t *tensor.Tensor, e elements) []byte {
+func wordsOf(t *tensor.Tensor, e gather.Run) []byte {
 	key := tensor.As[int64](t.Bytes())
-	skip := e.from % 4
-	words := make([]uint32, skip+e.n)
-	philox.BlocksTo(words, uint64(key[0]), uint64(key[1]), uint64(key[2])+uint64(e.from/4))
-	out := tensor.New(tensor.Make(tensor.Uint32, e.n)).Bytes()
+	skip := e.From % 4
+	words := make([]uint32, skip+e.N)
+	philox.BlocksTo(words, uint64(key[0]), uint64(key[1]), uint64(key[2])+uint64(e.From/4))
+	out := tensor.New(tensor.Make(tensor.Uint32, e.N)).Bytes()
 	copy(tensor.As[uint32](out), words[skip:])
 	return out
 }

@@ -163,8 +163,7 @@ func (b *CompiledJob) Specify() error {
 	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
 		return problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
-			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss, sequence_len or "+
-				"the width of the heads for attention")
+			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss")
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestOutlineOfAnySize(t *testing.T) {
 			"num_key_value_heads: 8, " +
 			"intermediate_size: 35840, max_position_embeddings: 4096, vocab_size: 128256}"},
 	} {
-		j := outlinedJob(t, append(set, "sequence_len=32", "val_set_size=0", "strategy.workers=8",
+		j := outlinedJob(t, append(set, "sequence_len=4096", "val_set_size=0", "strategy.workers=8",
 			"budget.max_cost=2000000000")...)
 		if _, err := Outline(j); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -1,0 +1,313 @@
+package attend
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute/gather"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Follow returns what is kept of a range after the entries from up to to, from what was kept before them; after the
+// last, the elements.
+func (a *List) Follow(in []*tensor.Partial, state []byte, lo, hi, from, to int) ([]byte, error) {
+	var out []float32
+	before := readFloats(state)
+	for _, s := range a.stretches(lo, hi) {
+		x := attending{List: a, stretch: s, operands: in}
+		for _, r := range s.rows {
+			row := make([]float32, a.most(r))
+			if from > 0 {
+				n := a.kept(r, from)
+				copy(row, before[:n])
+				before = before[n:]
+			}
+			x.state = append(x.state, row)
+		}
+		if err := x.run(from, to); err != nil {
+			return nil, err
+		}
+		for i, r := range s.rows {
+			if to == a.Length() {
+				out = append(out, x.end(r, x.state[i])...)
+			} else {
+				out = append(out, x.state[i][:a.kept(r, to)]...)
+			}
+		}
+	}
+	return tensor.FromF32(out, len(out)).Bytes(), nil
+}
+
+// most is the number of float32 that are ever kept of a row.
+func (a *List) most(r partRow) int { return a.kept(r, a.Length()) }
+
+// attending computes a stretch.
+type attending struct {
+	*List
+	stretch
+	operands []*tensor.Partial
+	state    [][]float32 // of each row
+}
+
+// read returns rows of an operand, one after the other.
+func (x *attending) read(operand, head, from, to int) ([]float32, error) {
+	g := gather.Rows(operand, x.in[operand], x.batch, head, 1, from, to)
+	t, err := g.Read(x.operands[operand])
+	if err != nil {
+		return nil, err
+	}
+	return t.F32(), nil
+}
+
+func (x *attending) run(from, to int) error {
+	if x.byKeys() {
+		return x.keys(from, to)
+	}
+	for e := from; e < to; e++ {
+		lo, hi := x.block(e % x.blocks())
+		_, end := x.ends()
+		if lo >= x.head.Visited(end-1) {
+			continue
+		}
+		if err := x.queries(e, lo, hi); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queries goes on with the rows of queries over the keys lo to hi of an entry.
+func (x *attending) queries(e, lo, hi int) error {
+	k, err := x.read(1, x.of/x.group, lo, hi)
+	if err != nil {
+		return err
+	}
+	var v []float32
+	if x.op.Kind != program.CausalAttentionLSE && (!x.forward() || e >= x.blocks()) {
+		if v, err = x.read(2, x.of/x.group, lo, hi); err != nil {
+			return err
+		}
+	}
+	for i, r := range x.rows {
+		if lo >= x.head.Visited(r.at) {
+			continue
+		}
+		q, err := x.read(0, x.of, r.at, r.at+1)
+		if err != nil {
+			return err
+		}
+		seen := min(hi, x.sees(r.at)) - lo // may be negative
+		weights := make([]float32, hi-lo)
+		for j := range max(0, seen) {
+			weights[j] = x.score(q, k[j*x.head.Width:])
+		}
+		switch {
+		case !x.forward():
+			if err = x.gradQ(r, x.state[i], weights, max(0, seen), lo, k, v); err != nil {
+				return err
+			}
+		case e < x.blocks():
+			x.largest(x.state[i], weights[:max(0, seen)], lo)
+		default:
+			x.sum(r, x.state[i], weights, max(0, seen), lo, v)
+		}
+	}
+	return nil
+}
+
+// score is the product of a query and a key.
+func (x *attending) score(q, k []float32) float32 {
+	var sum float32
+	for at := 0; at < x.head.Width; at += matmul.ChunkK {
+		c := matmul.Chain(0, q[at:], 1, k[at:], 1, min(matmul.ChunkK, x.head.Width-at))
+		if at > 0 {
+			c += sum
+		}
+		sum = c
+	}
+	return sum
+}
+
+// largest keeps the largest of the scores, and of those before.
+func (x *attending) largest(state, scores []float32, lo int) {
+	if len(scores) == 0 {
+		return
+	}
+	if lo > 0 {
+		scores = append(slices.Clone(state[:1]), scores...)
+	}
+	kernel.Portable.MaxRows(state[:1], scores, len(scores))
+}
+
+// sum adds the weights of the keys from lo on, of which some are seen, to their sum, and the values to the output.
+func (x *attending) sum(r partRow, state, weights []float32, seen, lo int, v []float32) {
+	w := weights[:seen]
+	for j := range w {
+		w[j] -= state[0]
+	}
+	kernel.Portable.Exp(w)
+	lanes := state[1 : 1+kernel.SumState(x.sees(r.at))]
+	for j, weight := range w {
+		kernel.SumPart(lanes, lo+j, weight)
+	}
+	if v != nil {
+		x.add(state[1+len(lanes):], r, weights, v, lo)
+	}
+}
+
+// add adds the products of a block, of the keys from lo on, to the elements of a row.
+func (x *attending) add(out []float32, r partRow, weights, rows []float32, lo int) {
+	for d := r.lo; d < r.hi; d++ {
+		c := matmul.Chain(0, weights, 1, rows[d:], x.head.Width, len(weights))
+		if lo > 0 {
+			c += out[d-r.lo]
+		}
+		out[d-r.lo] = c
+	}
+}
+
+// gradQ adds a block to a row of the gradient of the queries.
+func (x *attending) gradQ(r partRow, state, scores []float32, seen, lo int, k, v []float32) error {
+	do, err := x.read(x.output(), x.of, r.at, r.at+1)
+	if err != nil {
+		return err
+	}
+	lse, err := x.read(x.lse(), x.of, r.at, r.at+1)
+	if err != nil {
+		return err
+	}
+	delta, err := x.read(deltas, x.of, r.at, r.at+1)
+	if err != nil {
+		return err
+	}
+	p := scores[:seen]
+	for j := range p {
+		p[j] -= lse[0]
+	}
+	kernel.Portable.Exp(p)
+	for j := range p {
+		p[j] *= x.score(do, v[j*x.head.Width:]) - delta[0]
+	}
+	x.add(state, r, scores, k, lo)
+	return nil
+}
+
+// end returns the elements of a row from what is kept after the last entry.
+func (x *attending) end(r partRow, state []float32) []float32 {
+	if !x.forward() {
+		return state[:r.hi-r.lo]
+	}
+	seen := x.sees(r.at)
+	lanes := state[1 : 1+kernel.SumState(seen)]
+	out := state[1+len(lanes):]
+	total := kernel.SumEnd(lanes, seen)
+	if x.op.Kind == program.CausalAttentionLSE {
+		return []float32{state[0] + detmath.Log(total)}
+	}
+	scale := 1 / total
+	for d := range out {
+		out[d] *= scale
+	}
+	return out
+}
+
+// keys goes on with the rows of keys over entries from up to to.
+func (x *attending) keys(from, to int) (err error) {
+	first, _ := x.ends()
+	x.heads(from, to, x.firstQuery(first), func(h, lo, hi int) {
+		if err == nil {
+			err = x.keysOf(h, lo, hi)
+		}
+	})
+	return err
+}
+
+// keysOf goes on over the queries lo to hi of one head.
+func (x *attending) keysOf(h, lo, hi int) error {
+	head := x.of*x.group + h
+	operands := make([][]float32, len(x.in))
+	for i := range operands {
+		var err error
+		if i == 0 || i >= x.output() {
+			operands[i], err = x.read(i, head, lo, hi)
+		} else {
+			first, end := x.ends()
+			operands[i], err = x.read(i, x.of, first, end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	q, do := operands[0], operands[x.output()]
+	for i, r := range x.rows {
+		skip := max(0, x.firstQuery(r.at)-lo) // queries of another block
+		if skip >= hi-lo {
+			continue
+		}
+		p := x.shares(operands, r.at, lo, hi)
+		rows := do
+		if x.op.Kind == program.CausalAttentionGradK {
+			rows = q
+		}
+		x.chain(r, x.state[i], p[skip:], rows[skip*x.head.Width:], h, lo+skip)
+	}
+	return nil
+}
+
+// shares are, for a key and the queries lo to hi of a head, their weights, or of the gradient of the keys what follows
+// from them.
+func (x *attending) shares(operands [][]float32, key, lo, hi int) []float32 {
+	first, _ := x.ends()
+	at := (key - first) * x.head.Width
+	q, k, do, lse := operands[0], operands[1][at:], operands[x.output()], operands[x.lse()]
+	p := make([]float32, hi-lo)
+	for i := range p {
+		p[i] = x.score(q[i*x.head.Width:], k) - lse[i]
+	}
+	kernel.Portable.Exp(p)
+	for i := range p {
+		switch {
+		case key >= x.sees(lo+i):
+			p[i] = 0
+		case x.op.Kind == program.CausalAttentionGradK:
+			p[i] *= x.score(do[i*x.head.Width:], operands[2][at:]) - operands[deltas][i]
+		}
+	}
+	return p
+}
+
+// chain continues the products of a row of keys over the queries of a head from lo on: chunks as in matmul.Gemm, whose
+// first term is what the heads before have given.
+func (x *attending) chain(r partRow, state, shares, rows []float32, h, lo int) {
+	n, first := r.hi-r.lo, x.firstQuery(r.at)
+	sums, chains := state[:n], state[n:]
+	length := x.head.Queries - first
+	for e := range n {
+		sum, c := sums[e], chains[e]
+		for at, end := lo-first, lo-first+len(shares); at < end; {
+			stop := min(end, at/matmul.ChunkK*matmul.ChunkK+matmul.ChunkK)
+			i := at - (lo - first)
+			c = matmul.Chain(c, shares[i:], 1, rows[i*x.head.Width+r.lo+e:], x.head.Width, stop-at)
+			if at = stop; at%matmul.ChunkK != 0 && at != length {
+				continue
+			}
+			if h == 0 && at <= matmul.ChunkK {
+				sum = c
+			} else {
+				sum += c
+			}
+			c = 0
+		}
+		sums[e], chains[e] = sum, c
+	}
+}
+
+// readFloats returns a copy of little-endian float32.
+func readFloats(b []byte) []float32 {
+	mem := tensor.Alloc(len(b))
+	copy(mem, b)
+	return tensor.As[float32](mem)
+}
