@@ -132,6 +132,14 @@ func models(t *testing.T) map[string]*program.Program {
 	}
 	step, err = model.TrainStep(llama, adamW, 8, 256)
 	add("llama-10m", step, err)
+	large7b, err := model.Parse(model.Llama, map[string]any{"num_hidden_layers": 1, "hidden_size": 4096,
+		"num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+		"max_position_embeddings": 4096, "vocab_size": 128256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err = model.TrainStep(large7b, adamW, 1, 4096)
+	add("a layer of llama-7b", step, err)
 	for name, raw := range map[string]map[string]any{
 		model.Mistral: {"sliding_window": 64},
 		model.Qwen3:   {"use_sliding_window": true, "sliding_window": 64, "max_window_layers": 0},
