@@ -23,7 +23,9 @@ func Memory(p *program.Program, threads int) int64 {
 	return max(tracePeak(p), peakBytes(pl, bindAll(pl, 0), max(threads, 1)))
 }
 
-// tracePeak is the memory of a Trace: the values that are alive at once, at worst. Inputs, constants and outputs stay.
+// tracePeak is the memory of a Trace: the values that are alive at once, at worst, and beside them the copies of an
+// operator's operands that it may make to read them, or that of its result whose bits are made canonical. Inputs and
+// constants stay.
 func tracePeak(p *program.Program) int64 {
 	last := make([]int, len(p.Ops))
 	for i := range p.Ops {
@@ -36,13 +38,18 @@ func tracePeak(p *program.Program) int64 {
 	for v, i := range last {
 		dies[i] = append(dies[i], v)
 	}
+	size := func(v int) int64 { return int64(p.Ops[v].Out.Bytes()) }
 	var now, peak int64
 	for i := range p.Ops {
-		now = saturatingAdd(now, 2*int64(p.Ops[i].Out.Bytes())) // twice: an operator may copy an operand to read it
-		peak = max(peak, now)
+		var operands int64
+		for _, v := range p.Ops[i].In {
+			operands = saturatingAdd(operands, size(int(v)))
+		}
+		now = saturatingAdd(now, size(i))
+		peak = max(peak, saturatingAdd(now, max(operands, size(i))))
 		for _, v := range dies[i] {
 			if k := p.Ops[v].Kind; k != program.Input && k != program.Constant {
-				now -= 2 * int64(p.Ops[v].Out.Bytes())
+				now -= size(v)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ type Limits struct {
 	MaxFlops  uint64 // Flops of one run, where an element moved counts as one
 }
 
-// DefaultLimits suit a training step on a machine that people own.
-var DefaultLimits = Limits{MaxOps: 1 << 16, MaxBytes: 64 << 20, MaxMemory: 64 << 30, MaxFlops: 1e16}
+// DefaultLimits keep a program from harm. Whether a machine has the memory and the time for a step is decided apart.
+var DefaultLimits = Limits{MaxOps: 1 << 16, MaxBytes: 64 << 20, MaxMemory: 1 << 50, MaxFlops: 1e19}
 
 // Unlimited are the limits of a program of our own making.
 var Unlimited = Limits{MaxOps: math.MaxInt32, MaxBytes: math.MaxInt64, MaxMemory: math.MaxInt64,

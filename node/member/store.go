@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/node/disk"
@@ -87,12 +86,15 @@ func NewDiskBudget(quota int64, share string) *Budget {
 	return &Budget{of: onDisk, share: share, quota: quota, promised: map[string]int64{}}
 }
 
+// unknownMemory is what runs may take where free memory is not known.
+const unknownMemory = 64 << 30
+
 // NewMemoryBudget is the memory for runs: the MiB that the owner gives; or else three quarters of what is free at the
 // start, and never more than three quarters of what is free when a run begins. Where free memory is not known, it is
-// what any program may take.
+// unknownMemory.
 func NewMemoryBudget(mib uint64) *Budget {
 	r := &Budget{of: inMemory, share: "three quarters of what was free",
-		quota: program.DefaultLimits.MaxMemory, promised: map[string]int64{}}
+		quota: unknownMemory, promised: map[string]int64{}}
 	if mib > 0 {
 		r.quota, r.share = int64(min(mib, math.MaxInt64>>20))<<20, "what --memory says"
 		return r
