@@ -12,9 +12,9 @@ import (
 	"github.com/starling-network/starling/network/blob/blobtest"
 )
 
-// besiege lets so many hosts connect to a victim, each with as many streams as it lets them open, ask for leaves of a
+// overload connects hosts to a victim, each with as many streams as the victim lets it open, ask for leaves of a
 // blob, and do with what comes what read does. It returns when all have asked.
-func besiege(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves uint32,
+func overload(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves uint32,
 	read func(io.Reader)) []host.Host {
 	t.Helper()
 	ctx := t.Context()
@@ -63,7 +63,7 @@ func TestHundredHostilePeersDoNotHoldUpMembers(t *testing.T) {
 			return standing
 		}})
 		put(t, victim, data)
-		besiege(t, victim, hosts, 16, blob.Of(data), 24, trickle)
+		overload(t, victim, hosts, 16, blob.Of(data), 24, trickle)
 		wantFetch(t, sink, data, addrs(victim))
 	}
 }
