@@ -5,7 +5,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/reward/wager"
+	"github.com/starling-network/starling/protocol/reward/deterrence"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -24,9 +24,9 @@ func bonds(o market.Order) Bonds {
 	switch {
 	case o.Terms.AuditPPM == 0:
 	case o.Terms.Tolerance.DistancePPM > 0:
-		b.Gain = wager.Backed(unit, b.Worker, o.Terms.Floor())
+		b.Gain = deterrence.Backed(unit, b.Worker, o.Terms.Floor())
 	default:
-		b.Gain = wager.Temptation(reward.DefaultPenalty(), unit, b.Worker, o.Terms.Floor())
+		b.Gain = deterrence.Temptation(reward.DefaultPenalty(), unit, b.Worker, o.Terms.Floor())
 	}
 	return b
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/reward/wager"
+	"github.com/starling-network/starling/protocol/reward/deterrence"
 )
 
 // Economics is what `starling network economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
@@ -80,7 +80,7 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 			if rate.millionths > millionth || cheat.millionths > millionth {
 				return usage.Error(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
 			}
-			w := wager.CheatModel{
+			w := deterrence.CheatModel{
 				Stake: stake.millionths, Reward: pay.millionths, Cost: cost.millionths,
 				AuditPPM: uint32(rate.millionths), Steps: steps, CheatPPM: uint32(cheat.millionths),
 			}
@@ -105,9 +105,9 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 	return cmd
 }
 
-func reckoned(w wager.CheatModel, o wager.ExpectedGain) Economics {
+func reckoned(w deterrence.CheatModel, o deterrence.ExpectedGain) Economics {
 	stake := func(uzen uint64) *float64 {
-		if uzen == wager.NoStake {
+		if uzen == deterrence.NoStake {
 			return nil
 		}
 		amount := zen(uzen)
@@ -117,10 +117,10 @@ func reckoned(w wager.CheatModel, o wager.ExpectedGain) Economics {
 		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost),
 		AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps,
 		CheatFraction: zen(uint64(w.CheatPPM)),
-		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / wager.Certainty,
+		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / deterrence.Certainty,
 		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
-		StakeNeeded: stake(o.Needed), StakeToPost: stake(wager.ToPost(o.Needed, reward.DefaultSlashPPM)),
-		SeatStake:       stake(wager.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
+		StakeNeeded: stake(o.Needed), StakeToPost: stake(deterrence.ToPost(o.Needed, reward.DefaultSlashPPM)),
+		SeatStake:       stake(deterrence.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
 		TolerantDeposit: stake(audit.Deposit(w.Reward/uint64(w.Steps), max(w.AuditPPM, audit.TolerantPPM))),
 		NetworkOverhead: zen(uint64(w.AuditPPM)), AuditCost: zen(o.Audits),
 	}

@@ -1,6 +1,6 @@
-// Package wager reckons what faking is expected to gain its author, and the stake for which it gains nothing. It shows
-// what the parameters of a network are worth; no rule calls it, and nothing is paid or taken here.
-package wager
+// Package deterrence computes what faking is expected to gain its author, and the stake for which it gains nothing. It
+// shows what the parameters of a network are worth; no rule calls it, and nothing is paid or taken here.
+package deterrence
 
 import (
 	"errors"
@@ -14,10 +14,10 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// ErrCheatModel is wrapped by the error for a wager that cannot be reckoned.
-var ErrCheatModel = errors.New("reward: the wager cannot be reckoned")
+// ErrCheatModel is wrapped by the error for a model that cannot be computed.
+var ErrCheatModel = errors.New("reward: the model of cheating cannot be computed")
 
-// Limits of a wager. They keep every sum of amounts within 64 bits, and the error of a probability below 10^-9.
+// Limits of a model. They keep every sum of amounts within 64 bits, and the error of a probability below 10^-9.
 const (
 	MaxCheatSum   = 1 << 60 // uzen
 	MaxCheatSteps = 1 << 28
@@ -41,7 +41,7 @@ type CheatModel struct {
 	CheatPPM uint32 // part of the steps that is left undone, in parts per million; rounded up to whole steps
 }
 
-// ExpectedGain are what a wager is worth.
+// ExpectedGain is what a model comes out at.
 type ExpectedGain struct {
 	Faked     uint32 // steps left undone
 	Detection uint64 // probability that at least one of them is audited, in 1/Certainty: 1 - (1 - p)^Faked
@@ -66,7 +66,7 @@ func (w CheatModel) check() error {
 	return nil
 }
 
-// Gain reckons a wager. A rational worker stays honest when the gain is not above 0. Since the probability of being
+// Gain computes a model. A rational worker stays honest when the gain is not above 0. Since the probability of being
 // caught is concave in the steps left undone, the stake that deters leaving out everything deters leaving out a part.
 func (w CheatModel) Gain() (ExpectedGain, error) {
 	if err := w.check(); err != nil {

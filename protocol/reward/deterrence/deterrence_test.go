@@ -1,4 +1,4 @@
-package wager
+package deterrence
 
 import (
 	"errors"
