@@ -23,7 +23,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewTxTimeoutHeightDecorator(),
 		ante.NewValidateMemoDecorator(k.accounts),
 		ante.NewConsumeGasForTxSizeDecorator(k.accounts),
-		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, a.charge),
+		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, a.fees().charge),
 		ante.NewSetPubKeyDecorator(k.accounts),
 		ante.NewValidateSigCountDecorator(k.accounts),
 		ante.NewSigGasConsumeDecorator(k.accounts, ante.DefaultSigVerificationGasConsumer),

@@ -14,7 +14,7 @@ import (
 // newcomer reports whether a transaction is one of the first of an account with the stake of a role, of this chain's
 // own messages alone. The one that registers the account is, too, if the coins of its stake are there. An account with
 // a few coins and no stake has nothing for free, however many of them somebody has.
-func (a *App) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
+func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 	if d.Sequence >= FreeTransactions {
 		return false
 	}
@@ -23,30 +23,30 @@ func (a *App) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 			return false
 		}
 	}
-	if _, enough := a.keepers.registry.Firm(ctx, d.Account); enough {
+	if _, enough := f.keepers.registry.Firm(ctx, d.Account); enough {
 		return true
 	}
 	first, ok := msgs[0].(*registrypb.MsgRegister)
-	return ok && first.Stake >= a.keepers.registry.Least(ctx) && a.has(ctx, d.Account, first.Stake)
+	return ok && first.Stake >= f.keepers.registry.Least(ctx) && f.has(ctx, d.Account, first.Stake)
 }
 
 // has reports whether an account can spend an amount in uzen.
-func (a *App) has(ctx sdk.Context, account string, amount uint64) bool {
+func (f fees) has(ctx sdk.Context, account string, amount uint64) bool {
 	address, err := sdk.AccAddressFromBech32(account)
 	if err != nil {
 		return false
 	}
 	free := ctx.WithGasMeter(storetypes.NewInfiniteGasMeter())
-	held := a.keepers.bank.SpendableCoins(free, address).AmountOf(adapter.Denom)
+	held := f.keepers.bank.SpendableCoins(free, address).AmountOf(adapter.Denom)
 	return !held.IsUint64() || held.Uint64() >= amount
 }
 
 // outsider reports whether a transaction accuses somebody in a run in which its account does not work, with the bond of
 // that behind it, and whether the bond is locked already.
-func (a *App) outsider(ctx sdk.Context, account string, msgs []sdk.Msg) (accuses, bonded bool) {
-	if account == "" || len(msgs) != 1 || !a.keepers.training.Accuses(ctx, account, msgs[0]) {
+func (f fees) outsider(ctx sdk.Context, account string, msgs []sdk.Msg) (accuses, bonded bool) {
+	if account == "" || len(msgs) != 1 || !f.keepers.training.Accuses(ctx, account, msgs[0]) {
 		return false, false
 	}
-	stake, bonded := a.keepers.registry.Firm(ctx, account)
-	return bonded || a.has(ctx, account, a.keepers.registry.Least(ctx)-stake), bonded
+	stake, bonded := f.keepers.registry.Firm(ctx, account)
+	return bonded || f.has(ctx, account, f.keepers.registry.Least(ctx)-stake), bonded
 }

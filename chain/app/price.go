@@ -11,9 +11,17 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
+// fees says what transactions pay, and which pay nothing.
+type fees struct {
+	keepers  *keepers
+	governed bool // this node follows the price of the chain (Config.Governed)
+}
+
+func (a *App) fees() fees { return fees{&a.keepers, a.governed} }
+
 // price is what the chain asks for a million units of gas, in uzen.
-func (a *App) price(ctx sdk.Context) (uint64, error) {
-	p, err := a.keepers.market.Params(ctx.WithGasMeter(storetypes.NewInfiniteGasMeter()))
+func (f fees) price(ctx sdk.Context) (uint64, error) {
+	p, err := f.keepers.market.Params(ctx.WithGasMeter(storetypes.NewInfiniteGasMeter()))
 	return p.GasPrice, err
 }
 
@@ -27,7 +35,7 @@ const FreeTransactions = 16
 // price of its owner and, where the node follows it (Config.Governed), of the chain. Duties and the first transactions
 // of an account with a stake are free. In a block the fee is the one that the transaction declares: validators refuse a
 // block with too many unpaid transactions (room).
-func (a *App) charge(ctx sdk.Context, tx sdk.Tx) (sdk.Coins, int64, error) {
+func (f fees) charge(ctx sdk.Context, tx sdk.Tx) (sdk.Coins, int64, error) {
 	paid, ok := tx.(sdk.FeeTx)
 	if !ok {
 		return nil, 0, errorsmod.Wrap(sdkerrors.ErrTxDecode, "it says nothing of a fee")
@@ -36,12 +44,12 @@ func (a *App) charge(ctx sdk.Context, tx sdk.Tx) (sdk.Coins, int64, error) {
 	if !ctx.IsCheckTx() || ctx.IsReCheckTx() && fee.IsZero() { // what was free when it came was bounded then
 		return fee, 0, nil
 	}
-	price, err := a.price(ctx)
+	price, err := f.price(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	d := room.Declare(tx, len(ctx.TxBytes()))
-	if asked := a.asks(ctx, price, d.Gas); d.Fee < asked && (d.Fee > 0 || !a.free(ctx, d, tx.GetMsgs())) {
+	if asked := f.asks(ctx, price, d.Gas); d.Fee < asked && (d.Fee > 0 || !f.free(ctx, d, tx.GetMsgs())) {
 		return nil, 0, errorsmod.Wrapf(sdkerrors.ErrInsufficientFee, "%d uzen for %d units of gas, %d are asked", d.Fee,
 			d.Gas, asked)
 	}
@@ -54,9 +62,9 @@ func (a *App) charge(ctx sdk.Context, tx sdk.Tx) (sdk.Coins, int64, error) {
 }
 
 // asks is what this node asks for gas, in uzen.
-func (a *App) asks(ctx sdk.Context, price, gas uint64) uint64 {
+func (f fees) asks(ctx sdk.Context, price, gas uint64) uint64 {
 	own := ctx.MinGasPrices().AmountOf(adapter.Denom)
-	if a.governed {
+	if f.governed {
 		own = sdkmath.LegacyMaxDec(own, sdkmath.LegacyNewDec(int64(price)).QuoInt64(1_000_000))
 	}
 	asked := own.MulInt(sdkmath.NewIntFromUint64(gas)).Ceil().TruncateInt()
@@ -68,15 +76,15 @@ func (a *App) asks(ctx sdk.Context, price, gas uint64) uint64 {
 
 // free reports whether a transaction needs no fee: it is a duty, or one of the first transactions of an account with a
 // stake.
-func (a *App) free(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
-	return d.Account != "" && (a.rank(ctx, d.Account, msgs) > 0 || a.newcomer(ctx, d, msgs))
+func (f fees) free(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
+	return d.Account != "" && (f.rank(ctx, d.Account, msgs) > 0 || f.newcomer(ctx, d, msgs))
 }
 
 // rank is that of the least urgent message; 0 if one is no duty.
-func (a *App) rank(ctx sdk.Context, account string, msgs []sdk.Msg) (rank int) {
+func (f fees) rank(ctx sdk.Context, account string, msgs []sdk.Msg) (rank int) {
 	for _, m := range msgs {
-		r := a.keepers.training.Duty(ctx, account, m)
-		if r == 0 && a.keepers.registry.Duty(ctx, account, m) {
+		r := f.keepers.training.Duty(ctx, account, m)
+		if r == 0 && f.keepers.registry.Duty(ctx, account, m) {
 			r = leastUrgent
 		}
 		if r == 0 {

@@ -9,12 +9,15 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// prepareProposal proposes duties first, in at most three quarters of the bytes and the gas of the block, then what the
+// proposals makes and checks the proposals of blocks.
+type proposals struct{ *App }
+
+// prepare proposes duties first, in at most three quarters of the bytes and the gas of the block, then what the
 // pool gives in its order, as far as there is room in a block. What an account sent after one for which there is none
 // waits, too.
-func (a *App) prepareProposal(ctx sdk.Context,
+func (a proposals) prepare(ctx sdk.Context,
 	req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
-	price, err := a.price(ctx)
+	price, err := a.fees().price(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func (a *App) prepareProposal(ctx sdk.Context,
 }
 
 // sequence is that of an account in the state before the block.
-func (a *App) sequence(ctx sdk.Context) func(account string) uint64 {
+func (a proposals) sequence(ctx sdk.Context) func(account string) uint64 {
 	return func(account string) uint64 {
 		address, err := sdk.AccAddressFromBech32(account)
 		if err != nil {
@@ -65,15 +68,15 @@ func (a *App) sequence(ctx sdk.Context) func(account string) uint64 {
 	}
 }
 
-// processProposal refuses a block whose transactions take more gas than a block may have, or more of what is free: a
+// process refuses a block whose transactions take more gas than a block may have, or more of what is free: a
 // proposer cannot fill its blocks with what nobody pays for.
-func (a *App) processProposal(ctx sdk.Context,
+func (a proposals) process(ctx sdk.Context,
 	req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
 	r, err := a.keepers.beacon.ProcessProposal(ctx, req)
 	if err != nil || r.Status != abci.ResponseProcessProposal_ACCEPT {
 		return r, err
 	}
-	price, err := a.price(ctx)
+	price, err := a.fees().price(ctx)
 	if err != nil {
 		return nil, err
 	}

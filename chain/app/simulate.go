@@ -42,7 +42,7 @@ func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result,
 	if err != nil {
 		return gas, nil, errorsmod.Wrap(sdkerrors.ErrTxDecode, err.Error())
 	}
-	ctx, err := a.copied(transaction, tx)
+	ctx, err := simulator{a}.copied(transaction, tx)
 	if err != nil {
 		return gas, nil, err
 	}
@@ -56,20 +56,23 @@ func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result,
 		}
 		gas.GasUsed = used.GasConsumed()
 	}()
-	if ctx, err = a.passed(ctx, tx); err != nil {
+	if ctx, err = (simulator{a}).passed(ctx, tx); err != nil {
 		return gas, nil, err
 	}
 	gas.GasWanted = ctx.GasMeter().Limit()
 	spent := ctx.GasMeter().GasConsumed()
 	used = storetypes.NewGasMeter(SimulatedGas)
 	used.ConsumeGas(spent, "ante")
-	result, err = a.messages(ctx.WithGasMeter(used), tx)
+	result, err = simulator{a}.messages(ctx.WithGasMeter(used), tx)
 	return gas, result, err
 }
 
+// simulator executes transactions on copies of the state.
+type simulator struct{ *App }
+
 // copied is the context of a transaction that is simulated: the latest state, where the account of its signer has the
 // sequence that it claims.
-func (a *App) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
+func (a simulator) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 	// A block may be committed just now.
 	ctx, err := a.CreateQueryContextWithCheckHeader(0, false, false)
 	if err != nil {
@@ -107,7 +110,7 @@ func (a *App) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 }
 
 // passed is what a transaction passes before its messages.
-func (a *App) passed(ctx sdk.Context, tx sdk.Tx) (sdk.Context, error) {
+func (a simulator) passed(ctx sdk.Context, tx sdk.Tx) (sdk.Context, error) {
 	for _, m := range tx.GetMsgs() {
 		if v, ok := m.(sdk.HasValidateBasic); ok {
 			if err := v.ValidateBasic(); err != nil {
@@ -141,7 +144,7 @@ func unsigned(tx sdk.Tx) bool {
 }
 
 // messages executes those of a transaction.
-func (a *App) messages(ctx sdk.Context, tx sdk.Tx) (*sdk.Result, error) {
+func (a simulator) messages(ctx sdk.Context, tx sdk.Tx) (*sdk.Result, error) {
 	all := &sdk.Result{}
 	for i, m := range tx.GetMsgs() {
 		handler := a.MsgServiceRouter().Handler(m)

@@ -48,11 +48,11 @@ func (r *Referee) Refute(c run.Combination, payload []byte) (string, error) {
 	if err := decode(payload, &p); err != nil {
 		return "", err
 	}
-	t, err := r.tileOf(c, p)
+	t, err := tileOf(r, c, p)
 	if err != nil {
 		return "", err
 	}
-	right, err := r.recombine(c, p, t)
+	right, err := recombine(r, c, p, t)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +80,7 @@ type attestedTile struct {
 
 // tileOf finds the tile that a payload is about, and holds the roots that the payload brings to those of the
 // combination.
-func (r *Referee) tileOf(c run.Combination, p combinationPayload) (t attestedTile, err error) {
+func tileOf(r *Referee, c run.Combination, p combinationPayload) (t attestedTile, err error) {
 	n := len(r.names) * (1 + r.outer)
 	switch {
 	case len(p.Base) != n || train.CheckpointRoot(c.Base.Round, p.Base) != c.Base.Root:
@@ -109,7 +109,7 @@ func (r *Referee) tileOf(c run.Combination, p combinationPayload) (t attestedTil
 }
 
 // recombine makes the elements of a tile of the next checkpoint again.
-func (r *Referee) recombine(c run.Combination, p combinationPayload, t attestedTile) ([]float32, error) {
+func recombine(r *Referee, c run.Combination, p combinationPayload, t attestedTile) ([]float32, error) {
 	base := &train.Checkpoint{Round: c.Base.Round, Names: []string{t.name}, Outer: make([][]*tensor.Tensor, r.outer)}
 	for k, x := range p.Before {
 		part, err := elements(t.shape, x, t.lo, t.hi, p.Base[k*len(r.names)+t.parameter])
