@@ -17,7 +17,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 )
 
 // council is a chain of some validators in one application, whose blocks the test proposes.
@@ -30,7 +30,7 @@ type council struct {
 	height int64
 	commit abci.ExtendedCommitInfo
 
-	referee training.Referee // nil: that of the chain
+	referee works.Referee // nil: that of the chain
 }
 
 func newCouncil(t *testing.T, n int) *council {

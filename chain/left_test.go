@@ -30,6 +30,7 @@ import (
 	xregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -92,7 +93,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 	t.Helper()
 	c := &court{council: &council{T: t, start: time.Unix(1_000_000_000, 0)}, random: rand.New(rand.NewPCG(7, 7)),
 		pools: make([][][]byte, n)}
-	c.referee = func(canon.Digest, []byte) (training.Case, error) { return caseOf{}, nil }
+	c.referee = func(canon.Digest, []byte) (works.Case, error) { return caseOf{}, nil }
 	c.seat(n)
 	var funded []Funded
 	var members []run.Member

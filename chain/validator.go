@@ -34,7 +34,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 )
 
 // DefaultBlockTime is the time between two blocks of an embedded chain.
@@ -73,7 +73,7 @@ type Config struct {
 	// decimals, and what governance has set at least; Governed: that; "" and 0: nothing.
 	GasPrice string
 
-	Referee training.Referee // nil: the one that recomputes; all validators of a chain have the same
+	Referee works.Referee // nil: the one that recomputes; all validators of a chain have the same
 
 	Act func(abci.Application) abci.Application // how it breaks the rules, to see what comes of it; nil: it keeps them
 }

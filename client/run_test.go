@@ -9,6 +9,7 @@ import (
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/audit"
@@ -80,7 +81,7 @@ func (ruling) Refute(run.Combination, []byte) (string, error) {
 
 func (ruling) Bound(run.Terms) error { return nil }
 
-func (r ruling) open(canon.Digest, []byte) (training.Case, error) { return r, nil }
+func (r ruling) open(canon.Digest, []byte) (works.Case, error) { return r, nil }
 
 // first is what a first conviction takes of the stakes of these tests: half of the smallest.
 const first = 500_000

@@ -33,7 +33,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 )
@@ -69,7 +69,7 @@ type ledger struct {
 }
 
 // newLedger starts a chain at a virtual time. referee opens the work of orders; nil: as every network does.
-func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee training.Referee) (*ledger, error) {
+func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee works.Referee) (*ledger, error) {
 	first := validators[0]
 	db := dbm.NewMemDB()
 	config := app.Config{SyncPruning: true, Referee: referee, ChainID: doc.ChainID,

@@ -57,6 +57,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/compute/kernel"
 )
@@ -70,14 +71,14 @@ type Validator struct {
 
 // Config says what an application is opened for.
 type Config struct {
-	ChainID   string           // must be that of the genesis
-	Validator Validator        // zero: it executes the chain and adds nothing
-	Referee   training.Referee // part of the rules: all validators of a chain have the same; nil: the one that recomputes
-	Home      string           // folder in which an application that is too old notes what upgrade it waits for
-	Snapshots *Snapshots       // for nodes that come later; nil: none are taken
-	Upgrades  []Upgrade        // nil: Upgrades
-	GasPrice  sdk.DecCoins     // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
-	Governed  bool             // it has to pay the price that governance has set as well, if that is higher
+	ChainID   string        // must be that of the genesis
+	Validator Validator     // zero: it executes the chain and adds nothing
+	Referee   works.Referee // part of the rules: all validators of a chain have the same; nil: the one that recomputes
+	Home      string        // folder in which an application that is too old notes what upgrade it waits for
+	Snapshots *Snapshots    // for nodes that come later; nil: none are taken
+	Upgrades  []Upgrade     // nil: Upgrades
+	GasPrice  sdk.DecCoins  // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
+	Governed  bool          // it has to pay the price that governance has set as well, if that is higher
 
 	// SyncPruning is an application of many in one process. Old versions of the state are dropped at once, not by
 	// goroutines of the stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
@@ -185,7 +186,7 @@ func (a *App) ExtendVoteOf(ctx context.Context, v Validator,
 	return a.ExtendVote(ctx, req)
 }
 
-func recompute(spec canon.Digest, opening []byte) (training.Case, error) {
+func recompute(spec canon.Digest, opening []byte) (works.Case, error) {
 	r, err := referee.Open(spec, opening)
 	if err != nil {
 		return nil, err
@@ -273,6 +274,6 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		return a.voter(ctx, req)
 	})
 	a.SetVerifyVoteExtensionHandler(a.keepers.beacon.VerifyVote)
-	a.SetPrepareProposal(a.prepareProposal)
-	a.SetProcessProposal(a.processProposal)
+	a.SetPrepareProposal(proposals{a}.prepare)
+	a.SetProcessProposal(proposals{a}.process)
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Open is a training.Referee.
-func Open(canon.Digest, []byte) (training.Case, error) { return work{}, nil }
+// Open is a works.Referee.
+func Open(canon.Digest, []byte) (works.Case, error) { return work{}, nil }
 
 type work struct{}
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
-	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -25,7 +25,7 @@ type claimKey struct {
 }
 
 // referee recomputes as all validators do, and takes the time.
-func (t *refereeTimings) referee(spec canon.Digest, opening []byte) (training.Case, error) {
+func (t *refereeTimings) referee(spec canon.Digest, opening []byte) (works.Case, error) {
 	r, err := referee.Open(spec, opening)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (t *refereeTimings) referee(spec canon.Digest, opening []byte) (training.Ca
 }
 
 type timed struct {
-	training.Case
+	works.Case
 	times *refereeTimings
 }
 

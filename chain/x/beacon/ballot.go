@@ -65,7 +65,7 @@ func decodeBallot(v []byte) (b ballot, err error) {
 
 // fits reports whether a ballot holds no more than the ceremony asks of its validator: extended commits are part of
 // blocks, and the votes of a few must not fill them.
-func (k *Keeper) fits(ctx context.Context, validator []byte, b ballot) (bool, error) {
+func (k ceremonies) fits(ctx context.Context, validator []byte, b ballot) (bool, error) {
 	if len(b.Key) > threshold.KeySize || !censorship.Fit(b.Seen) {
 		return false, nil
 	}

@@ -90,8 +90,11 @@ type said struct {
 	ballot    ballot
 }
 
+// ceremonies are those in which validators make the shares of the key that a keeper's beacons are made with.
+type ceremonies struct{ *Keeper }
+
 // proceed takes what the votes of a block say for the keys of groups.
-func (k *Keeper) proceed(ctx context.Context, height int64, votes []said, powers []abci.Validator) error {
+func (k ceremonies) proceed(ctx context.Context, height int64, votes []said, powers []abci.Validator) error {
 	for _, v := range votes {
 		if len(v.ballot.Key) == 0 || threshold.CheckKey(v.ballot.Key) != nil {
 			continue
@@ -114,7 +117,7 @@ func (k *Keeper) proceed(ctx context.Context, height int64, votes []said, powers
 }
 
 // begin starts a ceremony if there is no group, or one of another roster for long enough.
-func (k *Keeper) begin(ctx context.Context, height int64, powers []abci.Validator) error {
+func (k ceremonies) begin(ctx context.Context, height int64, powers []abci.Validator) error {
 	g, _, err := item(ctx, k.groups)
 	if err != nil {
 		return err
@@ -172,7 +175,7 @@ func alike(a, b threshold.Roster) bool {
 }
 
 // deal takes deals, until all are there or enough after a time.
-func (k *Keeper) deal(ctx context.Context, c ceremony, height int64, votes []said) error {
+func (k ceremonies) deal(ctx context.Context, c ceremony, height int64, votes []said) error {
 	taken := 0
 	for _, v := range votes {
 		i := member(c.Roster, v.validator.Address)
@@ -210,7 +213,7 @@ func (c ceremony) power() (have, total int64) {
 }
 
 // complain hears who complains, and ends the ceremony when nobody may any more.
-func (k *Keeper) complain(ctx context.Context, c ceremony, height int64, votes []said) error {
+func (k ceremonies) complain(ctx context.Context, c ceremony, height int64, votes []said) error {
 	heard := 0
 	for _, v := range votes {
 		i := member(c.Roster, v.validator.Address)
@@ -254,7 +257,7 @@ func (k *Keeper) complain(ctx context.Context, c ceremony, height int64, votes [
 
 // end makes the group of a ceremony: it signs the votes of the second block from here on, so that it is known to all
 // before.
-func (k *Keeper) end(ctx context.Context, c ceremony, height int64) error {
+func (k ceremonies) end(ctx context.Context, c ceremony, height int64) error {
 	have, total := c.power()
 	if have <= total/3 {
 		return k.abandon(ctx, c) // those that are left could all be of one mind
@@ -302,7 +305,7 @@ func (k *Keeper) dealt(ctx context.Context, epoch uint64, dealers []uint32) ([]t
 }
 
 // abandon ends a ceremony without a group. The next block begins another.
-func (k *Keeper) abandon(ctx context.Context, c ceremony) error {
+func (k ceremonies) abandon(ctx context.Context, c ceremony) error {
 	return errors.Join(k.ceremony.Remove(ctx),
 		k.deals.Clear(ctx, collections.NewPrefixedPairRange[uint64, uint64](c.Roster.Epoch)))
 }

@@ -229,7 +229,7 @@ func TestComplaintsAreHeardToTheEnd(t *testing.T) {
 	lie := said{abci.Validator{Address: address(1)},
 		ballot{Epoch: c.Roster.Epoch, Complaint: &threshold.Complaint{Dealer: 2, Share: 2}}}
 	for i, votes := range [][]said{{lie}, nil} {
-		if err := b.keeper.complain(b.ctx, c, c.Closed+complaining, votes); err != nil {
+		if err := (ceremonies{b.keeper}).complain(b.ctx, c, c.Closed+complaining, votes); err != nil {
 			t.Fatal(err)
 		}
 		var waits bool
@@ -355,7 +355,7 @@ func FuzzBallot(f *testing.F) {
 			}
 			for _, stage := range stages {
 				ctx, _ := stage.ctx.CacheContext()
-				fits, err := stage.keeper.fits(ctx, address(0), b)
+				fits, err := ceremonies{stage.keeper}.fits(ctx, address(0), b)
 				if err != nil || fits && (len(b.Seen) > censorship.MaxSightings || len(raw) > maxBallot) {
 					t.Errorf("a ballot of %d bytes and %d moves fits (%v)", len(raw), len(b.Seen), err)
 				}
@@ -365,7 +365,7 @@ func FuzzBallot(f *testing.F) {
 					votes = append(votes, said{abci.Validator{Address: address(v), Power: 10}, b})
 					powers = append(powers, votes[v].validator)
 				}
-				if err := stage.keeper.proceed(ctx, stage.height+1, votes, powers); err != nil {
+				if err := (ceremonies{stage.keeper}).proceed(ctx, stage.height+1, votes, powers); err != nil {
 					t.Logf("the ceremony stays as it was: %v", err)
 				}
 				seen := tally(votes, powers)

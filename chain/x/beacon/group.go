@@ -6,10 +6,9 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
-
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
@@ -163,7 +162,7 @@ func (k *Keeper) combine(ctx context.Context, g group, message []byte, partials 
 }
 
 // take adds to a ballot what a validator has to do in the ceremony that goes on.
-func (k *Keeper) take(ctx context.Context, b *ballot, validator []byte, secret threshold.Secret) error {
+func (k ceremonies) take(ctx context.Context, b *ballot, validator []byte, secret threshold.Secret) error {
 	public := secret.Public()
 	announced, err := k.members.Get(ctx, validator)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
@@ -193,7 +192,7 @@ func (k *Keeper) take(ctx context.Context, b *ballot, validator []byte, secret t
 }
 
 // review reads the deals of a ceremony, and returns the first complaint that a member has.
-func (k *Keeper) review(ctx context.Context, c ceremony, at int,
+func (k ceremonies) review(ctx context.Context, c ceremony, at int,
 	secret threshold.Secret) (*threshold.Complaint, error) {
 	k.known.mu.Lock()
 	defer k.known.mu.Unlock()

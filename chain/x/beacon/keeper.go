@@ -104,8 +104,14 @@ func (k *Keeper) record(ctx context.Context, height int64, value canon.Digest) e
 	return k.values.Set(ctx, height, value)
 }
 
+// messages implements beaconpb.MsgServer over a keeper, queries beaconpb.QueryServer.
+type (
+	messages struct{ *Keeper }
+	queries  struct{ *Keeper }
+)
+
 // SetVRFKey implements beaconpb.MsgServer.
-func (k *Keeper) SetVRFKey(ctx context.Context, m *beaconpb.MsgSetVRFKey) (*beaconpb.MsgSetVRFKeyResponse, error) {
+func (k messages) SetVRFKey(ctx context.Context, m *beaconpb.MsgSetVRFKey) (*beaconpb.MsgSetVRFKeyResponse, error) {
 	validator, err := k.operated(ctx, m.Sender)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -122,7 +128,7 @@ func (k *Keeper) SetVRFKey(ctx context.Context, m *beaconpb.MsgSetVRFKey) (*beac
 }
 
 // operated is the consensus address of the validator that an account operates.
-func (k *Keeper) operated(ctx context.Context, account string) ([]byte, error) {
+func (k messages) operated(ctx context.Context, account string) ([]byte, error) {
 	address, err := sdk.AccAddressFromBech32(account)
 	if err != nil {
 		return nil, err
@@ -135,7 +141,7 @@ func (k *Keeper) operated(ctx context.Context, account string) ([]byte, error) {
 }
 
 // Beacon implements beaconpb.QueryServer.
-func (k *Keeper) Beacon(ctx context.Context, q *beaconpb.QueryBeaconRequest) (*beaconpb.QueryBeaconResponse, error) {
+func (k queries) Beacon(ctx context.Context, q *beaconpb.QueryBeaconRequest) (*beaconpb.QueryBeaconResponse, error) {
 	height := q.Height
 	if height == 0 {
 		height = sdk.UnwrapSDKContext(ctx).BlockHeight()
@@ -153,7 +159,7 @@ func (k *Keeper) Beacon(ctx context.Context, q *beaconpb.QueryBeaconRequest) (*b
 }
 
 // Key implements beaconpb.QueryServer.
-func (k *Keeper) Key(ctx context.Context, q *beaconpb.QueryKeyRequest) (*beaconpb.QueryKeyResponse, error) {
+func (k queries) Key(ctx context.Context, q *beaconpb.QueryKeyRequest) (*beaconpb.QueryKeyResponse, error) {
 	public, err := k.key(ctx, q.Validator, sdk.UnwrapSDKContext(ctx).BlockHeight())
 	return &beaconpb.QueryKeyResponse{PublicKey: public}, err
 }

@@ -28,8 +28,8 @@ func NewModule(k *Keeper) Module {
 
 // RegisterServices registers messages and queries.
 func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
-	beaconpb.RegisterMsgServer(r, m.keeper)
-	beaconpb.RegisterQueryServer(r, m.keeper)
+	beaconpb.RegisterMsgServer(r, messages{m.keeper})
+	beaconpb.RegisterQueryServer(r, queries{m.keeper})
 	return nil
 }
 

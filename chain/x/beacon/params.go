@@ -31,7 +31,7 @@ func (k *Keeper) kept(ctx context.Context) (int64, error) {
 }
 
 // UpdateParams implements beaconpb.MsgServer. What is to be kept no longer is forgotten at once.
-func (k *Keeper) UpdateParams(ctx context.Context,
+func (k messages) UpdateParams(ctx context.Context,
 	m *beaconpb.MsgUpdateParams) (*beaconpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -53,7 +53,7 @@ func (k *Keeper) UpdateParams(ctx context.Context,
 }
 
 // Params implements beaconpb.QueryServer.
-func (k *Keeper) Params(ctx context.Context, _ *beaconpb.QueryParamsRequest) (*beaconpb.QueryParamsResponse, error) {
+func (k queries) Params(ctx context.Context, _ *beaconpb.QueryParamsRequest) (*beaconpb.QueryParamsResponse, error) {
 	keep, err := k.kept(ctx)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
 			}
 			b.Proof = Prove(private, Alpha(ctx.ChainID(), req.Height, previous))
 		}
-		if err := k.take(ctx, &b, validator, secret); err != nil {
+		if err := (ceremonies{k}).take(ctx, &b, validator, secret); err != nil {
 			return nil, err
 		}
 		extension, err := b.encode()
@@ -88,7 +88,7 @@ func (k *Keeper) rightful(ctx sdk.Context, req *abci.RequestVerifyVoteExtension)
 			return false, err
 		}
 	}
-	if ok, err := k.fits(ctx, req.ValidatorAddress, b); err != nil || !ok || len(b.Partials) == 0 {
+	if ok, err := (ceremonies{k}).fits(ctx, req.ValidatorAddress, b); err != nil || !ok || len(b.Partials) == 0 {
 		return ok, err
 	}
 	list, _, err := item(ctx, k.groups)
@@ -212,7 +212,10 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 			return err
 		}
 	}
-	k.isolated(ctx, "the ceremony", func(ctx context.Context) error { return k.proceed(ctx, req.Height, votes, powers) })
+	k.isolated(ctx, "the ceremony", func(ctx context.Context) error {
+		return ceremonies{k}.proceed(ctx, req.Height, votes,
+			powers)
+	})
 	if seen := tally(votes, powers); len(seen) > 0 {
 		k.isolated(ctx, "what the block leaves out", func(ctx context.Context) error {
 			return k.censorship.Hold(sdk.UnwrapSDKContext(ctx), req, seen, powers)

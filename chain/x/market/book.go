@@ -22,9 +22,9 @@ func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, e
 
 // prune takes away offers whose accounts no longer stake what their role needs: each that is read in a block has a
 // stake behind it.
-func (k *Keeper) prune(ctx context.Context, stale []offerKey) (err error) {
+func (l *lazy) prune(ctx context.Context, stale []offerKey) (err error) {
 	for _, key := range stale {
-		err = errors.Join(err, k.offers.Remove(ctx, key))
+		err = errors.Join(err, l.keeper.offers.Remove(ctx, key))
 	}
 	return err
 }

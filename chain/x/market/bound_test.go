@@ -73,7 +73,7 @@ func waitingOrder(id string, budget uint64) market.Order {
 
 func open(t *testing.T, k *Keeper, ctx sdk.Context, o market.Order) {
 	t.Helper()
-	if err := errors.Join(k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open}), k.enter(ctx, o)); err != nil {
+	if err := errors.Join(k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open}), k.open.enter(ctx, o)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // own returns the job of a message if its sender ordered it and it is in a state.
-func (k *Keeper) own(ctx context.Context, sender, id string, states ...Status) (Job, error) {
+func (k messages) own(ctx context.Context, sender, id string, states ...Status) (Job, error) {
 	job, err := k.Job(ctx, id)
 	switch {
 	case err != nil:
@@ -42,7 +42,7 @@ func (j Job) State() Status {
 }
 
 // CancelOrder implements marketpb.MsgServer.
-func (k *Keeper) CancelOrder(ctx context.Context,
+func (k messages) CancelOrder(ctx context.Context,
 	m *marketpb.MsgCancelOrder) (*marketpb.MsgCancelOrderResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
 	if err != nil {
@@ -56,7 +56,7 @@ func (k *Keeper) CancelOrder(ctx context.Context,
 }
 
 // PauseJob implements marketpb.MsgServer.
-func (k *Keeper) PauseJob(ctx context.Context, m *marketpb.MsgPauseJob) (*marketpb.MsgPauseJobResponse, error) {
+func (k messages) PauseJob(ctx context.Context, m *marketpb.MsgPauseJob) (*marketpb.MsgPauseJobResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Running)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -66,7 +66,7 @@ func (k *Keeper) PauseJob(ctx context.Context, m *marketpb.MsgPauseJob) (*market
 }
 
 // ResumeJob implements marketpb.MsgServer.
-func (k *Keeper) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*marketpb.MsgResumeJobResponse, error) {
+func (k messages) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*marketpb.MsgResumeJobResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Paused)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -79,7 +79,7 @@ func (k *Keeper) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*mark
 }
 
 // TopUpJob implements marketpb.MsgServer.
-func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marketpb.MsgTopUpJobResponse, error) {
+func (k messages) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marketpb.MsgTopUpJobResponse, error) {
 	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -96,13 +96,13 @@ func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*market
 		return nil, err
 	}
 	if job.Status == Open {
-		if err := k.leave(ctx, job.Order); err != nil {
+		if err := k.open.leave(ctx, job.Order); err != nil {
 			return nil, err
 		}
 	}
 	job.Order.Budget = after.Budget
 	if job.Status == Open {
-		if err := k.enter(ctx, job.Order); err != nil {
+		if err := k.open.enter(ctx, job.Order); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +110,7 @@ func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*market
 }
 
 // lock moves an amount from a consumer to the budgets.
-func (k *Keeper) lock(ctx context.Context, sender string, amount uint64) error {
+func (k messages) lock(ctx context.Context, sender string, amount uint64) error {
 	from, err := sdk.AccAddressFromBech32(sender)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (k *Keeper) Params(ctx context.Context) (rules.Params, error) {
 }
 
 // UpdateParams implements marketpb.MsgServer.
-func (k *Keeper) UpdateParams(ctx context.Context,
+func (k messages) UpdateParams(ctx context.Context,
 	m *marketpb.MsgUpdateParams) (*marketpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, ErrorTable.Wrap(err)

@@ -119,13 +119,11 @@ type Keeper struct {
 
 	offers  collections.Map[offerKey, market.Offer]
 	jobs    collections.Map[string, Job]
-	open    collections.KeySet[string]
+	open    openOrders
 	escrows collections.Map[string, market.Escrow]
 	// members of running jobs, and the price of the work that each is leased there
 	busy   collections.Map[busyKey, uint64]
-	ranked collections.KeySet[rankKey] // open orders, the largest budget first
-	tried  collections.Item[string]    // the open order that had its turn last
-	filled collections.Item[string]    // the run whose free places had theirs
+	filled collections.Item[string] // the run whose free places had theirs
 	params collections.Item[market.Params]
 }
 
@@ -144,14 +142,16 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		account: account, authority: authority, bank: bank, pool: pool, registry: registry, beacon: beacon,
 		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.PairKeyCodec(role, id),
 			adapter.Record[market.Offer]()),
-		jobs:    collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
-		open:    collections.NewKeySet(b, collections.NewPrefix(2), "open", id),
+		jobs: collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
+		open: openOrders{
+			jobs: collections.NewKeySet(b, collections.NewPrefix(2), "open", id),
+			ranked: collections.NewKeySet(b, collections.NewPrefix(8), "ranked",
+				collections.PairKeyCodec(collections.Uint64Key, id)),
+			tried: collections.NewItem(b, collections.NewPrefix(9), "tried", collections.StringValue),
+		},
 		escrows: collections.NewMap(b, collections.NewPrefix(3), "escrows", id, adapter.Record[market.Escrow]()),
 		busy: collections.NewMap(b, collections.NewPrefix(7), "busy", collections.TripleKeyCodec(role, id, id),
 			collections.Uint64Value),
-		ranked: collections.NewKeySet(b, collections.NewPrefix(8), "ranked",
-			collections.PairKeyCodec(collections.Uint64Key, id)),
-		tried:  collections.NewItem(b, collections.NewPrefix(9), "tried", collections.StringValue),
 		filled: collections.NewItem(b, collections.NewPrefix(10), "filled", collections.StringValue),
 		params: collections.NewItem(b, collections.NewPrefix(5), "params", adapter.Record[market.Params]()),
 	}

@@ -27,7 +27,7 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	if err != nil || beacon.IsZero() {
 		return err
 	}
-	jobs, err := k.turn(ctx)
+	jobs, err := k.open.turn(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,21 @@ const (
 	maxFilled = 32 // runs whose free places it fills
 )
 
+// openOrders are the orders that wait for a match.
+type openOrders struct {
+	jobs   collections.KeySet[string]
+	ranked collections.KeySet[rankKey] // the largest budget first
+	tried  collections.Item[string]    // the one that had its turn last
+}
+
 // turn lists the open orders that this block tries: those with the largest budgets, and those whose turn it is.
-func (k *Keeper) turn(ctx context.Context) ([]string, error) {
-	jobs, err := adapter.Turn(ctx, k.open, k.tried, maxTried)
+func (o openOrders) turn(ctx context.Context) ([]string, error) {
+	jobs, err := adapter.Turn(ctx, o.jobs, o.tried, maxTried)
 	if err != nil {
 		return nil, err
 	}
 	n := 0
-	return jobs, k.ranked.Walk(ctx, nil, func(key rankKey) (bool, error) {
+	return jobs, o.ranked.Walk(ctx, nil, func(key rankKey) (bool, error) {
 		if !slices.Contains(jobs, key.K2()) {
 			jobs = append(jobs, key.K2())
 		}
@@ -71,12 +78,12 @@ func (k *Keeper) turn(ctx context.Context) ([]string, error) {
 func rank(o market.Order) rankKey { return collections.Join(math.MaxUint64-o.Budget, o.ID) }
 
 // enter makes an order open, leave ends that.
-func (k *Keeper) enter(ctx context.Context, o market.Order) error {
-	return errors.Join(k.open.Set(ctx, o.ID), k.ranked.Set(ctx, rank(o)))
+func (o openOrders) enter(ctx context.Context, order market.Order) error {
+	return errors.Join(o.jobs.Set(ctx, order.ID), o.ranked.Set(ctx, rank(order)))
 }
 
-func (k *Keeper) leave(ctx context.Context, o market.Order) error {
-	return errors.Join(k.open.Remove(ctx, o.ID), k.ranked.Remove(ctx, rank(o)))
+func (o openOrders) leave(ctx context.Context, order market.Order) error {
+	return errors.Join(o.jobs.Remove(ctx, order.ID), o.ranked.Remove(ctx, rank(order)))
 }
 
 // queue puts jobs in the order in which they are served.
@@ -115,7 +122,7 @@ func (l *lazy) open(ctx context.Context) (*market.Book, error) {
 		return nil, err
 	}
 	l.book = market.NewBook(lots, l.beacon)
-	return l.book, l.keeper.prune(ctx, stale)
+	return l.book, l.prune(ctx, stale)
 }
 
 func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazy) error {
@@ -158,7 +165,7 @@ func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
 		event.Members = append(event.Members, m.ID)
 	}
 	job.Status, job.Why = Running, ""
-	if err := errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.leave(ctx, job.Order), emit(ctx, event)); err != nil {
+	if err := errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.open.leave(ctx, job.Order), emit(ctx, event)); err != nil {
 		return err
 	}
 	b.Take(job.Order, lease.Members)
@@ -192,7 +199,7 @@ func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error 
 	}
 	job.Status, job.Why = Ended, why
 	return errors.Join(
-		k.escrows.Set(ctx, id, after), k.jobs.Set(ctx, id, job), k.leave(ctx, job.Order),
+		k.escrows.Set(ctx, id, after), k.jobs.Set(ctx, id, job), k.open.leave(ctx, job.Order),
 		k.runs.Forget(ctx, job.Order.Terms.Spec), emit(ctx, &marketpb.EventEnded{Job: id, Why: why, Detail: detail}),
 	)
 }

@@ -18,8 +18,11 @@ import (
 // ErrDigest is a digest of the wrong length in a message.
 var ErrDigest = runpb.ErrDigest
 
+// messages implements marketpb.MsgServer over a keeper.
+type messages struct{ *Keeper }
+
 // Offer implements marketpb.MsgServer.
-func (k *Keeper) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.MsgOfferResponse, error) {
+func (k messages) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.MsgOfferResponse, error) {
 	role := m.Role.Rule()
 	key := collections.Join(uint32(role), m.Sender)
 	if m.Slots == 0 {
@@ -34,7 +37,7 @@ func (k *Keeper) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.Msg
 }
 
 // offer reads and checks the offer of a message. A price by the hour becomes one by operations at the measured rate.
-func (k *Keeper) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer, error) {
+func (k messages) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer, error) {
 	o := market.Offer{ID: m.Sender, Role: m.Role.Rule(), Price: m.Price, Slots: m.Slots,
 		At: sdk.UnwrapSDKContext(ctx).BlockHeight(), Pool: m.Pool}
 	params, err := k.registry.Params(ctx)
@@ -60,7 +63,7 @@ func (k *Keeper) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer,
 }
 
 // Order implements marketpb.MsgServer.
-func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.MsgOrderResponse, error) {
+func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.MsgOrderResponse, error) {
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(orderGas, "order")
 	o, err := k.order(ctx, m)
 	if err != nil {
@@ -77,7 +80,7 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 	}
 	err = errors.Join(
 		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open, Fee: market.WaitingFee(len(m.Opening))}),
-		k.enter(ctx, o),
+		k.open.enter(ctx, o),
 		k.escrows.Set(ctx, o.ID, market.Escrow{Budget: o.Budget}),
 	)
 	if err != nil {
@@ -88,7 +91,7 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 }
 
 // order reads and checks the order of a message.
-func (k *Keeper) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order, error) {
+func (k messages) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order, error) {
 	terms, err := m.Terms.Rule()
 	if err != nil {
 		return market.Order{}, err

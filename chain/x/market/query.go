@@ -34,7 +34,7 @@ func (q Queries) Offers(ctx context.Context, m *marketpb.QueryOffersRequest) (*m
 func (q Queries) Orders(ctx context.Context, m *marketpb.QueryOrdersRequest) (*marketpb.QueryOrdersResponse, error) {
 	r := &marketpb.QueryOrdersResponse{}
 	after := new(collections.Range[string]).StartExclusive(m.After)
-	err := q.open.Walk(ctx, after, func(id string) (bool, error) {
+	err := q.open.jobs.Walk(ctx, after, func(id string) (bool, error) {
 		job, err := q.Job(ctx, id)
 		r.Orders = append(r.Orders, placed(job))
 		return len(r.Orders) == adapter.Most(m.Limit), err
@@ -125,7 +125,7 @@ func NewModule(k *Keeper) Module {
 
 // RegisterServices registers messages and queries.
 func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
-	marketpb.RegisterMsgServer(r, m.keeper)
+	marketpb.RegisterMsgServer(r, messages{m.keeper})
 	marketpb.RegisterQueryServer(r, Queries{m.keeper})
 	return nil
 }

@@ -102,13 +102,10 @@ type Keeper struct {
 	pooled   collections.KeySet[collections.Pair[string, string]] // pool, account that named it
 	leaving  collections.KeySet[collections.Pair[int64, string]]  // whose stake leaves, by height
 
-	seats    collections.Map[string, seat]   // of verifiers in the tree of their stakes
-	ids      collections.Map[uint64, string] // by place
-	sums     collections.Map[uint64, uint64] // of the nodes of the tree
-	places   collections.Item[uint64]        // how many there are
+	tree     stakeTree // of verifiers
 	absences collections.Map[string, absence]
 
-	presences collections.Map[string, registry.Presence] // of verifiers for which audits were drawn
+	presences presences
 }
 
 // Connect gives the keeper the module that has the runs, which itself needs the keeper.
@@ -132,13 +129,10 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		pooled:   collections.NewKeySet(b, collections.NewPrefix(5), "pooled", collections.PairKeyCodec(id, id)),
 		leaving: collections.NewKeySet(b, collections.NewPrefix(4), "leaving",
 			collections.PairKeyCodec(collections.Int64Key, id)),
-		seats: collections.NewMap(b, collections.NewPrefix(16), "seats", id, adapter.Record[seat]()),
-		ids:   collections.NewMap(b, collections.NewPrefix(17), "ids", collections.Uint64Key, collections.StringValue),
-		sums: collections.NewMap(b, collections.NewPrefix(18), "sums", collections.Uint64Key,
-			collections.Uint64Value),
-		places:    collections.NewItem(b, collections.NewPrefix(19), "places", collections.Uint64Value),
-		absences:  collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
-		presences: collections.NewMap(b, collections.NewPrefix(23), "presences", id, adapter.Record[registry.Presence]()),
+		tree:     newStakeTree(b),
+		absences: collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
+		presences: presences{collections.NewMap(b, collections.NewPrefix(23), "presences", id,
+			adapter.Record[registry.Presence]())},
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -165,22 +159,6 @@ func (k *Keeper) Params(ctx context.Context) (registry.Params, error) {
 
 // MaxPool is how many accounts a pool offers for at most: the first that named it, by address.
 const MaxPool = 1024
-
-// join keeps who named which pool.
-func (k *Keeper) join(ctx context.Context, old, p registry.Participant) error {
-	if old.Pool == p.Pool {
-		return nil
-	}
-	if old.Pool != "" {
-		if err := k.pooled.Remove(ctx, collections.Join(old.Pool, p.ID)); err != nil {
-			return err
-		}
-	}
-	if p.Pool == "" {
-		return nil
-	}
-	return k.pooled.Set(ctx, collections.Join(p.Pool, p.ID))
-}
 
 // Members lists the workers that named an account as their pool and are, as far as it was measured, close to it.
 func (k *Keeper) Members(ctx context.Context, pool string) (ids []string, err error) {
@@ -279,7 +257,11 @@ func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint
 			return err
 		}
 	}
-	return k.forget(ctx, height)
+	params, err := k.Params(ctx)
+	if err != nil {
+		return err
+	}
+	return k.presences.forget(ctx, params, height)
 }
 
 // Missed counts a duty that a participant missed against the uptime that it committed to.

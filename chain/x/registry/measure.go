@@ -22,7 +22,7 @@ import (
 const measureGas = 100_000
 
 // AskMeasure implements registrypb.MsgServer.
-func (k *Keeper) AskMeasure(ctx context.Context,
+func (k messages) AskMeasure(ctx context.Context,
 	m *registrypb.MsgAskMeasure) (*registrypb.MsgAskMeasureResponse, error) {
 	now := sdk.UnwrapSDKContext(ctx)
 	now.GasMeter().ConsumeGas(measureGas, "measurement")
@@ -58,7 +58,7 @@ func (k *Keeper) AskMeasure(ctx context.Context,
 }
 
 // AnswerMeasure implements registrypb.MsgServer.
-func (k *Keeper) AnswerMeasure(ctx context.Context,
+func (k messages) AnswerMeasure(ctx context.Context,
 	m *registrypb.MsgAnswerMeasure) (*registrypb.MsgAnswerMeasureResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
@@ -72,7 +72,7 @@ func (k *Keeper) AnswerMeasure(ctx context.Context,
 }
 
 // CheckMeasure implements registrypb.MsgServer.
-func (k *Keeper) CheckMeasure(ctx context.Context,
+func (k messages) CheckMeasure(ctx context.Context,
 	m *registrypb.MsgCheckMeasure) (*registrypb.MsgCheckMeasureResponse, error) {
 	result, err := runpb.Digest(m.Result)
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *Keeper) CheckMeasure(ctx context.Context,
 }
 
 // OpenMeasure implements registrypb.MsgServer.
-func (k *Keeper) OpenMeasure(ctx context.Context,
+func (k messages) OpenMeasure(ctx context.Context,
 	m *registrypb.MsgOpenMeasure) (*registrypb.MsgOpenMeasureResponse, error) {
 	results, err := runpb.Digests(m.Results)
 	if err != nil {
@@ -99,10 +99,10 @@ func (k *Keeper) OpenMeasure(ctx context.Context,
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	return &registrypb.MsgOpenMeasureResponse{}, k.end(ctx, m.Sender, out)
+	return &registrypb.MsgOpenMeasureResponse{}, measuring{k.Keeper}.end(ctx, m.Sender, out)
 }
 
-func (k *Keeper) measurement(ctx context.Context, id string) (registry.Measurement, error) {
+func (k messages) measurement(ctx context.Context, id string) (registry.Measurement, error) {
 	at, err := k.measurements.Get(ctx, id)
 	if errors.Is(err, collections.ErrNotFound) {
 		return at, fmt.Errorf("%w: %s is not being measured", registry.ErrMeasure, id)
@@ -110,7 +110,7 @@ func (k *Keeper) measurement(ctx context.Context, id string) (registry.Measureme
 	return at, err
 }
 
-func (k *Keeper) move(ctx context.Context, id string,
+func (k messages) move(ctx context.Context, id string,
 	f func(registry.Measurement) (registry.Measurement, error)) error {
 	at, err := k.measurement(ctx, id)
 	if err == nil {
@@ -122,8 +122,11 @@ func (k *Keeper) move(ctx context.Context, id string,
 	return k.measurements.Set(ctx, id, at)
 }
 
+// measuring moves the measurements of a keeper on.
+type measuring struct{ *Keeper }
+
 // end ends a measurement: the participant has its rate, or keeps the one that it had.
-func (k *Keeper) end(ctx context.Context, id string, out registry.Outcome) error {
+func (k measuring) end(ctx context.Context, id string, out registry.Outcome) error {
 	now := sdk.UnwrapSDKContext(ctx)
 	if out.Rate > 0 {
 		p, err := k.Get(ctx, id)
@@ -143,7 +146,7 @@ func (k *Keeper) end(ctx context.Context, id string, out registry.Outcome) error
 const maxMeasured = 64
 
 // measure moves on the measurements whose turn it is.
-func (k *Keeper) measure(ctx context.Context) error {
+func (k measuring) measure(ctx context.Context) error {
 	all, err := k.turn(ctx)
 	if err != nil || len(all) == 0 {
 		return err
@@ -167,7 +170,7 @@ func (k *Keeper) measure(ctx context.Context) error {
 }
 
 // turn lists the measurements after the last of the block before, and from the beginning again after the end.
-func (k *Keeper) turn(ctx context.Context) (all []registry.Measurement, err error) {
+func (k measuring) turn(ctx context.Context) (all []registry.Measurement, err error) {
 	last, err := k.measured.Get(ctx)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return nil, err
@@ -193,7 +196,8 @@ func (k *Keeper) turn(ctx context.Context) (all []registry.Measurement, err erro
 	return all, k.measured.Set(ctx, all[len(all)-1].ID)
 }
 
-func (k *Keeper) tick(ctx context.Context, at registry.Measurement, params registry.Params, beacon canon.Digest) error {
+func (k measuring) tick(ctx context.Context, at registry.Measurement, params registry.Params,
+	beacon canon.Digest) error {
 	now := sdk.UnwrapSDKContext(ctx)
 	after, silent, end, err := at.Tick(params, k.checkers(ctx, at.ID), beacon, now.BlockHeight(),
 		now.BlockTime().UnixMilli())
@@ -216,7 +220,7 @@ func (k *Keeper) tick(ctx context.Context, at registry.Measurement, params regis
 
 // checkers draws verifiers by their stakes to check the measurement of a participant, of owners that are not its own
 // and differ.
-func (k *Keeper) checkers(ctx context.Context, id string) registry.Draw {
+func (k measuring) checkers(ctx context.Context, id string) registry.Draw {
 	return func(seed canon.Digest, n int, beside []string) (ids []string, err error) {
 		self, err := k.Get(ctx, id)
 		if err != nil {
@@ -242,7 +246,7 @@ type rest struct {
 
 // rests notes the end of a measurement: the next may begin an epoch later, and after each in a row that came to no rate
 // twice as late, up to 128 epochs. Tries cost time, so that who computes a part of a program and hopes gains nothing.
-func (k *Keeper) rests(ctx context.Context, id string, out registry.Outcome) error {
+func (k measuring) rests(ctx context.Context, id string, out registry.Outcome) error {
 	params, err := k.Params(ctx)
 	if err != nil {
 		return err

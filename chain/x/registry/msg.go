@@ -13,8 +13,11 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
+// messages implements registrypb.MsgServer over a keeper.
+type messages struct{ *Keeper }
+
 // Register implements registrypb.MsgServer.
-func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*registrypb.MsgRegisterResponse, error) {
+func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*registrypb.MsgRegisterResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
@@ -51,7 +54,7 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 }
 
 // UpdateAddresses implements registrypb.MsgServer.
-func (k *Keeper) UpdateAddresses(ctx context.Context,
+func (k messages) UpdateAddresses(ctx context.Context,
 	m *registrypb.MsgUpdateAddresses) (*registrypb.MsgUpdateAddressesResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
@@ -84,7 +87,7 @@ func (k *Keeper) set(ctx context.Context, p registry.Participant) error {
 }
 
 // commit begins to count the uptime of who commits to a tier, or ends it.
-func (k *Keeper) commit(ctx context.Context, old, p registry.Participant) error {
+func (k messages) commit(ctx context.Context, old, p registry.Participant) error {
 	switch {
 	case p.Tier == registry.NoTier:
 		return k.uptimes.Remove(ctx, p.ID)
@@ -95,7 +98,7 @@ func (k *Keeper) commit(ctx context.Context, old, p registry.Participant) error 
 }
 
 // Heartbeat implements registrypb.MsgServer.
-func (k *Keeper) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*registrypb.MsgHeartbeatResponse, error) {
+func (k messages) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*registrypb.MsgHeartbeatResponse, error) {
 	u, err := k.uptimes.Get(ctx, m.Sender)
 	if errors.Is(err, collections.ErrNotFound) {
 		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s", ErrNoTier, m.Sender))
@@ -114,7 +117,7 @@ func (k *Keeper) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*re
 }
 
 // Attest implements registrypb.MsgServer.
-func (k *Keeper) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registrypb.MsgAttestResponse, error) {
+func (k messages) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registrypb.MsgAttestResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
@@ -127,7 +130,7 @@ func (k *Keeper) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registry
 }
 
 // UpdateParams implements registrypb.MsgServer.
-func (k *Keeper) UpdateParams(ctx context.Context,
+func (k messages) UpdateParams(ctx context.Context,
 	m *registrypb.MsgUpdateParams) (*registrypb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -137,4 +140,20 @@ func (k *Keeper) UpdateParams(ctx context.Context,
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
+}
+
+// join keeps who named which pool.
+func (k messages) join(ctx context.Context, old, p registry.Participant) error {
+	if old.Pool == p.Pool {
+		return nil
+	}
+	if old.Pool != "" {
+		if err := k.pooled.Remove(ctx, collections.Join(old.Pool, p.ID)); err != nil {
+			return err
+		}
+	}
+	if p.Pool == "" {
+		return nil
+	}
+	return k.pooled.Set(ctx, collections.Join(p.Pool, p.ID))
 }

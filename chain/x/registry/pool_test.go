@@ -37,7 +37,8 @@ func TestMembersOfAPoolCostNothingOfOthers(t *testing.T) {
 	name := func(i int) string { return sdk.AccAddress(fmt.Sprintf("account-%012d", i)).String() }
 	register := func(i int, pool string) {
 		t.Helper()
-		if _, err := k.Register(ctx, &registrypb.MsgRegister{Sender: name(i), PeerId: "peer", Pool: pool}); err != nil {
+		if _, err := (messages{k}).Register(ctx, &registrypb.MsgRegister{Sender: name(i), PeerId: "peer",
+			Pool: pool}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -91,7 +91,7 @@ func NewModule(k *Keeper) Module {
 
 // RegisterServices registers messages and queries.
 func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
-	registrypb.RegisterMsgServer(r, m.keeper)
+	registrypb.RegisterMsgServer(r, messages{m.keeper})
 	registrypb.RegisterQueryServer(r, Queries{m.keeper})
 	return nil
 }
@@ -101,5 +101,5 @@ func (m Module) EndBlock(ctx context.Context) error {
 	if err := m.keeper.release(ctx); err != nil {
 		return err
 	}
-	return m.keeper.measure(ctx)
+	return measuring{m.keeper}.measure(ctx)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Unjail implements registrypb.MsgServer.
-func (k *Keeper) Unjail(ctx context.Context, m *registrypb.MsgUnjail) (*registrypb.MsgUnjailResponse, error) {
+func (k messages) Unjail(ctx context.Context, m *registrypb.MsgUnjail) (*registrypb.MsgUnjailResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // Unstake implements registrypb.MsgServer.
-func (k *Keeper) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*registrypb.MsgUnstakeResponse, error) {
+func (k messages) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*registrypb.MsgUnstakeResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cosmossdk.io/collections"
 	abci "github.com/cometbft/cometbft/abci/types"
@@ -24,7 +23,7 @@ import (
 func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Event) error {
 	ctx = charged(ctx, events)
 	if slices.ContainsFunc(events, reward.Books) {
-		if err := k.settle(ctx, s, events); err != nil {
+		if err := k.ledger.Settle(ctx, s, events, k.Params); err != nil {
 			return err
 		}
 	}
@@ -56,7 +55,7 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 	if err := k.runs.Set(ctx, s.Terms.Job, s); err != nil || !before.Disputed() {
 		return err
 	}
-	return k.closeMootDisputes(ctx, s)
+	return disputing{k}.closeMoot(ctx, s)
 }
 
 // trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave
@@ -93,96 +92,6 @@ func (k *Keeper) remember(ctx context.Context, s run.State, e run.Event, missed 
 		return err
 	}
 	return nil
-}
-
-// settle executes what protocol/reward makes of the events.
-func (k *Keeper) settle(ctx context.Context, s run.State, events []run.Event) error {
-	job := s.Terms.Job
-	book, err := k.book(ctx, job)
-	if err != nil {
-		return err
-	}
-	var unknown error
-	book.Stake = func(id string) uint64 {
-		p, err := k.registry.Get(ctx, id)
-		unknown = errors.Join(unknown, err)
-		return p.Stake
-	}
-	book.Convicted = func(id string) int64 {
-		p, err := k.registry.Get(ctx, id)
-		unknown = errors.Join(unknown, err)
-		return p.Convicted
-	}
-	settled := reward.Settle(s, events, book)
-	if unknown != nil {
-		return unknown
-	}
-	var spent []reward.Transfer
-	for _, t := range settled.Transfers {
-		if id, staked := strings.CutPrefix(t.From, reward.Stake("")); !staked {
-			spent = append(spent, t)
-		} else if err := k.registry.Take(ctx, id, t.To, t.Amount); err != nil {
-			return err
-		}
-	}
-	if err := k.market.Spend(ctx, job, settled.Escrow, spent); err != nil {
-		return err
-	}
-	for _, r := range settled.Receipts {
-		if err := k.issue(ctx, r); err != nil {
-			return err
-		}
-	}
-	return k.issued.Set(ctx, job, settled.Seq)
-}
-
-func (k *Keeper) book(ctx context.Context, job string) (reward.SettlementInput, error) {
-	order, err := k.market.Job(ctx, job)
-	if err != nil {
-		return reward.SettlementInput{}, err
-	}
-	escrow, err := k.market.Escrow(ctx, job)
-	if err != nil {
-		return reward.SettlementInput{}, err
-	}
-	params, err := k.market.Params(ctx)
-	if err != nil {
-		return reward.SettlementInput{}, err
-	}
-	penalty, err := k.Params(ctx)
-	if err != nil {
-		return reward.SettlementInput{}, err
-	}
-	stakes, err := k.registry.Params(ctx)
-	if err != nil {
-		return reward.SettlementInput{}, err
-	}
-	seq, err := k.issued.Get(ctx, job)
-	return reward.SettlementInput{
-		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM, Waiting: order.Fee,
-		Least:  stakes.MinStake,
-		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
-	}, err
-}
-
-// issue stores a receipt. Who was slashed is not matched again; work that was paid is rewarded by the epoch, too.
-func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
-	if r.Jails() {
-		if err := k.registry.Jail(ctx, r.Who, r.Job, r.Amount); err != nil {
-			return err
-		}
-	}
-	if r.Kind == reward.Work && r.Amount > 0 {
-		if err := k.rewards.Paid(ctx, r.Job, r.Who, r.Flops, r.Fee); err != nil {
-			return err
-		}
-	}
-	if err := k.receipts.Set(ctx, collections.Join(r.Job, r.Seq), r); err != nil {
-		return err
-	}
-	return emit(ctx, &trainingpb.EventReceipt{
-		Job: r.Job, Seq: r.Seq, Who: r.Who, Kind: string(r.Kind), Amount: r.Amount, Reason: r.Reason,
-	})
 }
 
 // Part reports whether an account has a part in a run that is not over: it works there, or may have to answer for what
@@ -256,7 +165,7 @@ func (k *Keeper) tick(ctx context.Context, job string, turns bool) error {
 	if env.Last, err = k.since(ctx, job, turns); err != nil {
 		return err
 	}
-	if err := k.expireDisputes(ctx, job, env); err != nil {
+	if err := (disputing{k}).expire(ctx, job, env); err != nil {
 		return err
 	}
 	before, err := k.State(ctx, job)

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -20,26 +21,11 @@ var (
 	ErrNoDispute = errors.New("training: no open dispute about this unit")
 )
 
-// Case is the work of one job as a referee knows it.
-type Case interface {
-	dispute.Referee
-	// Bound reports, as an error that wraps run.ErrTerms, in what terms are not those of the work.
-	Bound(t run.Terms) error
-	// Config is the dispute of a challenger about a unit, in which a party has some blocks for a move.
-	Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
-	// Refute answers what a payload shows: that a checkpoint is not what its updates lead to, or an error.
-	Refute(c run.Combination, payload []byte) (string, error)
-}
-
-// Referee reads the opening of an order, which anybody may have written: the work with the given digest, or an error if
-// that is not what it opens, or a dispute about it could not be decided.
-type Referee func(spec canon.Digest, opening []byte) (Case, error)
-
 // disputeKey is job, round, unit, and which dispute about the unit it is, from 0.
 type disputeKey = collections.Quad[string, uint32, uint32, uint32]
 
 // Challenge implements trainingpb.MsgServer.
-func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*trainingpb.MsgChallengeResponse, error) {
+func (k messages) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*trainingpb.MsgChallengeResponse, error) {
 	commitment, err := runpb.Digest(m.Commitment)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("commitment: %w", err))
@@ -62,11 +48,11 @@ func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*tr
 	if err != nil {
 		return nil, err
 	}
-	return &trainingpb.MsgChallengeResponse{}, k.open(ctx, game)
+	return &trainingpb.MsgChallengeResponse{}, disputing{k.Keeper}.open(ctx, game)
 }
 
 // bond takes the bond of a challenger, unless it works in the run: then its stake is there already.
-func (k *Keeper) bond(ctx context.Context, job, challenger string) error {
+func (k messages) bond(ctx context.Context, job, challenger string) error {
 	s, err := k.State(ctx, job)
 	if err != nil {
 		return ErrorTable.Wrap(err)
@@ -78,9 +64,10 @@ func (k *Keeper) bond(ctx context.Context, job, challenger string) error {
 }
 
 // game is the dispute that a challenge opens.
-func (k *Keeper) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Dispute, error) {
+func (k messages) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Dispute,
+	error) {
 	d, _ := s.Find(unitID(m))
-	work, err := k.admitted(ctx, s.Terms.Spec)
+	work, err := k.Admitted(ctx, s.Terms.Spec)
 	if err != nil {
 		return dispute.Dispute{}, err
 	}
@@ -93,8 +80,11 @@ func (k *Keeper) game(ctx context.Context, s run.State, env run.Env, m *training
 	return dispute.Open(config, m.Segment, env.Height)
 }
 
+// disputing moves the disputes of a keeper on.
+type disputing struct{ *Keeper }
+
 // open stores a new dispute.
-func (k *Keeper) open(ctx context.Context, g dispute.Dispute) error {
+func (k disputing) open(ctx context.Context, g dispute.Dispute) error {
 	c := g.Config
 	earlier := uint32(0)
 	within := collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](c.Job, c.Round, c.Unit)
@@ -110,7 +100,7 @@ func (k *Keeper) open(ctx context.Context, g dispute.Dispute) error {
 }
 
 // Move implements trainingpb.MsgServer.
-func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.MsgMoveResponse, error) {
+func (k messages) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.MsgMoveResponse, error) {
 	move, err := dispute.Decode(m.Body)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -127,20 +117,21 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, err
 	}
-	work := &lazyCase{open: func() (Case, error) { return k.admitted(ctx, s.Terms.Spec) }}
+	work := works.NewLazy(func() (works.Case, error) { return k.Admitted(ctx, s.Terms.Spec) })
 	after, err := g.Apply(env.Height, m.Sender, move, work)
-	if err := errors.Join(work.err, err); err != nil {
+	if err := errors.Join(work.Err, err); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if work.refused != nil {
+	if work.Refused != nil {
 		sdk.UnwrapSDKContext(ctx).Logger().Info("a leaf answers nothing: its challenger loses", "job", m.Job, "unit", m.Unit,
-			"round", m.Round, "challenger", m.Sender, "err", work.refused)
+			"round", m.Round, "challenger", m.Sender, "err", work.Refused)
 	}
-	return &trainingpb.MsgMoveResponse{}, errors.Join(k.moved(ctx, s, env, key, after), failed())
+	return &trainingpb.MsgMoveResponse{}, errors.Join(disputing{k.Keeper}.moved(ctx, s, env, key, after), failed())
 }
 
 // current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
-func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key disputeKey, g dispute.Dispute, err error) {
+func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key disputeKey, g dispute.Dispute,
+	err error) {
 	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job,
 		id.Round, id.Unit))
 	if err != nil {
@@ -157,7 +148,7 @@ func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key di
 }
 
 // Refute implements trainingpb.MsgServer.
-func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*trainingpb.MsgRefuteResponse, error) {
+func (k messages) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*trainingpb.MsgRefuteResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("root: %w", err))
@@ -178,7 +169,7 @@ func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*training
 				return s, nil, err
 			}
 			l, _ := s.RoundBefore(wrong)
-			work, err := k.admitted(ctx, s.Terms.Spec)
+			work, err := k.Admitted(ctx, s.Terms.Spec)
 			if err != nil {
 				return s, nil, err
 			}
@@ -190,7 +181,7 @@ func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*training
 }
 
 // moved stores a game after a move, and carries out its verdict if it has one.
-func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Dispute) error {
+func (k disputing) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Dispute) error {
 	if err := errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g)); err != nil || g.Verdict == nil {
 		return err
 	}
@@ -208,7 +199,7 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 
 // next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the
 // whole time for their moves from now.
-func (k *Keeper) next(ctx context.Context, ended dispute.Config, env run.Env) error {
+func (k disputing) next(ctx context.Context, ended dispute.Config, env run.Env) error {
 	key, g, err := k.current(ctx, ended.Job, disputed(ended))
 	if errors.Is(err, ErrNoDispute) {
 		return nil
@@ -222,8 +213,8 @@ func (k *Keeper) next(ctx context.Context, ended dispute.Config, env run.Env) er
 	return errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g))
 }
 
-// expireDisputes ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
-func (k *Keeper) expireDisputes(ctx context.Context, job string, env run.Env) error {
+// expire ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
+func (k disputing) expire(ctx context.Context, job string, env run.Env) error {
 	keys, err := k.opened(ctx, job)
 	if err != nil {
 		return err
@@ -250,7 +241,7 @@ func (k *Keeper) expireDisputes(ctx context.Context, job string, env run.Env) er
 }
 
 // opened lists the open disputes of a job.
-func (k *Keeper) opened(ctx context.Context, job string) ([]disputeKey, error) {
+func (k disputing) opened(ctx context.Context, job string) ([]disputeKey, error) {
 	it, err := k.pending.Iterate(ctx, collections.NewPrefixedQuadRange[string, uint32, uint32, uint32](job))
 	if err != nil {
 		return nil, err
@@ -258,8 +249,8 @@ func (k *Keeper) opened(ctx context.Context, job string) ([]disputeKey, error) {
 	return it.Keys()
 }
 
-// closeMootDisputes closes the disputes without a verdict that the run no longer waits for: it is over, or their unit is gone.
-func (k *Keeper) closeMootDisputes(ctx context.Context, s run.State) error {
+// closeMoot closes the disputes without a verdict that the run no longer waits for: it is over, or their unit is gone.
+func (k disputing) closeMoot(ctx context.Context, s run.State) error {
 	keys, err := k.opened(ctx, s.Terms.Job)
 	if err != nil {
 		return err

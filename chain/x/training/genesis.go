@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/x/training/shelf"
+	"github.com/starling-network/starling/chain/x/training/runstore"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -27,7 +27,7 @@ func Genesis(openings map[canon.Digest][]byte, states ...run.State) (json.RawMes
 			held[s.Terms.Spec]++
 		}
 		job := s.Terms.Job
-		shelf.Genesis(s, add)
+		runstore.Genesis(s, add)
 		if s.Phase != run.Done && s.Phase != run.Halted {
 			add("active", job, nil)
 		}

@@ -67,7 +67,7 @@ func (k *Keeper) unseat(ctx context.Context, job string, members []run.Member) e
 }
 
 // Leave implements trainingpb.MsgServer.
-func (k *Keeper) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingpb.MsgLeaveResponse, error) {
+func (k messages) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingpb.MsgLeaveResponse, error) {
 	return &trainingpb.MsgLeaveResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 			if m.CannotOpen {
@@ -78,7 +78,7 @@ func (k *Keeper) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingpb
 }
 
 // Return implements trainingpb.MsgServer.
-func (k *Keeper) Return(ctx context.Context, m *trainingpb.MsgReturn) (*trainingpb.MsgReturnResponse, error) {
+func (k messages) Return(ctx context.Context, m *trainingpb.MsgReturn) (*trainingpb.MsgReturnResponse, error) {
 	return &trainingpb.MsgReturnResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 			return s.Return(env, m.Sender)
@@ -86,7 +86,7 @@ func (k *Keeper) Return(ctx context.Context, m *trainingpb.MsgReturn) (*training
 }
 
 // Prove implements trainingpb.MsgServer.
-func (k *Keeper) Prove(ctx context.Context, m *trainingpb.MsgProve) (*trainingpb.MsgProveResponse, error) {
+func (k messages) Prove(ctx context.Context, m *trainingpb.MsgProve) (*trainingpb.MsgProveResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))

@@ -18,6 +18,9 @@ import (
 // rule is one transition of a run.
 type rule func(s run.State, env run.Env) (run.State, []run.Event, error)
 
+// messages implements trainingpb.MsgServer over a keeper.
+type messages struct{ *Keeper }
+
 // step moves a run by a rule. A refusal leaves it as it was.
 func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 	s, err := k.State(ctx, job)
@@ -39,7 +42,7 @@ func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 }
 
 // Commit implements trainingpb.MsgServer.
-func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*trainingpb.MsgCommitResponse, error) {
+func (k messages) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*trainingpb.MsgCommitResponse, error) {
 	commitment, err := m.Commitment.Rule()
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -55,7 +58,7 @@ func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*training
 }
 
 // Pass implements trainingpb.MsgServer.
-func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.MsgPassResponse, error) {
+func (k messages) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.MsgPassResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
@@ -71,7 +74,7 @@ func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.M
 }
 
 // Unseal implements trainingpb.MsgServer.
-func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*trainingpb.MsgUnsealResponse, error) {
+func (k messages) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*trainingpb.MsgUnsealResponse, error) {
 	opening, err := audit.DecodeOpening(m.Opening)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -83,7 +86,7 @@ func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*training
 }
 
 // Report implements trainingpb.MsgServer.
-func (k *Keeper) Report(ctx context.Context, m *trainingpb.MsgReport) (*trainingpb.MsgReportResponse, error) {
+func (k messages) Report(ctx context.Context, m *trainingpb.MsgReport) (*trainingpb.MsgReportResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
@@ -95,7 +98,7 @@ func (k *Keeper) Report(ctx context.Context, m *trainingpb.MsgReport) (*training
 }
 
 // ShowReport implements trainingpb.MsgServer.
-func (k *Keeper) ShowReport(ctx context.Context,
+func (k messages) ShowReport(ctx context.Context,
 	m *trainingpb.MsgShowReport) (*trainingpb.MsgShowReportResponse, error) {
 	end, err := runpb.Digest(m.End)
 	if err != nil {
@@ -113,7 +116,7 @@ func (k *Keeper) ShowReport(ctx context.Context,
 }
 
 // Unmask implements trainingpb.MsgServer. The disputes about the unit are closed without a verdict.
-func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainingpb.MsgUnmaskResponse, error) {
+func (k messages) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainingpb.MsgUnmaskResponse, error) {
 	nonce, err := runpb.Digest(m.Nonce)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("nonce: %w", err))
@@ -129,7 +132,7 @@ func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*training
 }
 
 // Confess implements trainingpb.MsgServer.
-func (k *Keeper) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*trainingpb.MsgConfessResponse, error) {
+func (k messages) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*trainingpb.MsgConfessResponse, error) {
 	return &trainingpb.MsgConfessResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 			return s.Confess(env, m.Sender, unitID(m))
@@ -137,7 +140,7 @@ func (k *Keeper) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*traini
 }
 
 // Suspect implements trainingpb.MsgServer.
-func (k *Keeper) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*trainingpb.MsgSuspectResponse, error) {
+func (k messages) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*trainingpb.MsgSuspectResponse, error) {
 	return &trainingpb.MsgSuspectResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 			return s.Suspect(env, m.Sender, unitID(m))
@@ -145,7 +148,7 @@ func (k *Keeper) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*traini
 }
 
 // Missing implements trainingpb.MsgServer.
-func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
+func (k messages) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
 	return &trainingpb.MsgMissingResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 			return s.Missing(env, m.Sender, unitID(m), m.Slice)
@@ -153,7 +156,7 @@ func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*traini
 }
 
 // SealSlice implements trainingpb.MsgServer.
-func (k *Keeper) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*trainingpb.MsgSealSliceResponse, error) {
+func (k messages) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*trainingpb.MsgSealSliceResponse, error) {
 	seal, err := runpb.Digest(m.Seal)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
@@ -165,7 +168,7 @@ func (k *Keeper) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*tr
 }
 
 // ShowSlice implements trainingpb.MsgServer.
-func (k *Keeper) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*trainingpb.MsgShowSliceResponse, error) {
+func (k messages) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*trainingpb.MsgShowSliceResponse, error) {
 	return &trainingpb.MsgShowSliceResponse{},
 		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 			return s.ShowSlice(env, m.Sender, m.Round, m.Closed, m.Slice, m.CID)
@@ -173,7 +176,7 @@ func (k *Keeper) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*tr
 }
 
 // Attest implements trainingpb.MsgServer.
-func (k *Keeper) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainingpb.MsgAttestResponse, error) {
+func (k messages) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainingpb.MsgAttestResponse, error) {
 	root, err := runpb.Digest(m.Root)
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("state root: %w", err))
@@ -202,7 +205,7 @@ func (k *Keeper) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*training
 }
 
 // publicKey of an account, which is known once it has signed a transaction.
-func (k *Keeper) publicKey(ctx context.Context, account string) (*secp256k1.PubKey, error) {
+func (k messages) publicKey(ctx context.Context, account string) (*secp256k1.PubKey, error) {
 	address, err := sdk.AccAddressFromBech32(account)
 	if err != nil {
 		return nil, err

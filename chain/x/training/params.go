@@ -21,7 +21,7 @@ func (k *Keeper) Params(ctx context.Context) (reward.Penalty, error) {
 }
 
 // UpdateParams implements trainingpb.MsgServer.
-func (k *Keeper) UpdateParams(ctx context.Context,
+func (k messages) UpdateParams(ctx context.Context,
 	m *trainingpb.MsgUpdateParams) (*trainingpb.MsgUpdateParamsResponse, error) {
 	p := reward.Penalty{
 		SlashPPM: m.Params.SlashPpm, BountyPPM: m.Params.BountyPpm, UnopenedPPM: m.Params.UnopenedPpm,

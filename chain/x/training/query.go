@@ -44,7 +44,7 @@ func (q Queries) Runs(ctx context.Context, m *trainingpb.QueryRunsRequest) (*tra
 	if m.Active {
 		return r, q.active.Walk(ctx, after, list)
 	}
-	return r, q.issued.Walk(ctx, after, func(job string, _ uint64) (bool, error) { return list(job) })
+	return r, q.ledger.Jobs(ctx, after, list)
 }
 
 // Lineage lists attested checkpoints.
@@ -63,10 +63,9 @@ func (q Queries) Lineage(ctx context.Context,
 func (q Queries) Receipts(ctx context.Context,
 	m *trainingpb.QueryReceiptsRequest) (*trainingpb.QueryReceiptsResponse, error) {
 	r := &trainingpb.QueryReceiptsResponse{}
-	within := collections.NewPrefixedPairRange[string, uint64](m.Job).StartInclusive(m.From)
-	err := q.receipts.Walk(ctx, within, func(_ collections.Pair[string, uint64], e reward.Receipt) (bool, error) {
+	err := q.ledger.Receipts(ctx, m.Job, m.From, func(e reward.Receipt) bool {
 		r.Receipts = append(r.Receipts, canon.MustMarshal(e))
-		return len(r.Receipts) == adapter.Most(m.Limit), nil
+		return len(r.Receipts) == adapter.Most(m.Limit)
 	})
 	return r, err
 }
@@ -107,7 +106,7 @@ func NewModule(k *Keeper) Module {
 
 // RegisterServices registers messages and queries.
 func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
-	trainingpb.RegisterMsgServer(r, m.keeper)
+	trainingpb.RegisterMsgServer(r, messages{m.keeper})
 	trainingpb.RegisterQueryServer(r, Queries{m.keeper})
 	return nil
 }

@@ -16,13 +16,13 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/training/ledger"
 	"github.com/starling-network/starling/chain/x/training/runpb"
-	"github.com/starling-network/starling/chain/x/training/shelf"
+	"github.com/starling-network/starling/chain/x/training/runstore"
+	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	rules "github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -73,11 +73,8 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 
 // Market is who ordered a run, and the budget that pays for it.
 type Market interface {
-	Job(ctx context.Context, id string) (market.Job, error)
-	Escrow(ctx context.Context, id string) (rules.Escrow, error)
-	Params(ctx context.Context) (rules.Params, error)
+	ledger.Market
 	Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error)
-	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
 	Free(ctx context.Context, id string, m run.Member) error
 	End(ctx context.Context, s run.State) error
 	Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[run.Member]
@@ -85,10 +82,7 @@ type Market interface {
 
 // Registry holds the stakes of the members.
 type Registry interface {
-	Get(ctx context.Context, id string) (registry.Participant, error)
-	Params(ctx context.Context) (registry.Params, error)
-	Take(ctx context.Context, id, to string, amount uint64) error
-	Jail(ctx context.Context, id, job string, slashed uint64) error
+	ledger.Registry
 	Audited(ctx context.Context, id string, passed bool) error
 	Bond(ctx context.Context, id string) error
 	Absent(ctx context.Context, id string) error
@@ -98,7 +92,7 @@ type Registry interface {
 
 // Rewards hears of what is rewarded beside what jobs pay.
 type Rewards interface {
-	Paid(ctx context.Context, job, who string, flops, fee uint64) error
+	ledger.Rewards
 	Committed(ctx context.Context, who string, bytes uint64) error
 	Ended(ctx context.Context, job string) error
 }
@@ -123,21 +117,16 @@ type Keeper struct {
 	rewards   Rewards
 	beacon    Beacon
 	accounts  Accounts
-	referee   Referee
-	works     works
 	rooting   audit.RootFuncs
+	ledger    *ledger.Ledger
+	*works.Works
 
-	runs     *shelf.RunStore
+	runs     *runstore.Store
 	active   collections.KeySet[string] // neither done nor halted
 	lineage  collections.Map[collections.Pair[string, uint32], run.Entry]
-	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
-	issued   collections.Map[string, uint64] // receipts of a job
 	seals    collections.Map[sealKey, []byte]
 	disputes collections.Map[disputeKey, dispute.Dispute]
 	pending  collections.KeySet[disputeKey] // the disputes that have no verdict
-	// of the work of open orders and of runs that are not over, by the digest of its specification
-	openings collections.Map[[]byte, []byte]
-	held     collections.Map[[]byte, uint64] // how many jobs each is of
 	params   collections.Item[reward.Penalty]
 	// height at which a run was moved on last, while runs take turns
 	ticks  collections.Map[string, int64]
@@ -150,30 +139,25 @@ type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
 func NewKeeper(s store.KVStoreService, authority string, market Market, registry Registry, rewards Rewards,
-	beacon Beacon, accounts Accounts, referee Referee, rooting audit.RootFuncs) (*Keeper, error) {
+	beacon Beacon, accounts Accounts, referee works.Referee, rooting audit.RootFuncs) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
 		authority: authority, market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts,
-		referee: referee, rooting: rooting,
-		runs:   shelf.New(b),
+		rooting: rooting, ledger: ledger.New(b, market, registry, rewards), Works: works.New(b, referee),
+		runs:   runstore.New(b),
 		active: collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage: collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32),
 			adapter.Record[run.Entry]()),
-		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts", collections.PairKeyCodec(job, u64),
-			adapter.Record[reward.Receipt]()),
-		issued: collections.NewMap(b, collections.NewPrefix(4), "issued", job, collections.Uint64Value),
 		seals: collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job),
 			collections.BytesValue),
 		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32),
 			adapter.Record[dispute.Dispute]()),
-		pending:  collections.NewKeySet(b, collections.NewPrefix(7), "pending", collections.QuadKeyCodec(job, u32, u32, u32)),
-		openings: collections.NewMap(b, collections.NewPrefix(25), "openings", collections.BytesKey, collections.BytesValue),
-		held:     collections.NewMap(b, collections.NewPrefix(26), "held", collections.BytesKey, collections.Uint64Value),
-		ticks:    collections.NewMap(b, collections.NewPrefix(24), "ticks", collections.StringKey, collections.Int64Value),
-		ticked:   collections.NewItem(b, collections.NewPrefix(21), "ticked", collections.StringValue),
-		parts:    collections.NewKeySet(b, collections.NewPrefix(22), "parts", collections.PairKeyCodec(job, job)),
-		params:   collections.NewItem(b, collections.NewPrefix(12), "params", adapter.Record[reward.Penalty]()),
+		pending: collections.NewKeySet(b, collections.NewPrefix(7), "pending", collections.QuadKeyCodec(job, u32, u32, u32)),
+		ticks:   collections.NewMap(b, collections.NewPrefix(24), "ticks", collections.StringKey, collections.Int64Value),
+		ticked:  collections.NewItem(b, collections.NewPrefix(21), "ticked", collections.StringValue),
+		parts:   collections.NewKeySet(b, collections.NewPrefix(22), "parts", collections.PairKeyCodec(job, job)),
+		params:  collections.NewItem(b, collections.NewPrefix(12), "params", adapter.Record[reward.Penalty]()),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -199,7 +183,7 @@ func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.runs.Set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0),
+	return errors.Join(k.runs.Set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.ledger.Open(ctx, t.Job),
 		k.seat(ctx, t.Job, members))
 }
 

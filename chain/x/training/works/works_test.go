@@ -1,4 +1,4 @@
-package training
+package works
 
 import (
 	"errors"
@@ -15,13 +15,13 @@ import (
 // A move that asks the referee costs the same whether its work is remembered or not, and a program is read once.
 func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 	opens := 0
-	k := &Keeper{referee: func(canon.Digest, []byte) (Case, error) {
+	k := &Works{referee: func(canon.Digest, []byte) (Case, error) {
 		opens++
 		return struct{ Case }{}, nil
 	}}
 	gas := func(spec canon.Digest, opening []byte) uint64 {
 		ctx := sdk.Context{}.WithContext(t.Context()).WithGasMeter(storetypes.NewInfiniteGasMeter())
-		if _, err := k.work(ctx, spec, opening); err != nil {
+		if _, err := k.open(ctx, spec, opening); err != nil {
 			t.Fatal(err)
 		}
 		return ctx.GasMeter().GasConsumed()
@@ -37,7 +37,7 @@ func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 	for i := range 3 * remembers {
 		gas(canon.Sum(fmt.Sprint(i)), nil)
 	}
-	if n := len(k.works.last); n != remembers {
+	if n := len(k.cache.last); n != remembers {
 		t.Errorf("%d works are remembered, wanted %d", n, remembers)
 	}
 }
@@ -45,7 +45,7 @@ func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 // What is refused before the referee is asked opens nothing.
 func TestWorkIsOpenedWhenItIsAsked(t *testing.T) {
 	bad, opens := errors.New("bad"), 0
-	l := &lazyCase{open: func() (Case, error) { opens++; return nil, bad }}
+	l := NewLazy(func() (Case, error) { opens++; return nil, bad })
 	g, err := dispute.Open(dispute.Config{
 		Job: "job", Asserter: "worker", Challenger: "verifier", Segments: make([]canon.Digest, 2), Steps: []uint32{1},
 		Operators: 1, Parameters: 1, MoveBlocks: 10,
@@ -67,7 +67,7 @@ func TestWorkIsOpenedWhenItIsAsked(t *testing.T) {
 			t.Errorf("a move of %s at height %d opened the work %d times: %v", c.from, c.height, opens, err)
 		}
 	}
-	if _, err := g.Apply(2, "verifier", leaf, l); err != nil || opens != 1 || !errors.Is(l.err, bad) {
-		t.Errorf("the move of who owes it: %v, opened %d times, %v", err, opens, l.err)
+	if _, err := g.Apply(2, "verifier", leaf, l); err != nil || opens != 1 || !errors.Is(l.Err, bad) {
+		t.Errorf("the move of who owes it: %v, opened %d times, %v", err, opens, l.Err)
 	}
 }

@@ -1,4 +1,4 @@
-package shelf
+package runstore
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// empty is a shelf on an empty store, and a context of it.
-func empty(t *testing.T) (*RunStore, sdk.Context) {
+// empty is a store on an empty store, and a context of it.
+func empty(t *testing.T) (*Store, sdk.Context) {
 	t.Helper()
 	key := storetypes.NewKVStoreKey("training")
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx

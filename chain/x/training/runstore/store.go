@@ -1,12 +1,12 @@
-// Package shelf stores the states of runs in parts, so that a message costs what it changes and not what the run holds:
-// the head, the terms, what each round began with, and every member, unit, vote, slice and trial by itself. A run of a
-// thousand workers is half a megabyte; a commitment changes one unit and one member of it.
+// Package runstore stores the states of runs in parts, so that a message costs what it changes and not what the run
+// holds: the head, the terms, what each round began with, and every member, unit, vote, slice and trial by itself. A
+// run of a thousand workers is half a megabyte; a commitment changes one unit and one member of it.
 //
 // Reading would still cost the whole, so the latest state of a run is remembered beside the store, with the head that
 // is stored of it. The head carries a digest of all writes that made it: where the store has the same one, it has the
 // same
 // state. What is remembered changes nothing but speed: parts are read without gas, and written if their bytes differ.
-package shelf
+package runstore
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ type (
 	triple = collections.Triple[string, uint32, uint32] // job, lap, index
 )
 
-// RunStore is the states of runs.
-type RunStore struct {
+// Store is the states of runs.
+type Store struct {
 	heads   collections.Map[string, []byte]
 	terms   collections.Map[string, []byte]
 	samples collections.Map[string, []byte]
@@ -76,12 +76,12 @@ type shelved struct {
 // remembered is how many runs are remembered at most.
 const remembered = 64
 
-// New is a shelf in a store of which it takes the prefixes 0, 8 to 11 and 30 to 34.
-func New(b *collections.SchemaBuilder) *RunStore {
+// New returns the store of runs in a module's store, of which it takes the prefixes 0, 8 to 11 and 30 to 34.
+func New(b *collections.SchemaBuilder) *Store {
 	job, u32 := collections.StringKey, collections.Uint32Key
 	two, three := collections.PairKeyCodec(job, u32), collections.TripleKeyCodec(job, u32, u32)
 	at := collections.NewPrefix[int]
-	return &RunStore{
+	return &Store{
 		heads:   collections.NewMap(b, at(0), "runs", job, adapter.Text[head]()),
 		members: collections.NewMap(b, at(8), "members", two, adapter.Text[run.Member]()),
 		units:   collections.NewMap(b, at(9), "units", three, adapter.Text[run.Unit]()),
@@ -97,12 +97,12 @@ func New(b *collections.SchemaBuilder) *RunStore {
 }
 
 // Get returns the state of a run, or collections.ErrNotFound.
-func (s *RunStore) Get(ctx context.Context, job string) (run.State, error) {
+func (s *Store) Get(ctx context.Context, job string) (run.State, error) {
 	known, err := s.get(ctx, job)
 	return known.state, err
 }
 
-func (s *RunStore) get(ctx context.Context, job string) (shelved, error) {
+func (s *Store) get(ctx context.Context, job string) (shelved, error) {
 	text, err := s.heads.Get(ctx, job)
 	if err != nil {
 		return shelved{}, err
@@ -120,7 +120,7 @@ func (s *RunStore) get(ctx context.Context, job string) (shelved, error) {
 }
 
 // Set stores a state: what differs from the one in the store.
-func (s *RunStore) Set(ctx context.Context, job string, after run.State) error {
+func (s *Store) Set(ctx context.Context, job string, after run.State) error {
 	old, err := s.get(ctx, job)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return err
@@ -141,7 +141,7 @@ func (s *RunStore) Set(ctx context.Context, job string, after run.State) error {
 }
 
 // remember keeps a state, but that of a simulation, which is nobody's and would take the place of one that is.
-func (s *RunStore) remember(ctx context.Context, job string, known shelved) {
+func (s *Store) remember(ctx context.Context, job string, known shelved) {
 	if sdk.UnwrapSDKContext(ctx).ExecMode() == sdk.ExecModeSimulate {
 		return
 	}
@@ -157,7 +157,7 @@ func (s *RunStore) remember(ctx context.Context, job string, known shelved) {
 }
 
 // read puts the parts into a head.
-func (s *RunStore) read(ctx context.Context, job string, text []byte) (shelved, error) {
+func (s *Store) read(ctx context.Context, job string, text []byte) (shelved, error) {
 	h, err := decode[head](text, nil)
 	if err != nil {
 		return shelved{}, err
@@ -196,7 +196,7 @@ func (s *RunStore) read(ctx context.Context, job string, text []byte) (shelved, 
 }
 
 // lap reads a round.
-func (s *RunStore) lap(ctx context.Context, job string, key uint32) (l run.RoundState, err error) {
+func (s *Store) lap(ctx context.Context, job string, key uint32) (l run.RoundState, err error) {
 	stored, err := decode[lap](s.laps.Get(ctx, collections.Join(job, key)))
 	if l = stored.Lap; err != nil {
 		return l, fmt.Errorf("training: round %d of %s: %w", key, job, err)

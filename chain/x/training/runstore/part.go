@@ -1,4 +1,4 @@
-package shelf
+package runstore
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // any round (run.MaxRounds).
 const rolled = 1 << 31
 
-// keyed is a round of a state, and what the shelf knows it by.
+// keyed is a round of a state, and what the store knows it by.
 type keyed struct {
 	key uint32
 	lap *run.RoundState
@@ -51,14 +51,15 @@ func bareHead(s run.State) head {
 	for _, l := range s.Open {
 		h.Open = append(h.Open, l.Round)
 	}
-	h.State.Terms, h.State.LatestFinal, h.State.RoundState = run.Terms{}, run.ProbationTask{}, run.RoundState{Round: s.Round}
+	h.State.Terms, h.State.LatestFinal, h.State.RoundState = run.Terms{}, run.ProbationTask{},
+		run.RoundState{Round: s.Round}
 	h.State.Open, h.State.RolledBack, h.State.Members = nil, nil, nil
 	h.State.Votes, h.State.Slices, h.State.Probations = nil, nil, nil
 	return h
 }
 
 // parts writes all that is stored beside the head, where it differs, and returns the head.
-func (s *RunStore) parts(w *writer, job string, before, after run.State) head {
+func (s *Store) parts(w *writer, job string, before, after run.State) head {
 	at := func(i uint32) pair { return collections.Join(job, i) }
 	known := map[uint32]run.RoundState{}
 	for _, l := range laps(&before) {
@@ -145,8 +146,8 @@ func write[K, T any](
 	}
 }
 
-// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.transition). Two copies may be equal all
-// the same, and then have the same bytes.
+// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.transition). Two copies may be
+// equal all the same, and then have the same bytes.
 func sameUnit(a, b *run.Unit) bool { return a == b }
 
 // sameCarried compares where lists are: nobody changes what a round began with.

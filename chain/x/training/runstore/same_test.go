@@ -1,4 +1,4 @@
-package shelf
+package runstore
 
 import (
 	"bytes"
@@ -69,9 +69,9 @@ func set(t *testing.T, f reflect.Value) {
 	}
 }
 
-// What the shelf remembers is what the store holds, as long as a state that it was given does not change. A rule that
+// What the store remembers is what the store holds, as long as a state that it was given does not change. A rule that
 // changes a unit or a member in place is found by the comparison.
-func TestShelfHoldsWhatItRemembers(t *testing.T) {
+func TestStoreHoldsWhatItRemembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s run.State) run.State
 		found  bool
@@ -91,7 +91,7 @@ func TestShelfHoldsWhatItRemembers(t *testing.T) {
 	} {
 		key := storetypes.NewKVStoreKey("training")
 		ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-		open := func() *RunStore { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
+		open := func() *Store { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
 		s := open()
 		state := run.State{
 			Crew:      run.Crew{Terms: run.Terms{Job: "job"}, Members: []run.Member{{ID: "ann"}, {ID: "bob"}}},
@@ -118,8 +118,8 @@ func copied(s run.State, change func(u *run.Unit)) run.State {
 	return s
 }
 
-// consistent compares what a shelf remembers with what another reads from the store.
-func consistent(ctx context.Context, warm, cold *RunStore) error {
+// consistent compares what a store remembers with what another reads from the store.
+func consistent(ctx context.Context, warm, cold *Store) error {
 	remembered, err := warm.get(ctx, "job")
 	if err != nil {
 		return err

@@ -1,0 +1,169 @@
+// Package ledger stores the receipts of runs and carries out what protocol/reward settles: it takes from escrows and
+// stakes, pays, and jails who was slashed. What is due it does not decide.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Market is who ordered a run, and the budget that pays for it.
+type Market interface {
+	Job(ctx context.Context, id string) (market.Job, error)
+	Escrow(ctx context.Context, id string) (rules.Escrow, error)
+	Params(ctx context.Context) (rules.Params, error)
+	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
+}
+
+// Registry holds the stakes of the members.
+type Registry interface {
+	Get(ctx context.Context, id string) (registry.Participant, error)
+	Params(ctx context.Context) (registry.Params, error)
+	Take(ctx context.Context, id, to string, amount uint64) error
+	Jail(ctx context.Context, id, job string, slashed uint64) error
+}
+
+// Rewards hears of work that was paid.
+type Rewards interface {
+	Paid(ctx context.Context, job, who string, flops, fee uint64) error
+}
+
+// Ledger reads and writes the receipts.
+type Ledger struct {
+	market   Market
+	registry Registry
+	rewards  Rewards
+	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
+	issued   collections.Map[string, uint64] // receipts of a job
+}
+
+// New returns the ledger of a store.
+func New(b *collections.SchemaBuilder, market Market, registry Registry, rewards Rewards) *Ledger {
+	return &Ledger{
+		market: market, registry: registry, rewards: rewards,
+		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts",
+			collections.PairKeyCodec(collections.StringKey, collections.Uint64Key), adapter.Record[reward.Receipt]()),
+		issued: collections.NewMap(b, collections.NewPrefix(4), "issued", collections.StringKey, collections.Uint64Value),
+	}
+}
+
+// Open begins the receipts of a job.
+func (l *Ledger) Open(ctx context.Context, job string) error { return l.issued.Set(ctx, job, 0) }
+
+// Jobs lists those that were opened, until each has enough.
+func (l *Ledger) Jobs(ctx context.Context, within *collections.Range[string],
+	each func(job string) (enough bool, err error)) error {
+	return l.issued.Walk(ctx, within, func(job string, _ uint64) (bool, error) { return each(job) })
+}
+
+// Receipts lists those of a job from a number on, until each has enough.
+func (l *Ledger) Receipts(ctx context.Context, job string, from uint64, each func(reward.Receipt) (enough bool)) error {
+	within := collections.NewPrefixedPairRange[string, uint64](job).StartInclusive(from)
+	return l.receipts.Walk(ctx, within, func(_ collections.Pair[string, uint64], r reward.Receipt) (bool, error) {
+		return each(r), nil
+	})
+}
+
+// Settle executes what protocol/reward makes of the events of a run, with the penalty that is in force.
+func (l *Ledger) Settle(ctx context.Context, s run.State, events []run.Event,
+	penalty func(context.Context) (reward.Penalty, error)) error {
+	job := s.Terms.Job
+	book, err := l.book(ctx, job, penalty)
+	if err != nil {
+		return err
+	}
+	var unknown error
+	book.Stake = func(id string) uint64 {
+		p, err := l.registry.Get(ctx, id)
+		unknown = errors.Join(unknown, err)
+		return p.Stake
+	}
+	book.Convicted = func(id string) int64 {
+		p, err := l.registry.Get(ctx, id)
+		unknown = errors.Join(unknown, err)
+		return p.Convicted
+	}
+	settled := reward.Settle(s, events, book)
+	if unknown != nil {
+		return unknown
+	}
+	var spent []reward.Transfer
+	for _, t := range settled.Transfers {
+		if id, staked := strings.CutPrefix(t.From, reward.Stake("")); !staked {
+			spent = append(spent, t)
+		} else if err := l.registry.Take(ctx, id, t.To, t.Amount); err != nil {
+			return err
+		}
+	}
+	if err := l.market.Spend(ctx, job, settled.Escrow, spent); err != nil {
+		return err
+	}
+	for _, r := range settled.Receipts {
+		if err := l.issue(ctx, r); err != nil {
+			return err
+		}
+	}
+	return l.issued.Set(ctx, job, settled.Seq)
+}
+
+func (l *Ledger) book(ctx context.Context, job string,
+	penalty func(context.Context) (reward.Penalty, error)) (reward.SettlementInput, error) {
+	order, err := l.market.Job(ctx, job)
+	if err != nil {
+		return reward.SettlementInput{}, err
+	}
+	escrow, err := l.market.Escrow(ctx, job)
+	if err != nil {
+		return reward.SettlementInput{}, err
+	}
+	params, err := l.market.Params(ctx)
+	if err != nil {
+		return reward.SettlementInput{}, err
+	}
+	slash, err := penalty(ctx)
+	if err != nil {
+		return reward.SettlementInput{}, err
+	}
+	stakes, err := l.registry.Params(ctx)
+	if err != nil {
+		return reward.SettlementInput{}, err
+	}
+	seq, err := l.issued.Get(ctx, job)
+	return reward.SettlementInput{
+		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: slash, FeePPM: params.FeePPM, Waiting: order.Fee,
+		Least:  stakes.MinStake,
+		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
+	}, err
+}
+
+// issue stores a receipt. Who was slashed is not matched again; work that was paid is rewarded by the epoch, too.
+func (l *Ledger) issue(ctx context.Context, r reward.Receipt) error {
+	if r.Jails() {
+		if err := l.registry.Jail(ctx, r.Who, r.Job, r.Amount); err != nil {
+			return err
+		}
+	}
+	if r.Kind == reward.Work && r.Amount > 0 {
+		if err := l.rewards.Paid(ctx, r.Job, r.Who, r.Flops, r.Fee); err != nil {
+			return err
+		}
+	}
+	if err := l.receipts.Set(ctx, collections.Join(r.Job, r.Seq), r); err != nil {
+		return err
+	}
+	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&trainingpb.EventReceipt{
+		Job: r.Job, Seq: r.Seq, Who: r.Who, Kind: string(r.Kind), Amount: r.Amount, Reason: r.Reason,
+	})
+}

@@ -1,0 +1,47 @@
+package works
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// Lazy is a work that is opened when it is asked, which a move must be legal for.
+type Lazy struct {
+	open    func() (Case, error)
+	work    Case
+	Err     error // of opening it
+	Refused error // why a payload answers nothing
+}
+
+// NewLazy returns a work that is opened when it is asked.
+func NewLazy(open func() (Case, error)) *Lazy { return &Lazy{open: open} }
+
+var _ dispute.Referee = (*Lazy)(nil)
+
+func (l *Lazy) ready() bool {
+	if l.work == nil && l.Err == nil {
+		if l.work, l.Err = l.open(); l.Err != nil {
+			l.Err = fmt.Errorf("training: work that was admitted: %w", l.Err)
+		}
+	}
+	return l.Err == nil
+}
+
+// Parts implements dispute.Referee.
+func (l *Lazy) Parts(c dispute.Claim) uint64 {
+	if !l.ready() {
+		return 0
+	}
+	return l.work.Parts(c)
+}
+
+// Judge implements dispute.Referee.
+func (l *Lazy) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	if !l.ready() {
+		return dispute.Ruling{}, l.Err
+	}
+	r, err := l.work.Judge(c, payload)
+	l.Refused = err
+	return r, err
+}

@@ -1,0 +1,82 @@
+package works
+
+import (
+	"errors"
+	"testing"
+
+	"cosmossdk.io/collections"
+	"github.com/cosmos/cosmos-sdk/runtime"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	"github.com/cosmos/cosmos-sdk/testutil"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// shown is work whose terms have a number of rounds.
+type shown struct {
+	Case
+	rounds uint32
+}
+
+func (s shown) Bound(t run.Terms) error {
+	if t.Rounds != s.rounds {
+		return run.ErrTerms
+	}
+	return nil
+}
+
+// onEmptyStore returns works on an empty store, and a context of it.
+func onEmptyStore(t *testing.T, referee Referee) (*Works, sdk.Context) {
+	t.Helper()
+	key := storetypes.NewKVStoreKey("works")
+	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
+	b := collections.NewSchemaBuilder(runtime.NewKVStoreService(key))
+	w := New(b, referee)
+	if _, err := b.Build(); err != nil {
+		t.Fatal(err)
+	}
+	return w, ctx
+}
+
+// An opening is stored once for two jobs of the same work, until both are over; what is refused leaves nothing.
+func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
+	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte) (Case, error) {
+		if string(opening) != "opening" {
+			return nil, errors.New("not an opening")
+		}
+		return shown{rounds: 3}, nil
+	})
+	kept := func() (n int) {
+		err := w.openings.Walk(ctx, nil, func([]byte, []byte) (bool, error) { n++; return false, nil })
+		held := 0
+		err = errors.Join(err, w.held.Walk(ctx, nil, func([]byte, uint64) (bool, error) { held++; return false, nil }))
+		if err != nil || held != n {
+			t.Fatalf("%d openings, %d are held: %v", n, held, err)
+		}
+		return n
+	}
+	work := run.Terms{Spec: canon.Sum("spec"), Rounds: 3}
+	if err := w.Admit(ctx, work, []byte("nonsense")); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
+		t.Errorf("nonsense is admitted with %v", err)
+	}
+	if err := w.Admit(ctx, run.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening")); !errors.Is(err, run.ErrTerms) ||
+		kept() != 0 {
+		t.Errorf("other terms are admitted with %v", err)
+	}
+	for want, step := range []error{
+		w.Admit(ctx, work, []byte("opening")), w.Admit(ctx, work, []byte("opening")), w.Forget(ctx, work.Spec),
+	} {
+		if step != nil || kept() != 1 {
+			t.Errorf("after step %d %d openings: %v", want, kept(), step)
+		}
+	}
+	if _, err := w.Admitted(ctx, work.Spec); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(w.Forget(ctx, work.Spec), w.Forget(ctx, work.Spec)); err != nil || kept() != 0 {
+		t.Errorf("%d openings are left: %v", kept(), err)
+	}
+}
