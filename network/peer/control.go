@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/starling-network/starling/network/peer/pace"
 )
 
 // ControlProtocol is a stream that stays open and carries small messages, which must not wait behind bulk:
@@ -58,10 +60,10 @@ func (h *Host) control(ctx context.Context, id ID) (*Control, error) {
 // Ping returns the round trip time of a message.
 func (c *Control) Ping(ctx context.Context) (time.Duration, error) {
 	e, err := c.ping(ctx)
-	return e.trip, err
+	return e.Trip, err
 }
 
-func (c *Control) ping(ctx context.Context) (echo, error) {
+func (c *Control) ping(ctx context.Context) (pace.Echo, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer context.AfterFunc(ctx, func() { _ = c.stream.Reset() })()
@@ -69,15 +71,15 @@ func (c *Control) ping(ctx context.Context) (echo, error) {
 	begin := time.Now()
 	_ = c.stream.SetDeadline(begin.Add(pingWait))
 	if _, err := c.stream.Write(binary.BigEndian.AppendUint64(nil, c.number)); err != nil {
-		return echo{}, fmt.Errorf("peer: control message: %w", err)
+		return pace.Echo{}, fmt.Errorf("peer: control message: %w", err)
 	}
 	var answer [answerBytes]byte
 	if _, err := io.ReadFull(c.stream, answer[:]); err != nil {
-		return echo{}, fmt.Errorf("peer: control message: %w", err)
+		return pace.Echo{}, fmt.Errorf("peer: control message: %w", err)
 	}
 	now := time.Now()
 	arrived, err := parseAnswer(answer[:], c.number)
-	return echo{at: now.Sub(c.origin), trip: now.Sub(begin), arrived: arrived}, err
+	return pace.Echo{At: now.Sub(c.origin), Trip: now.Sub(begin), Arrived: arrived}, err
 }
 
 // Close ends the stream.

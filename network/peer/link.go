@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/network/tally"
 	"golang.org/x/time/rate"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer/pace"
+	"github.com/starling-network/starling/network/tally"
 )
 
 // When a peer is measured.
@@ -65,7 +67,7 @@ type link struct {
 
 	mu        sync.Mutex
 	hold      chan struct{} // until it is closed no bulk is sent; nil: bulk is sent
-	pace      *pace
+	pace      *pace.Pace
 	roundTrip time.Duration
 	download  meter
 	delivered tally.Peer // of the host's line
@@ -82,7 +84,7 @@ func (h *Host) link(id ID) *link {
 		if len(h.links) >= maxLinks {
 			h.forget()
 		}
-		l = &link{host: h, peer: id, limiter: rate.NewLimiter(rate.Inf, 0), busy: make(chan struct{}, 1), pace: newPace()}
+		l = &link{host: h, peer: id, limiter: rate.NewLimiter(rate.Inf, 0), busy: make(chan struct{}, 1), pace: pace.New()}
 		h.links[id] = l
 	}
 	h.mu.Unlock()
@@ -103,7 +105,7 @@ func (l *link) snapshot() Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Link{
-		Peer: l.peer, RoundTrip: l.roundTrip, Shortest: l.pace.base(), Pace: l.pace.rate, Download: l.download.rate,
+		Peer: l.peer, RoundTrip: l.roundTrip, Shortest: l.pace.Base(), Pace: l.pace.Rate, Download: l.download.rate,
 		Sent: l.sent.Load(), Received: l.received.Load(), Delivered: l.host.line.Read(&l.delivered),
 	}
 }
@@ -124,7 +126,7 @@ func (l *link) waits(begins bool) {
 		l.host.line.Begin(&l.delivered, time.Since(l.host.began))
 	} else {
 		l.download.end(time.Now())
-		l.host.line.End(&l.delivered, time.Since(l.host.began), l.pace.base())
+		l.host.line.End(&l.delivered, time.Since(l.host.began), l.pace.Base())
 	}
 }
 
@@ -179,7 +181,7 @@ func (l *link) unloaded(c *Control) (at, trip time.Duration, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if e.arrived >= sent {
+		if e.Arrived >= sent {
 			break
 		}
 	}
@@ -188,8 +190,8 @@ func (l *link) unloaded(c *Control) (at, trip time.Duration, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if at = e.at; n == 0 || e.trip < trip {
-			trip = e.trip
+		if at = e.At; n == 0 || e.Trip < trip {
+			trip = e.Trip
 		}
 	}
 	return at, trip, nil
@@ -214,9 +216,9 @@ func (l *link) measure() {
 		defer c.Close()
 		for {
 			l.mu.Lock()
-			l.limiter.SetBurst(max(pieceBytes, int(l.pace.rate*paceBurst.Seconds())))
-			l.limiter.SetLimit(rate.Limit(l.pace.rate))
-			starting, doubts := l.pace.starting, l.pace.doubts()
+			l.limiter.SetBurst(max(pieceBytes, int(l.pace.Rate*paceBurst.Seconds())))
+			l.limiter.SetLimit(rate.Limit(l.pace.Rate))
+			starting, doubts := l.pace.Starting, l.pace.Unsure()
 			l.mu.Unlock()
 			if doubts {
 				at, trip, err := l.unloaded(c)
@@ -225,7 +227,7 @@ func (l *link) measure() {
 					return
 				}
 				l.mu.Lock()
-				l.pace.unloaded(at, trip)
+				l.pace.Unloaded(at, trip)
 				l.mu.Unlock()
 				continue
 			}
@@ -235,10 +237,10 @@ func (l *link) measure() {
 				l.limiter.SetLimit(rate.Inf)
 				return
 			}
-			e.sent = sent
+			e.Sent = sent
 			l.mu.Lock()
-			l.pace.sample(e)
-			l.roundTrip = e.trip
+			l.pace.Sample(e)
+			l.roundTrip = e.Trip
 			l.mu.Unlock()
 			if !l.pause(starting) {
 				return

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/peer/pace"
 )
 
 // TestPeers checks that a transfer leaves both ends with what it measured.
@@ -49,8 +51,8 @@ func TestPeers(t *testing.T) {
 		}
 	}
 	e, err := control.ping(t.Context())
-	if _, received := source.Traffic(); err != nil || e.arrived != received {
-		t.Errorf("the peer says that %d bytes arrived of %d, %v", e.arrived, received, err)
+	if _, received := source.Traffic(); err != nil || e.Arrived != received {
+		t.Errorf("the peer says that %d bytes arrived of %d, %v", e.Arrived, received, err)
 	}
 }
 
@@ -119,7 +121,7 @@ func TestByRate(t *testing.T) {
 	h := start(t, Config{})
 	rates := map[ID]float64{"slow": 1e6, "fast": 1e8, "medium": 1e7}
 	for id, rate := range rates {
-		h.links[id] = &link{peer: id, pace: newPace(), download: meter{rate: rate}}
+		h.links[id] = &link{peer: id, pace: pace.New(), download: meter{rate: rate}}
 	}
 	peers := []ID{"slow", "new", "medium", "fast", "newer"}
 	h.byRate(peers)

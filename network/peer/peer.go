@@ -1,8 +1,8 @@
 // Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
 // nodes (serve.go, fetch.go; the protocol is described in wire.go), which is measured and paced so that control
-// messages do not wait behind it (link.go, pace.go). A host that nobody can dial is reached through relays (relay.go);
-// one whose known address is stale, and who holds a blob, are found in a distributed hash table (discovery.go).
-// Ordinary IPFS clients that connect read the same blobs (package ipfs).
+// messages do not wait behind it (link.go, package pace). A host that nobody can dial is reached through relays
+// (relay.go); one whose known address is stale, and who holds a blob, are found in a distributed hash table
+// (discovery.go). Ordinary IPFS clients that connect read the same blobs (package ipfs).
 //
 // It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
 // duties, or which blobs are needed: the caller names likely holders.
@@ -24,6 +24,7 @@ import (
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	"github.com/multiformats/go-multiaddr"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/ipfs"
 	"github.com/starling-network/starling/network/tally"

@@ -202,7 +202,7 @@ type ValidatorStatus struct {
 	OfPeers     int       `json:"of_peers"`
 }
 
-// AskValidator asks the validator of a folder that InitNetwork made: a *client.Halted if its process has stopped it.
+// AskValidator asks the validator of a folder that InitNetwork made: an *endpoint.Halted if its process has stopped it.
 func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	var f keystore.ValidatorFile
 	if err := keystore.ReadJSON(filepath.Join(dir, keystore.FileValidator), &f); err != nil {

@@ -9,7 +9,7 @@ import (
 const FileValidatorLog = "validator.log"
 
 // fileStopped, in the folder of a validator, says why it is stopped while its process runs.
-const FileStopped = "stopped.json" // a client.Halted
+const FileStopped = "stopped.json" // an endpoint.Halted
 
 // Kind is what runs from the file.
 func (f ValidatorFile) Kind() string {

@@ -99,7 +99,7 @@ func (k messages) OpenMeasure(ctx context.Context,
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	return &registrypb.MsgOpenMeasureResponse{}, measuring{k.Keeper}.end(ctx, m.Sender, out)
+	return &registrypb.MsgOpenMeasureResponse{}, measuring(k).end(ctx, m.Sender, out)
 }
 
 func (k messages) measurement(ctx context.Context, id string) (registry.Measurement, error) {

@@ -48,7 +48,7 @@ func (k messages) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*t
 	if err != nil {
 		return nil, err
 	}
-	return &trainingpb.MsgChallengeResponse{}, disputing{k.Keeper}.open(ctx, game)
+	return &trainingpb.MsgChallengeResponse{}, disputing(k).open(ctx, game)
 }
 
 // bond takes the bond of a challenger, unless it works in the run: then its stake is there already.
@@ -126,7 +126,7 @@ func (k messages) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.
 		sdk.UnwrapSDKContext(ctx).Logger().Info("a leaf answers nothing: its challenger loses", "job", m.Job, "unit", m.Unit,
 			"round", m.Round, "challenger", m.Sender, "err", work.Refused)
 	}
-	return &trainingpb.MsgMoveResponse{}, errors.Join(disputing{k.Keeper}.moved(ctx, s, env, key, after), failed())
+	return &trainingpb.MsgMoveResponse{}, errors.Join(disputing(k).moved(ctx, s, env, key, after), failed())
 }
 
 // current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.

@@ -1,4 +1,4 @@
-package peer
+package pace
 
 import (
 	"math"
@@ -23,7 +23,7 @@ type path struct {
 
 // drive sends for a time, as fast as the pace says, with a control message after every answer and at least every 20 ms.
 // It returns the round trips and the share of the path that was used.
-func (x *path) drive(p *pace, length time.Duration) (trips []time.Duration, used float64) {
+func (x *path) drive(p *Pace, length time.Duration) (trips []time.Duration, used float64) {
 	random := rand.New(rand.NewPCG(1, 1))
 	late := func() time.Duration {
 		if x.late == 0 {
@@ -42,18 +42,18 @@ func (x *path) drive(p *pace, length time.Duration) (trips []time.Duration, used
 			trip += 100 * time.Millisecond
 		}
 		step := max(trip, time.Millisecond)
-		if !p.starting {
+		if !p.Starting {
 			step = max(step, 20*time.Millisecond)
 		}
 		x.now += step
-		x.sent += min(p.rate*step.Seconds(), x.arrived+x.capacity*(step.Seconds()+0.3)+256<<10-x.sent)
+		x.sent += min(p.Rate*step.Seconds(), x.arrived+x.capacity*(step.Seconds()+0.3)+256<<10-x.sent)
 		x.arrived = min(x.sent, x.arrived+x.capacity*step.Seconds())
-		p.sample(echo{at: x.now, trip: trip, sent: uint64(x.sent), arrived: uint64(x.arrived)})
+		p.Sample(Echo{At: x.now, Trip: trip, Sent: uint64(x.sent), Arrived: uint64(x.arrived)})
 		trips = append(trips, trip)
-		if p.doubts() {
+		if p.Unsure() {
 			x.now += queue + 3*(x.trip+late())
 			x.arrived = x.sent
-			p.unloaded(x.now, x.trip+min(late(), late(), late()))
+			p.Unloaded(x.now, x.trip+min(late(), late(), late()))
 		}
 	}
 	return trips, (x.arrived - before) / x.capacity / length.Seconds()
@@ -75,7 +75,7 @@ func TestPace(t *testing.T) {
 		"modem":         {capacity: 100e3, trip: 100 * time.Millisecond},
 		"local network": {capacity: 118e6, trip: 300 * time.Microsecond},
 	} {
-		p := newPace()
+		p := New()
 		x.drive(p, time.Minute) // the start, in which it looks for the capacity
 		quiet := x.trip + x.jitter
 		if x.spikes > 0 {
@@ -96,11 +96,11 @@ func TestPace(t *testing.T) {
 // TestPaceOfMemory drives a path that is never full, such as loopback: what is late for other reasons does not slow it
 // down.
 func TestPaceOfMemory(t *testing.T) {
-	p := newPace()
+	p := New()
 	x := path{capacity: 2e9, trip: 100 * time.Microsecond, spikes: 5}
 	x.drive(p, 300*time.Millisecond)
-	if p.rate < 1e9 {
-		t.Errorf("after 300 ms the pace is %.0f MB/s", p.rate/1e6)
+	if p.Rate < 1e9 {
+		t.Errorf("after 300 ms the pace is %.0f MB/s", p.Rate/1e6)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestPaceOfBusyMachine(t *testing.T) {
 		"100 Mbit/s":    {capacity: 12.5e6, trip: 40 * time.Millisecond},
 	} {
 		for _, late := range []time.Duration{10, 30, 100} {
-			p := newPace()
+			p := New()
 			x.drive(p, time.Second) // a message comes in time
 			x.late = late * time.Millisecond
 			_, used := x.drive(p, 20*time.Second)
@@ -127,18 +127,18 @@ func TestPaceOfBusyMachine(t *testing.T) {
 
 // TestPaceFollows cuts the capacity of a path to a tenth and gives it back.
 func TestPaceFollows(t *testing.T) {
-	p := newPace()
+	p := New()
 	x := path{capacity: 10e6, trip: 50 * time.Millisecond}
 	x.drive(p, 20*time.Second)
 	x.capacity = 1e6
 	x.drive(p, 15*time.Second)
-	if p.rate > 1.3e6 {
-		t.Errorf("the pace is %.1f MB/s on a path of 1 MB/s", p.rate/1e6)
+	if p.Rate > 1.3e6 {
+		t.Errorf("the pace is %.1f MB/s on a path of 1 MB/s", p.Rate/1e6)
 	}
 	x.capacity = 10e6
 	x.drive(p, 70*time.Second)
-	if p.rate < 7e6 {
-		t.Errorf("the pace is %.1f MB/s on a path of 10 MB/s", p.rate/1e6)
+	if p.Rate < 7e6 {
+		t.Errorf("the pace is %.1f MB/s on a path of 10 MB/s", p.Rate/1e6)
 	}
 }
 
@@ -150,12 +150,12 @@ func FuzzPace(f *testing.F) {
 		if trip < 0 || step <= 0 || step > int64(time.Hour) {
 			return
 		}
-		p := newPace()
+		p := New()
 		for n := range uint64(20) {
-			p.sample(echo{at: time.Duration(step * int64(n+1)), trip: time.Duration(trip), sent: sent * n,
-				arrived: arrived * (n % 3)})
-			if !(p.rate >= paceLeast) || math.IsInf(p.rate, 0) {
-				t.Fatalf("pace of %v", p.rate)
+			p.Sample(Echo{At: time.Duration(step * int64(n+1)), Trip: time.Duration(trip), Sent: sent * n,
+				Arrived: arrived * (n % 3)})
+			if !(p.Rate >= paceLeast) || math.IsInf(p.Rate, 0) {
+				t.Fatalf("pace of %v", p.Rate)
 			}
 		}
 	})

@@ -1,4 +1,6 @@
-package peer
+// Package pace decides how fast bulk is sent to one peer, by the round trip times of control messages. It sends
+// nothing, and reads no clock.
+package pace
 
 import "time"
 
@@ -22,13 +24,13 @@ const (
 	paceTrust   = 10 * time.Second // for which that counts
 )
 
-// pace is how fast bulk is sent to one peer: additive increase and multiplicative decrease by the round trip times of
+// Pace is how fast bulk is sent to one peer: additive increase and multiplicative decrease by the round trip times of
 // control messages, as TCP Vegas and LEDBAT (RFC 6817) do by those of data, from a start that doubles (RFC 5681). Each
 // answer to a control message also says how many bytes have arrived, so that a cut goes to what the path carries. It is
 // a pure function of its samples.
-type pace struct {
-	rate     float64 // bytes a second
-	starting bool    // doubling: no queue was seen yet
+type Pace struct {
+	Rate     float64 // bytes a second
+	Starting bool    // doubling: no queue was seen yet
 	recent   []time.Duration
 	shortest [2]time.Duration // round trips of this and the last period of paceMemory; 0: none
 	period   time.Duration    // when this one began
@@ -44,95 +46,96 @@ type pace struct {
 	arriving      float64       // and arrived
 }
 
-// pursuit is what a pace is at.
+// pursuit is what a Pace is at.
 type pursuit struct {
 	rate     float64
 	starting bool
 }
 
-// echo is the answer to a control message.
-type echo struct {
-	at      time.Duration // on a clock that only goes forward
-	trip    time.Duration // round trip
-	sent    uint64        // bytes of bulk sent to the peer so far
-	arrived uint64        // of them, as the peer says
+// Echo is the answer to a control message.
+type Echo struct {
+	At      time.Duration // on a clock that only goes forward
+	Trip    time.Duration // round trip
+	Sent    uint64        // bytes of bulk sent to the peer so far
+	Arrived uint64        // of them, as the peer says
 }
 
-func newPace() *pace {
-	return &pace{rate: paceStart, starting: true, before: pursuit{paceStart, true}}
+// New returns a pace that searches the capacity of a path.
+func New() *Pace {
+	return &Pace{Rate: paceStart, Starting: true, before: pursuit{paceStart, true}}
 }
 
-// base is the shortest round trip of the last minutes: that of an empty path.
-func (p *pace) base() time.Duration {
+// Base is the shortest round trip of the last minutes: that of an empty path.
+func (p *Pace) Base() time.Duration {
 	if p.shortest[1] == 0 {
 		return p.shortest[0]
 	}
 	return min(p.shortest[0], p.shortest[1])
 }
 
-// sample takes an answer into account.
-func (p *pace) sample(e echo) {
+// Sample takes an answer into account.
+func (p *Pace) Sample(e Echo) {
 	p.remember(e)
-	p.recent = append(p.recent, e.trip)
+	p.recent = append(p.recent, e.Trip)
 	needed := paceSamples
-	if p.starting {
+	if p.Starting {
 		needed--
 	}
 	p.recent = p.recent[max(0, len(p.recent)-needed):]
-	elapsed := e.at - p.at
+	elapsed := e.At - p.at
 	window := paceWindow
-	if p.starting {
-		window = min(window, max(e.trip, time.Millisecond))
+	if p.Starting {
+		window = min(window, max(e.Trip, time.Millisecond))
 	}
 	if elapsed < window {
 		return
 	}
-	p.sending = float64(e.sent-min(p.sent, e.sent)) / elapsed.Seconds()
-	p.arriving = float64(e.arrived-min(p.arrived, e.arrived)) / elapsed.Seconds()
-	p.at, p.sent, p.arrived = e.at, e.sent, e.arrived
-	switch busy := p.sending > p.rate/2; {
-	case len(p.recent) == needed && p.queued(e.at):
+	p.sending = float64(e.Sent-min(p.sent, e.Sent)) / elapsed.Seconds()
+	p.arriving = float64(e.Arrived-min(p.arrived, e.Arrived)) / elapsed.Seconds()
+	p.at, p.sent, p.arrived = e.At, e.Sent, e.Arrived
+	switch busy := p.sending > p.Rate/2; {
+	case len(p.recent) == needed && p.queued(e.At):
 		if p.sending > 0 {
-			p.carried = min(p.rate, p.arriving)
+			p.carried = min(p.Rate, p.arriving)
 			if elapsed < paceWindow { // so little time that nothing may have come
-				p.carried = max(p.carried, p.rate/2)
+				p.carried = max(p.carried, p.Rate/2)
 			}
-			p.rate = max(paceCut*p.carried, p.rate/paceFall, paceLeast)
-			p.starting = false
+			p.Rate = max(paceCut*p.carried, p.Rate/paceFall, paceLeast)
+			p.Starting = false
 		}
 		p.recent = p.recent[:0]
 	case !busy:
-	case p.starting:
-		p.rate = min(2*p.rate, paceMost)
+	case p.Starting:
+		p.Rate = min(2*p.Rate, paceMost)
 	default:
-		p.rate = min((1+paceGrow*min(elapsed.Seconds(), 1))*p.rate, paceMost)
-		p.starting = p.rate > paceBeyond*p.carried
+		p.Rate = min((1+paceGrow*min(elapsed.Seconds(), 1))*p.Rate, paceMost)
+		p.Starting = p.Rate > paceBeyond*p.carried
 	}
-	if p.rate > p.before.rate {
-		p.before = pursuit{p.rate, p.starting}
+	if p.Rate > p.before.rate {
+		p.before = pursuit{p.Rate, p.Starting}
 	}
 }
 
-// doubts reports whether the rate was cut deeply. Either the path carries less than before, or messages are late for
+// Unsure reports whether the rate was cut deeply. Either the path carries less than before, or messages are late for
 // another reason than bulk, such as a processor that others use; how late they are without bulk tells.
-func (p *pace) doubts() bool { return p.rate < p.before.rate/paceDoubt }
+func (p *Pace) Unsure() bool { return p.Rate < p.before.rate/paceDoubt }
 
-// unloaded takes the round trip of a message into account that was sent while no bulk was on the way. If it was late,
+// Unloaded takes the round trip of a message into account that was sent while no bulk was on the way. If it was late,
 // too, the cuts were wrong.
-func (p *pace) unloaded(at, trip time.Duration) {
+func (p *Pace) Unloaded(at, trip time.Duration) {
 	p.recent = p.recent[:0]
-	p.late, p.lateUntil = max(0, trip-p.base()), at+paceTrust
+	p.late, p.lateUntil = max(0, trip-p.Base()), at+paceTrust
 	if p.late > p.patience()/2 {
-		p.rate, p.starting = p.before.rate, p.before.starting
+		p.Rate, p.Starting = p.before.rate, p.before.starting
 	}
-	p.before = pursuit{p.rate, p.starting}
+	p.before = pursuit{p.Rate, p.Starting}
 }
 
 // patience is how late a message may be without a queue, on a machine that has time for it.
-func (p *pace) patience() time.Duration { return max(paceQueue, p.base()/paceShare) }
+func (p *Pace) patience() time.Duration { return max(paceQueue, p.Base()/paceShare) }
 
 // queued reports whether even the fastest of the recent messages had to wait, for longer than without bulk.
-func (p *pace) queued(now time.Duration) bool {
+func (p *Pace) queued(now time.Duration) bool {
 	fastest := p.recent[0]
 	for _, trip := range p.recent {
 		fastest = min(fastest, trip)
@@ -141,15 +144,15 @@ func (p *pace) queued(now time.Duration) bool {
 	if now < p.lateUntil {
 		limit += 2 * p.late
 	}
-	return fastest-p.base() > limit
+	return fastest-p.Base() > limit
 }
 
 // remember keeps the shortest round trip.
-func (p *pace) remember(e echo) {
-	if e.at-p.period > paceMemory {
-		p.shortest[1], p.shortest[0], p.period = p.shortest[0], 0, e.at
+func (p *Pace) remember(e Echo) {
+	if e.At-p.period > paceMemory {
+		p.shortest[1], p.shortest[0], p.period = p.shortest[0], 0, e.At
 	}
-	if p.shortest[0] == 0 || e.trip < p.shortest[0] {
-		p.shortest[0] = e.trip
+	if p.shortest[0] == 0 || e.Trip < p.shortest[0] {
+		p.shortest[0] = e.Trip
 	}
 }
