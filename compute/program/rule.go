@@ -211,5 +211,3 @@ func ruleAdam(tensors, ints int) rule {
 		return in[0], wantInts(op, ints)
 	}
 }
-
-func attribute(op *Operator, i int) float32 { return math.Float32frombits(uint32(op.Ints[i])) }

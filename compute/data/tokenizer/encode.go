@@ -4,19 +4,20 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/bpe"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
+	"github.com/starling-network/starling/compute/data/tokenizer/pretokenize"
 )
 
 // Encode returns the ids of a text: added tokens are found first, what lies between them is cut into words, and in each
 // word the pair of tokens with the lowest rank is merged, the leftmost first, until no pair can be. Nothing is put
 // before or after the text: EncodeText puts what the file asks for before it.
 func (t *Tokenizer) Encode(text string) []uint32 {
-	e := encoder{t: t, cache: map[string][]uint32{}}
-	e.queue.less = func(a, b candidate) bool {
-		return a.rank < b.rank || a.rank == b.rank && a.at < b.at
-	}
+	e := encoder{t: t, cache: map[string][]uint32{}, merger: bpe.NewMerger(&t.merges)}
 	t.added[0].each(text, e.special, func(rest string, at int) {
 		if t.parts != nil {
-			rest = t.parts.normalize(rest)
+			rest = t.parts.normal.Apply(rest)
 		}
 		t.added[1].each(rest, e.special, func(rest string, from int) { e.plain(rest, at+from == 0) })
 	})
@@ -31,37 +32,26 @@ const (
 
 // encoder is the state of one call of Encode.
 type encoder struct {
-	t       *Tokenizer
-	out     []uint32
-	cache   map[string][]uint32
-	symbols []symbol
-	ids     []uint32 // of the characters of a word
-	queue   heap[candidate]
+	t      *Tokenizer
+	out    []uint32
+	cache  map[string][]uint32
+	ids    []uint32 // of the characters of a word
+	merger *bpe.Merger
 }
-
-// symbol is a token of the word being merged, in a doubly linked list; -1 is no neighbour.
-type symbol struct {
-	id         uint32
-	prev, next int
-	gone       bool // merged into its left neighbour
-}
-
-// candidate is a merge that was possible when it was queued: of the symbol at a position with the one after it.
-type candidate struct{ rank, at int }
 
 func (e *encoder) special(id uint32) { e.out = append(e.out, id) }
 
 // plain encodes text in which no added token occurs; first is that of the whole text.
 func (e *encoder) plain(text string, first bool) {
 	if e.t.parts != nil {
-		e.t.parts.cut(e, 0, piece{text, first})
+		e.t.parts.cut(e, pretokenize.Piece{Text: text, First: first})
 		return
 	}
 	if e.t.prefixSpace && !strings.HasPrefix(text, " ") {
 		text = " " + text
 	}
 	for len(text) > 0 {
-		n := e.t.pattern.wordLen(text)
+		n := e.t.pattern.WordLen(text)
 		e.word(text[:n])
 		text = text[n:]
 	}
@@ -72,7 +62,7 @@ func (e *encoder) word(w string) {
 		e.out = append(e.out, id)
 		return
 	}
-	if len(e.t.merges) == 0 {
+	if len(e.t.merges.Merges()) == 0 {
 		for i := range len(w) {
 			e.out = append(e.out, e.t.bytes[w[i]])
 		}
@@ -83,7 +73,7 @@ func (e *encoder) word(w string) {
 		for i := range len(w) {
 			e.ids = append(e.ids, e.t.bytes[w[i]])
 		}
-		e.mergeIDs(e.ids)
+		e.out = e.merger.Append(e.out, e.ids)
 	})
 }
 
@@ -98,57 +88,6 @@ func (e *encoder) remember(w string, encode func()) {
 	if len(w) <= cachedWordLen && len(e.cache) < cachedWords {
 		e.cache[w] = append([]uint32(nil), e.out[start:]...)
 	}
-}
-
-// mergeIDs merges the tokens of a word. It takes time n log n in their number, which a hostile text may make as large
-// as itself.
-func (e *encoder) mergeIDs(ids []uint32) {
-	if len(ids) == 0 {
-		return
-	}
-	e.symbols = e.symbols[:0]
-	for i, id := range ids {
-		e.symbols = append(e.symbols, symbol{id: id, prev: i - 1, next: i + 1})
-	}
-	e.symbols[len(ids)-1].next = -1
-	for i := range ids {
-		e.propose(i)
-	}
-	for c, ok := e.queue.pop(); ok; c, ok = e.queue.pop() {
-		left := &e.symbols[c.at]
-		if rank, ok := e.rank(c.at); !ok || rank != c.rank {
-			continue // the neighbourhood has changed since
-		}
-		right := &e.symbols[left.next]
-		right.gone = true
-		left.id, left.next = e.t.merges[c.rank].id, right.next
-		if left.next >= 0 {
-			e.symbols[left.next].prev = c.at
-		}
-		e.propose(left.prev)
-		e.propose(c.at)
-	}
-	for i := range e.symbols {
-		if s := &e.symbols[i]; !s.gone {
-			e.out = append(e.out, s.id)
-		}
-	}
-}
-
-// propose queues the merge of the symbol at a position with the next one, if there is such a merge.
-func (e *encoder) propose(at int) {
-	if rank, ok := e.rank(at); ok {
-		e.queue.push(candidate{rank, at})
-	}
-}
-
-func (e *encoder) rank(at int) (int, bool) {
-	if at < 0 || e.symbols[at].gone || e.symbols[at].next < 0 {
-		return 0, false
-	}
-	s := e.symbols[at]
-	rank, ok := e.t.ranks[pair{s.id, e.symbols[s.next].id}]
-	return rank, ok
 }
 
 // matcher finds added tokens in a text, the longest at each place: a tree of bytes.
@@ -239,5 +178,5 @@ func (m *matcher) each(text string, special func(id uint32), plain func(text str
 func isolated(text string, from, to int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	after, _ := utf8.DecodeRuneInString(text[to:])
-	return !unicode.In(before, ofWords...) && !unicode.In(after, ofWords...)
+	return !unicode.In(before, pattern.OfWords...) && !unicode.In(after, pattern.OfWords...)
 }

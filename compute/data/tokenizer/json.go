@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/bpe"
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
 
 // Limits of a tokenizer.json, which comes from a stranger.
@@ -19,11 +22,10 @@ const (
 	MaxAddedLen = 256      // bytes of the content of an added token
 )
 
+// Errors of Parse, to be tested with errors.Is.
 var (
-	// ErrMalformed is returned for bytes that are not a consistent tokenizer.json.
-	ErrMalformed = errors.New("tokenizer: malformed tokenizer.json")
-	// ErrUnsupported is returned for a tokenizer.json that asks for a part that is not known here.
-	ErrUnsupported = errors.New("tokenizer: a tokenizer.json with a part that is not known")
+	ErrMalformed   = component.ErrMalformed   // bytes that are not a consistent tokenizer.json
+	ErrUnsupported = component.ErrUnsupported // a part that is not known here
 )
 
 // file is a tokenizer.json. A field that is not here makes Parse fail: reading on would give a tokenizer that differs
@@ -74,10 +76,10 @@ func Parse(tokenizerJSON []byte) (*Tokenizer, error) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMalformed, len(tokenizerJSON), MaxJSON)
 	}
 	var f file
-	if err := strict(tokenizerJSON, &f); err != nil {
+	if err := component.Strict(tokenizerJSON, &f); err != nil {
 		return nil, err
 	}
-	if !absent(f.Truncation) || !absent(f.Padding) {
+	if !component.Absent(f.Truncation) || !component.Absent(f.Padding) {
 		return nil, fmt.Errorf("%w: truncation or padding is not null", ErrUnsupported)
 	}
 	t := &Tokenizer{}
@@ -106,7 +108,7 @@ func (m *model) unsupported() string {
 	switch {
 	case m.Type != "BPE" && m.Type != "":
 		return fmt.Sprintf("model %q is not BPE", m.Type)
-	case !absent(m.Dropout):
+	case !component.Absent(m.Dropout):
 		return "model.dropout is not null"
 	case m.ContinuingSubwordPrefix != nil && *m.ContinuingSubwordPrefix != "":
 		return "model.continuing_subword_prefix is set"
@@ -179,23 +181,11 @@ func (t *Tokenizer) readMerges(file *model) error {
 		if !okLeft || !okRight || !okJoined {
 			return fmt.Errorf("%w: merge %q %q: a part or the whole is not in the vocabulary", ErrMalformed, m.left, m.right)
 		}
-		if !t.addMerge(merge{pair{left, right}, joined}) {
+		if !t.merges.Add(bpe.Merge{Pair: bpe.Pair{Left: left, Right: right}, ID: joined}) {
 			return fmt.Errorf("%w: merge %q %q occurs twice", ErrMalformed, m.left, m.right)
 		}
 	}
 	return nil
-}
-
-func (t *Tokenizer) addMerge(m merge) bool {
-	if t.ranks == nil {
-		t.ranks = map[pair]int{}
-	}
-	if _, ok := t.ranks[m.pair]; ok {
-		return false
-	}
-	t.ranks[m.pair] = len(t.merges)
-	t.merges = append(t.merges, m)
-	return true
 }
 
 // readAdded enters the added tokens. The reference numbers those that are not in the vocabulary itself, whatever the
@@ -245,7 +235,7 @@ func (t *Tokenizer) add(a addedToken) error {
 	if a.Normalized {
 		turn = 1
 		if t.parts != nil {
-			a.Content = t.parts.normalize(a.Content)
+			a.Content = t.parts.normal.Apply(a.Content)
 		}
 	}
 	if a.Content != "" {
@@ -268,9 +258,10 @@ func (t *Tokenizer) JSON() []byte {
 		AddedTokens:   append([]addedToken{}, t.addedTokens...),
 		PreTokenizer:  encode(t.preTokenizer()),
 		PostProcessor: t.after,
-		Decoder:       encode(byteLevel(true, t.pattern == gpt2)),
+		Decoder:       encode(byteLevel(true, t.pattern == pattern.GPT2)),
 	}
-	m := model{Type: "BPE", IgnoreMerges: t.known != nil, Vocab: vocab{}, Merges: make([]mergeText, len(t.merges))}
+	m := model{Type: "BPE", IgnoreMerges: t.known != nil, Vocab: vocab{}, Merges: make([]mergeText,
+		len(t.merges.Merges()))}
 	for id, piece := range t.pieces {
 		if added, ok := t.ids[piece]; piece != "" && !(ok && added == uint32(id)) {
 			m.Vocab[toSymbols(piece)] = uint32(id)
@@ -281,8 +272,8 @@ func (t *Tokenizer) JSON() []byte {
 			m.Vocab[a.Content] = a.ID
 		}
 	}
-	for rank, one := range t.merges {
-		m.Merges[rank] = mergeText{toSymbols(t.pieces[one.left]), toSymbols(t.pieces[one.right])}
+	for rank, one := range t.merges.Merges() {
+		m.Merges[rank] = mergeText{toSymbols(t.pieces[one.Left]), toSymbols(t.pieces[one.Right])}
 	}
 	f.Model = encode(m)
 	if err := json.Indent(&out, encode(f), "", "  "); err != nil {

@@ -1,35 +1,40 @@
 package tokenizer
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
+	"github.com/starling-network/starling/compute/data/tokenizer/decode"
+	"github.com/starling-network/starling/compute/data/tokenizer/normalize"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
+	"github.com/starling-network/starling/compute/data/tokenizer/pretokenize"
+)
 
 // parts is what a tokenizer of others has besides, or instead of, byte-level BPE of GPT-2's or Llama 3's words: what is
 // done to a text before it is cut, how it is cut, and what model makes tokens of a word.
 type parts struct {
-	normal    []normalizer
-	cuts      []cutter
-	names     []string // of normalizers and cuts, for other file formats; "": it cuts nothing
-	prefix    bool     // a text gets a space before it
-	model     words    // nil: byte-level BPE
-	kind      string   // of the model, as Vocabulary has it
-	lexicon   *lexicon // of the model
-	byteLevel bool
-	decode    decoding
-	file      []byte // as it was read
+	normal  *normalize.Normalizer
+	cuts    *pretokenize.PreTokenizer
+	model   words    // nil: byte-level BPE
+	kind    string   // of the model, as Vocabulary has it
+	lexicon *lexicon // of the model
+	decode  *decode.Decoder
+	file    []byte // as it was read
 }
 
 // plain reports whether a file is of byte-level BPE of GPT-2's or Llama 3's words, which needs no parts.
 func (f *file) plain(t *Tokenizer) (bool, error) {
-	if !absent(f.Normalizer) {
+	if !component.Absent(f.Normalizer) {
 		return false, nil
 	}
-	if kind, err := typeOf(f.Model); err == nil && kind != "BPE" {
+	if kind, err := component.TypeOf(f.Model); err == nil && kind != "BPE" {
 		return false, nil
 	}
-	if kind, err := typeOf(f.Decoder); err != nil || kind != "ByteLevel" {
+	if kind, err := component.TypeOf(f.Decoder); err != nil || kind != "ByteLevel" {
 		return false, err
 	}
 	if err := t.readPreTokenizer(f); err != nil { // it has other parts
-		t.pattern, t.prefixSpace = whole, false
+		t.pattern, t.prefixSpace = pattern.Whole, false
 		return false, nil
 	}
 	return true, nil
@@ -38,21 +43,22 @@ func (f *file) plain(t *Tokenizer) (bool, error) {
 // readParts reads a file that is not plain.
 func (t *Tokenizer) readParts(f *file, whole []byte) error {
 	t.parts = &parts{file: whole}
-	if err := t.parts.readNormalizers(f.Normalizer); err != nil {
+	var err error
+	if t.parts.normal, err = normalize.Read(f.Normalizer); err != nil {
 		return err
 	}
-	if err := t.parts.readCutters(f.PreTokenizer); err != nil {
+	if t.parts.cuts, err = pretokenize.Read(f.PreTokenizer); err != nil {
 		return err
 	}
-	if err := t.parts.readDecoding(f.Decoder); err != nil {
+	if t.parts.decode, err = decode.Read(f.Decoder, t.parts.cuts.ByteLevel); err != nil {
 		return err
 	}
-	kind, err := typeOf(f.Model)
+	kind, err := component.TypeOf(f.Model)
 	if err != nil {
 		kind = "BPE" // older files do not say
 	}
 	switch {
-	case kind == "BPE" && t.parts.byteLevel:
+	case kind == "BPE" && t.parts.cuts.ByteLevel:
 		return t.readByteBPE(f)
 	case kind == "BPE":
 		err = t.readCharacterBPE(f.Model)
@@ -66,7 +72,7 @@ func (t *Tokenizer) readParts(f *file, whole []byte) error {
 	if err != nil {
 		return err
 	}
-	if t.parts.byteLevel {
+	if t.parts.cuts.ByteLevel {
 		return fmt.Errorf("%w: model %q after ByteLevel", ErrUnsupported, kind)
 	}
 	return t.placeLexicon(f)
@@ -86,7 +92,7 @@ func (t *Tokenizer) placeLexicon(f *file) error {
 		if token == "" {
 			return fmt.Errorf("%w: an empty token", ErrMalformed)
 		}
-		text := t.parts.decode.text(token)
+		text := t.parts.decode.Text(token)
 		if err := t.place(t.inModel[token], text); err != nil {
 			return err
 		}
@@ -97,7 +103,7 @@ func (t *Tokenizer) placeLexicon(f *file) error {
 // readByteBPE reads byte-level BPE whose words are cut otherwise.
 func (t *Tokenizer) readByteBPE(f *file) error {
 	var m model
-	if err := strict(f.Model, &m); err != nil {
+	if err := component.Strict(f.Model, &m); err != nil {
 		return err
 	}
 	if what := m.unsupported(); what != "" {
@@ -109,23 +115,13 @@ func (t *Tokenizer) readByteBPE(f *file) error {
 	return t.readMerges(&m)
 }
 
-// normalize is what the model sees of a text between added tokens.
-func (p *parts) normalize(text string) string {
-	for _, do := range p.normal {
-		text = do(text)
-	}
-	return text
-}
-
-// cut cuts a text by the parts from i on and encodes its words.
-func (p *parts) cut(e *encoder, i int, at piece) {
-	switch {
-	case at.text == "":
-	case i < len(p.cuts):
-		p.cuts[i](at, func(next piece) { p.cut(e, i+1, next) })
-	case p.model == nil:
-		e.word(at.text)
-	default:
-		e.remember(at.text, func() { p.model.word(e, at.text) })
-	}
+// cut cuts a text and encodes its words.
+func (p *parts) cut(e *encoder, text pretokenize.Piece) {
+	p.cuts.Cut(text, func(w string) {
+		if p.model == nil {
+			e.word(w)
+			return
+		}
+		e.remember(w, func() { p.model.word(e, w) })
+	})
 }

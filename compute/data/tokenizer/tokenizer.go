@@ -11,6 +11,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/bpe"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
 
 // The content of the token that ends a document.
@@ -21,28 +24,20 @@ const (
 
 // Tokenizer is an immutable vocabulary and its merges. It may be used by several goroutines at once.
 type Tokenizer struct {
-	pieces []string          // by id: the bytes of the token; "" is an id that is not used
-	bytes  [256]uint32       // the ids of the single bytes
-	merges []merge           // by rank
-	ranks  map[pair]int      // index into merges
+	pieces []string    // by id: the bytes of the token; "" is an id that is not used
+	bytes  [256]uint32 // the ids of the single bytes
+	merges bpe.Table
 	ids    map[string]uint32 // of added tokens, by content
 	added  [2]matcher        // found in the text before merging: first [0], then in what is left [1]
 
 	addedTokens []addedToken      // as in the file, ascending id
 	prefixSpace bool              // put a space before text that starts with none
-	pattern     pattern           // cuts the text before merging
+	pattern     pattern.Pattern   // cuts the text before merging
 	known       map[string]uint32 // by bytes: words that are tokens as they stand, whatever the merges say; or nil
 	after       json.RawMessage   // the file's post-processor, which Encode does not apply
 	begin       []string          // the special tokens that it puts before a text
 	parts       *parts            // of a tokenizer that is not byte-level BPE of GPT-2 or Llama 3; else nil
 	inModel     map[string]uint32 // the vocabulary of the model, while a file is read
-}
-
-type pair struct{ left, right uint32 }
-
-type merge struct {
-	pair
-	id uint32 // of the joined token
 }
 
 // Bytes returns the byte-level tokenizer: 256 tokens, the id of a token is its byte, no merges, no special tokens.

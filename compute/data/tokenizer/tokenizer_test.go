@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/bpe"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the files in testdata")
@@ -63,23 +66,37 @@ func TestDecodeSkipsUnknownIDs(t *testing.T) {
 	}
 }
 
+// wordsOf cuts a text as GPT-2 does.
+func wordsOf(text string) (words []string) {
+	for len(text) > 0 {
+		n := pattern.GPT2.WordLen(text)
+		words = append(words, text[:n])
+		text = text[n:]
+	}
+	return words
+}
+
 // slowMerge is the definition: merge the leftmost pair of the lowest rank until there is none.
 func slowMerge(tok *Tokenizer, w string) []uint32 {
 	var ids []uint32
 	for i := range len(w) {
 		ids = append(ids, tok.bytes[w[i]])
 	}
+	merges, ranks := tok.merges.Merges(), map[bpe.Pair]int{}
+	for rank, m := range merges {
+		ranks[m.Pair] = rank
+	}
 	for {
-		best, at := len(tok.merges), -1
+		best, at := len(merges), -1
 		for i := range len(ids) - 1 {
-			if rank, ok := tok.ranks[pair{ids[i], ids[i+1]}]; ok && rank < best {
+			if rank, ok := ranks[bpe.Pair{Left: ids[i], Right: ids[i+1]}]; ok && rank < best {
 				best, at = rank, i
 			}
 		}
 		if at < 0 {
 			return ids
 		}
-		ids = slices.Replace(ids, at, at+2, tok.merges[best].id)
+		ids = slices.Replace(ids, at, at+2, merges[best].ID)
 	}
 }
 
@@ -94,7 +111,7 @@ func TestEncodeMatchesDefinition(t *testing.T) {
 			if i > 0 {
 				want = append(want, end)
 			}
-			for _, w := range gpt2.words(part) {
+			for _, w := range wordsOf(part) {
 				want = append(want, slowMerge(tok, w)...)
 			}
 		}
@@ -186,8 +203,8 @@ func itoa(n int) string {
 func TestParseReadsBothFormsOfMerges(t *testing.T) {
 	tok := trained(t, 300, sample)
 	text := string(tok.JSON())
-	for _, m := range tok.merges {
-		left, right := toSymbols(tok.pieces[m.left]), toSymbols(tok.pieces[m.right])
+	for _, m := range tok.merges.Merges() {
+		left, right := toSymbols(tok.pieces[m.Left]), toSymbols(tok.pieces[m.Right])
 		text = strings.Replace(text, `"`+left+" "+right+`"`, `["`+left+`", "`+right+`"]`, 1)
 	}
 	again, err := Parse([]byte(text))

@@ -7,41 +7,55 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/bpe"
 )
+
+// joined merges a pair from left to right.
+func joined(tokens []uint32, p bpe.Pair, id uint32) (out []uint32) {
+	for _, next := range tokens {
+		if n := len(out); n > 0 && next == p.Right && out[n-1] == p.Left {
+			out[n-1] = id
+		} else {
+			out = append(out, next)
+		}
+	}
+	return out
+}
 
 // slowTrain is the definition: count every pair anew before each merge.
 func slowTrain(docs []string, size int) (pieces []string) {
 	pieces = slices.Clone(Bytes().pieces)
 	var all [][]uint32
 	for _, d := range docs {
-		for _, w := range gpt2.words(d) {
+		for _, w := range wordsOf(d) {
 			all = append(all, Bytes().Encode(w))
 		}
 	}
 	for len(pieces) < size-1 {
-		counts := map[pair]int64{}
+		counts := map[bpe.Pair]int64{}
 		for _, w := range all {
 			for i := range len(w) - 1 {
-				counts[pair{w[i], w[i+1]}]++
+				counts[bpe.Pair{Left: w[i], Right: w[i+1]}]++
 			}
 		}
-		best := frequency{count: 1}
+		best, most := bpe.Pair{}, int64(1)
 		for p, n := range counts {
-			if f := (frequency{p, n}); f.count > 1 && before(f, best) {
-				best = f
+			if n > most || n == most && n > 1 && (p.Left < best.Left || p.Left == best.Left && p.Right < best.Right) {
+				best, most = p, n
 			}
 		}
-		if best.count < 2 {
+		if most < 2 {
 			break
 		}
-		piece := pieces[best.left] + pieces[best.right]
+		piece := pieces[best.Left] + pieces[best.Right]
 		id := slices.Index(pieces, piece)
 		if id < 0 {
 			id = len(pieces)
 			pieces = append(pieces, piece)
 		}
 		for i := range all {
-			all[i] = replace(all[i], best.pair, uint32(id))
+			all[i] = joined(all[i], best, uint32(id))
 		}
 	}
 	return append(pieces, EndOfText)

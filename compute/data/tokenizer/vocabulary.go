@@ -3,6 +3,9 @@ package tokenizer
 import (
 	"slices"
 	"strings"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/decode"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
 
 // Vocabulary is what another file format needs to know to encode as a Tokenizer does.
@@ -28,11 +31,10 @@ const (
 
 // Patterns of Vocabulary.
 const (
-	PatternGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	PatternLlama3 = llama3Pattern
-	PatternQwen2  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ` +
-		`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	PatternDigit = `\p{N}`
+	PatternGPT2   = pattern.SourceGPT2
+	PatternLlama3 = pattern.SourceLlama3
+	PatternQwen2  = pattern.SourceQwen2
+	PatternDigit  = pattern.SourceDigit
 )
 
 // Token is one entry of a Vocabulary.
@@ -53,8 +55,8 @@ func (t *Tokenizer) Vocabulary() Vocabulary {
 	v := Vocabulary{
 		Model:        ByteBPE,
 		Tokens:       make([]Token, len(t.pieces)),
-		Merges:       make([]string, len(t.merges)),
-		Pattern:      [...]string{whole: "", gpt2: PatternGPT2, llama3: PatternLlama3}[t.pattern],
+		Merges:       make([]string, len(t.merges.Merges())),
+		Pattern:      [...]string{pattern.Whole: "", pattern.GPT2: PatternGPT2, pattern.Llama3: PatternLlama3}[t.pattern],
 		IgnoreMerges: t.known != nil,
 		PrefixSpace:  t.prefixSpace,
 	}
@@ -72,8 +74,8 @@ func (t *Tokenizer) Vocabulary() Vocabulary {
 		token.Text, token.Added, token.Special, token.Strict = a.Content, true, a.Special,
 			a.SingleWord || a.LStrip || a.RStrip
 	}
-	for rank, m := range t.merges {
-		v.Merges[rank] = v.Tokens[m.left].Text + " " + v.Tokens[m.right].Text
+	for rank, m := range t.merges.Merges() {
+		v.Merges[rank] = v.Tokens[m.Left].Text + " " + v.Tokens[m.Right].Text
 	}
 	return v
 }
@@ -81,8 +83,9 @@ func (t *Tokenizer) Vocabulary() Vocabulary {
 // describe says what the parts do, as far as other formats can say it; what they cannot is a pattern that they do not
 // know.
 func (p *parts) describe(v *Vocabulary) {
-	v.Pattern = strings.Join(slices.DeleteFunc(slices.Clone(p.names), func(name string) bool { return name == "" }), "\n")
-	v.PrefixSpace = p.prefix
+	v.Pattern = strings.Join(slices.DeleteFunc(slices.Concat(p.normal.Names, p.cuts.Names),
+		func(name string) bool { return name == "" }), "\n")
+	v.PrefixSpace = p.normal.Prefix || p.cuts.Prefix
 	if p.model == nil {
 		return
 	}
@@ -90,7 +93,7 @@ func (p *parts) describe(v *Vocabulary) {
 	for token, id := range p.lexicon.ids {
 		t := &v.Tokens[id]
 		t.Text = token
-		_, t.Byte = byteOfName(token)
+		_, t.Byte = decode.ByteOf(token)
 		t.Unknown = p.lexicon.hasUnk && p.lexicon.unk == id
 	}
 	v.ByteFallback = p.lexicon.fallback

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
+	"github.com/starling-network/starling/compute/data/tokenizer/decode"
 )
 
 // words is a model of tokens other than byte-level BPE.
@@ -27,26 +29,12 @@ type lexicon struct {
 	hasByte  [256]bool
 }
 
-// byteName is how vocabularies write a byte.
-func byteName(b byte) string { return fmt.Sprintf("<0x%02X>", b) }
-
-// byteOfName is the byte that a token writes, if it does.
-func byteOfName(token string) (b byte, ok bool) {
-	if len(token) != 6 {
-		return 0, false
-	}
-	if _, err := fmt.Sscanf(token, "<0x%02X>", &b); err != nil {
-		return 0, false
-	}
-	return b, byteName(b) == token
-}
-
 func (l *lexicon) enter(token string, id uint32) error {
 	if _, ok := l.ids[token]; ok {
 		return fmt.Errorf("%w: token %q occurs twice", ErrMalformed, token)
 	}
 	l.ids[token], l.longest = id, max(l.longest, len(token))
-	if b, ok := byteOfName(token); ok {
+	if b, ok := decode.ByteOf(token); ok {
 		l.bytes[b], l.hasByte[b] = id, true
 	}
 	return nil
@@ -84,7 +72,7 @@ type characterBPE struct {
 
 func (t *Tokenizer) readCharacterBPE(raw json.RawMessage) error {
 	var m model
-	if err := strict(raw, &m); err != nil {
+	if err := component.Strict(raw, &m); err != nil {
 		return err
 	}
 	if what := m.unsupported(); what != "" {
@@ -134,7 +122,7 @@ func (c *characterBPE) word(e *encoder, w string) {
 		ids = append(ids, c.unk)
 	}
 	e.ids = ids
-	e.mergeIDs(ids)
+	e.out = e.merger.Append(e.out, ids)
 }
 
 // unigram is the model of Kudo 2018: of all ways to write a word as tokens, that with the highest sum of scores.
@@ -160,7 +148,7 @@ type unigramFields struct {
 
 func (t *Tokenizer) readUnigram(raw json.RawMessage) error {
 	var m unigramFields
-	if err := strict(raw, &m); err != nil {
+	if err := component.Strict(raw, &m); err != nil {
 		return err
 	}
 	u := &unigram{lexicon: lexicon{ids: map[string]uint32{}, fallback: m.ByteFallback}}
@@ -212,13 +200,17 @@ func (u *unigram) word(e *encoder, w string) {
 		}
 		at += width
 	}
-	var reversed []part // unknown ones beside each other are one
+	type run struct {
+		from, to int
+		unknown  bool
+	}
+	var reversed []run // unknown ones beside each other are one
 	for to := len(w); to > 0; to = best[to].from {
 		s := best[to]
-		if n := len(reversed); n > 0 && s.id == u.unk && reversed[n-1].match {
+		if n := len(reversed); n > 0 && s.id == u.unk && reversed[n-1].unknown {
 			reversed[n-1].from = s.from
 		} else {
-			reversed = append(reversed, part{s.from, to, s.id == u.unk})
+			reversed = append(reversed, run{s.from, to, s.id == u.unk})
 		}
 	}
 	for i := len(reversed) - 1; i >= 0; i-- {
@@ -248,7 +240,7 @@ type wordPieceFields struct {
 
 func (t *Tokenizer) readWordPiece(raw json.RawMessage) error {
 	var m wordPieceFields
-	if err := strict(raw, &m); err != nil {
+	if err := component.Strict(raw, &m); err != nil {
 		return err
 	}
 	p := &wordPiece{lexicon: lexicon{ids: map[string]uint32{}}, prefix: "##", most: 100}
@@ -304,87 +296,4 @@ func (p *wordPiece) word(e *encoder, w string) {
 func last(text string) int {
 	_, n := utf8.DecodeLastRuneInString(text)
 	return n
-}
-
-// decoding is how a token is written as text that follows other text.
-type decoding struct {
-	level     bool // byte symbols
-	from, to  []string
-	bytes     bool   // <0x41> is a byte
-	wordPiece bool   // a space before tokens without the prefix
-	prefix    string // of those that go on
-	cleanup   bool
-}
-
-type decoderFields struct {
-	component
-	Replacement string `json:"replacement"`
-	Scheme      string `json:"prepend_scheme"`
-	Split       *bool  `json:"split"`
-	StrRep      string `json:"str_rep"`
-	Content     string `json:"content"`
-	Start       int    `json:"start"` // what Strip takes of the beginning of a whole text
-	Stop        int    `json:"stop"`
-	Prefix      string `json:"prefix"`
-	Cleanup     bool   `json:"cleanup"`
-}
-
-// readDecoding reads the decoder.
-func (p *parts) readDecoding(raw json.RawMessage) error {
-	list, err := rawParts(raw, "decoders")
-	if err != nil {
-		return err
-	}
-	d := &p.decode
-	for _, one := range list {
-		var f decoderFields
-		if err := strict(one, &f); err != nil {
-			kind, _ := typeOf(one)
-			return fmt.Errorf("%w: decoder %q: %w", ErrUnsupported, kind, err)
-		}
-		switch {
-		case f.Type == "ByteLevel":
-			d.level = true
-		case f.Type == "Replace" && f.Pattern != nil && f.Pattern.String != nil && *f.Pattern.String != "":
-			d.from, d.to = append(d.from, *f.Pattern.String), append(d.to, f.Content)
-		case f.Type == "Metaspace" && f.Replacement != "":
-			d.from, d.to = append(d.from, f.Replacement), append(d.to, " ")
-		case f.Type == "ByteFallback":
-			d.bytes = true
-		case f.Type == "WordPiece":
-			d.wordPiece, d.prefix, d.cleanup = true, f.Prefix, f.Cleanup
-		case f.Type == "Fuse", f.Type == "Strip" && f.Stop == 0:
-		default:
-			return fmt.Errorf("%w: decoder %q is not known", ErrUnsupported, f.Type)
-		}
-	}
-	if len(list) == 0 || d.level != p.byteLevel {
-		return fmt.Errorf("%w: a decoder that does not undo the pre_tokenizer", ErrUnsupported)
-	}
-	return nil
-}
-
-// cleanups are the spaces that go before marks of English.
-var cleanups = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m",
-	" do not", " don't", " 's", "'s", " 've", "'ve", " 're", "'re")
-
-// text is what a token stands for.
-func (d *decoding) text(token string) string {
-	if b, ok := byteOfName(token); ok && d.bytes {
-		return string([]byte{b})
-	}
-	for i, from := range d.from {
-		token = strings.ReplaceAll(token, from, d.to[i])
-	}
-	if d.wordPiece {
-		if rest, ok := strings.CutPrefix(token, d.prefix); ok {
-			token = rest
-		} else {
-			token = " " + token
-		}
-		if d.cleanup {
-			token = cleanups.Replace(token)
-		}
-	}
-	return token
 }

@@ -1,4 +1,4 @@
-package tokenizer
+package pattern
 
 import (
 	"regexp"
@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-func (p pattern) words(s string) []string {
+func (p Pattern) words(s string) []string {
 	var out []string
 	for len(s) > 0 {
-		n := p.wordLen(s)
+		n := p.WordLen(s)
 		out = append(out, s[:n])
 		s = s[n:]
 	}
@@ -45,7 +45,7 @@ func TestWordsOfGPT2(t *testing.T) {
 		"👩\u200d👩 !!":          "👩\u200d👩| !!",
 		"snake_case, (really)": "snake|_|case|,| (|really|)",
 	} {
-		if got := strings.Join(gpt2.words(text), "|"); got != want {
+		if got := strings.Join(GPT2.words(text), "|"); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
@@ -71,29 +71,29 @@ func TestWordsOfLlama3(t *testing.T) {
 		"\ufeffa \u200bb 👩\u200d👩 !!": "\ufeffa| \u200b|b| 👩\u200d👩| !!",
 		"a\xff\xfe b\xe3\x81c":        "a|\xff\xfe| b|\xe3\x81|c",
 	} {
-		if got := strings.Join(llama3.words(text), "|"); got != want {
+		if got := strings.Join(Llama3.words(text), "|"); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
 
 // Package regexp runs the same patterns but for the lookahead, which is put in by hand.
-var withoutLookahead = map[pattern]*regexp.Regexp{
-	gpt2: regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces +
+var withoutLookahead = map[Pattern]*regexp.Regexp{
+	GPT2: regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces +
 		`]+)`),
-	llama3: regexp.MustCompile(`^((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^` + spaces +
+	Llama3: regexp.MustCompile(`^((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^` + spaces +
 		`\p{L}\p{N}]+[\r\n]*|[` + spaces + `]*[\r\n]+|[` + spaces + `]+)`),
 }
 
 const spaces = "\\s\\v\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
-func (p pattern) wordsByRegexp(s string) []string {
+func (p Pattern) wordsByRegexp(s string) []string {
 	space := regexp.MustCompile(`^[` + spaces + `]+$`)
 	var out []string
 	for len(s) > 0 {
 		w := withoutLookahead[p].FindString(s)
 		if runes := []rune(w); space.MatchString(w) && len(w) < len(s) && len(runes) > 1 &&
-			!(p == llama3 && strings.ContainsAny(w, "\r\n")) {
+			!(p == Llama3 && strings.ContainsAny(w, "\r\n")) {
 			w = string(runes[:len(runes)-1])
 		}
 		out = append(out, w)
@@ -110,7 +110,7 @@ func FuzzWords(f *testing.F) {
 		if strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, letters16, numbers16) }) {
 			return // package regexp has the tables of package unicode
 		}
-		for _, p := range []pattern{gpt2, llama3} {
+		for _, p := range []Pattern{GPT2, Llama3} {
 			got := p.words(text)
 			if strings.Join(got, "") != text {
 				t.Fatalf("%q: the words %q are not the text", text, got)

@@ -1,4 +1,5 @@
-package tokenizer
+// Package normalize changes text before it is cut into words, as the normalizers of published tokenizers do.
+package normalize
 
 import (
 	"encoding/json"
@@ -8,89 +9,77 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
 
 // normalizer changes text before it is cut.
 type normalizer func(text string) string
 
-// Limits of what a file may ask for.
-const (
-	maxParts  = 16 // normalizers, and parts of a pre-tokenizer or decoder
-	maxGrowth = 32 // how many times as long replacements may make a text
-)
+// maxGrowth is how many times as long replacements may make a text.
+const maxGrowth = 32
 
-// rawParts are the components that a Sequence lists, or the component itself.
-func rawParts(raw json.RawMessage, key string) ([]json.RawMessage, error) {
-	kind, err := typeOf(raw)
-	if err != nil || kind == "" {
+// normalizerFields are what the types of normalizers have.
+type normalizerFields struct {
+	Type         string                 `json:"type"`
+	Prepend      string                 `json:"prepend"`
+	Pattern      *component.TextPattern `json:"pattern"`
+	Content      string                 `json:"content"`
+	StripLeft    bool                   `json:"strip_left"`
+	StripRight   bool                   `json:"strip_right"`
+	CleanText    bool                   `json:"clean_text"`
+	Chinese      bool                   `json:"handle_chinese_chars"`
+	StripAccents *bool                  `json:"strip_accents"`
+	Lowercase    bool                   `json:"lowercase"`
+}
+
+// Normalizer is what is done to a text between added tokens.
+type Normalizer struct {
+	Names  []string // of what is done, for other file formats, but for what those leave out or do themselves
+	Prefix bool     // a text gets a space before it
+
+	steps []normalizer
+}
+
+// Read reads the normalizer of a tokenizer.json, which may be absent.
+func Read(raw json.RawMessage) (*Normalizer, error) {
+	list, err := component.Parts(raw, "normalizers")
+	if err != nil {
 		return nil, err
 	}
-	if kind != "Sequence" {
-		return []json.RawMessage{raw}, nil
-	}
-	var s map[string]json.RawMessage
-	var list, out []json.RawMessage
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if err := json.Unmarshal(s[key], &list); err != nil {
-		return nil, fmt.Errorf("%w: a Sequence without %s", ErrMalformed, key)
-	}
+	out, growth := &Normalizer{}, 1
 	for _, one := range list {
-		inner, err := rawParts(one, key)
+		var n normalizerFields
+		if err := component.Strict(one, &n); err != nil {
+			kind, _ := component.TypeOf(one)
+			return nil, fmt.Errorf("%w: normalizer %q: %w", component.ErrUnsupported, kind, err)
+		}
+		do, times, err := n.build()
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, inner...); len(out) > maxParts {
-			return nil, fmt.Errorf("%w: a Sequence of more than %d parts", ErrUnsupported, maxParts)
+		if growth *= times; growth > maxGrowth {
+			return nil, fmt.Errorf("%w: normalizers that make a text more than %d times as long", component.ErrUnsupported,
+				maxGrowth)
+		}
+		out.steps = append(out.steps, do)
+		switch spaces := n.Type == "Replace" && n.Pattern.String != nil && *n.Pattern.String == " "; {
+		case n.Type == "Prepend":
+			out.Prefix = true
+		case n.Type != "NFC" && !spaces:
+			out.Names = append(out.Names, n.Type)
 		}
 	}
 	return out, nil
 }
 
-// normalizerFields are what the types of normalizers have.
-type normalizerFields struct {
-	Type         string       `json:"type"`
-	Prepend      string       `json:"prepend"`
-	Pattern      *textPattern `json:"pattern"`
-	Content      string       `json:"content"`
-	StripLeft    bool         `json:"strip_left"`
-	StripRight   bool         `json:"strip_right"`
-	CleanText    bool         `json:"clean_text"`
-	Chinese      bool         `json:"handle_chinese_chars"`
-	StripAccents *bool        `json:"strip_accents"`
-	Lowercase    bool         `json:"lowercase"`
-}
-
-// readNormalizers reads what is done to text between added tokens.
-func (p *parts) readNormalizers(raw json.RawMessage) error {
-	list, err := rawParts(raw, "normalizers")
-	if err != nil {
-		return err
+// Apply is what the model sees of a text.
+func (n *Normalizer) Apply(text string) string {
+	for _, do := range n.steps {
+		text = do(text)
 	}
-	growth := 1
-	for _, one := range list {
-		var n normalizerFields
-		if err := strict(one, &n); err != nil {
-			kind, _ := typeOf(one)
-			return fmt.Errorf("%w: normalizer %q: %w", ErrUnsupported, kind, err)
-		}
-		do, times, err := n.build()
-		if err != nil {
-			return err
-		}
-		if growth *= times; growth > maxGrowth {
-			return fmt.Errorf("%w: normalizers that make a text more than %d times as long", ErrUnsupported, maxGrowth)
-		}
-		p.normal = append(p.normal, do)
-		switch spaces := n.Type == "Replace" && n.Pattern.String != nil && *n.Pattern.String == " "; {
-		case n.Type == "Prepend":
-			p.prefix = true
-		case n.Type != "NFC" && !spaces: // which other formats leave out, or do themselves
-			p.names = append(p.names, n.Type)
-		}
-	}
-	return nil
+	return text
 }
 
 // build returns the normalizer, and how many times as long it may make a text.
@@ -122,7 +111,7 @@ func (n *normalizerFields) build() (do normalizer, growth int, err error) {
 	case "BertNormalizer":
 		return n.bert, 1, nil
 	}
-	return nil, 0, fmt.Errorf("%w: normalizer %q is not known", ErrUnsupported, n.Type)
+	return nil, 0, fmt.Errorf("%w: normalizer %q is not known", component.ErrUnsupported, n.Type)
 }
 
 func (n *normalizerFields) strip(s string) string {
@@ -143,17 +132,13 @@ func (n *normalizerFields) replace() (normalizer, int, error) {
 		growth := max(1, (len(n.Content)+len(from)-1)/len(from))
 		return func(s string) string { return strings.ReplaceAll(s, from, n.Content) }, growth, nil
 	case n.Pattern.Regex != nil:
-		re, err := translate(*n.Pattern.Regex)
-		if err != nil {
-			return nil, 0, err
-		}
-		compiled, err := compile(re)
+		compiled, err := pattern.Compile(*n.Pattern.Regex)
 		if err != nil {
 			return nil, 0, err
 		}
 		return func(s string) string { return replaceAll(compiled, s, n.Content) }, max(1, len(n.Content)), nil
 	}
-	return nil, 0, fmt.Errorf("%w: a Replace without a pattern", ErrMalformed)
+	return nil, 0, fmt.Errorf("%w: a Replace without a pattern", component.ErrMalformed)
 }
 
 func replaceAll(re *regexp.Regexp, s, with string) string { return re.ReplaceAllLiteralString(s, with) }
@@ -185,14 +170,10 @@ func clean(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
 		return ' '
-	case r == 0 || r == unicode.ReplacementChar || unicode.In(r, unicode.C), !unicode.In(r, assigned...):
+	case r == 0 || r == unicode.ReplacementChar || unicode.In(r, unicode.C), !unicode.In(r, pattern.Assigned...):
 		return -1
 	}
 	return r
-}
-
-var assigned = []*unicode.RangeTable{
-	unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, letters16, numbers16, marks16,
 }
 
 func without(s string, table *unicode.RangeTable) string {

@@ -1,15 +1,17 @@
-package tokenizer
+package pattern
 
 import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
 )
 
-// splitter finds what the regular expression of a Split matches. Expressions run in linear time, so of those that files
+// Splitter finds what the regular expression of a Split matches. Expressions run in linear time, so of those that files
 // have only the lookahead at the end of GPT-2's is known, which package regexp has not.
-type splitter struct {
+type Splitter struct {
 	re   *regexp.Regexp
 	tail int // the group of white space, whose match gives its last character to the word that follows; 0: none
 }
@@ -19,7 +21,8 @@ const (
 	maxRegex  = 4096             // bytes
 )
 
-func newSplitter(source string) (*splitter, error) {
+// NewSplitter reads a regular expression of a file.
+func NewSplitter(source string) (*Splitter, error) {
 	head, tail := strings.CutSuffix(source, lookahead)
 	re, err := translate(head)
 	if err != nil {
@@ -32,23 +35,33 @@ func newSplitter(source string) (*splitter, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &splitter{re: compiled}
+	s := &Splitter{re: compiled}
 	if tail {
 		s.tail = compiled.NumSubexp()
 	}
 	return s, nil
 }
 
+// Compile reads a regular expression of a file that has no lookahead.
+func Compile(source string) (*regexp.Regexp, error) {
+	re, err := translate(source)
+	if err != nil {
+		return nil, err
+	}
+	return compile(re)
+}
+
 // compile refuses what looks at the text around a match, and what matches nothing.
 func compile(source string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil || looksAround(tree) {
-		return nil, fmt.Errorf("%w: the regular expression %.80q is not one that is matched in linear time", ErrUnsupported,
+		return nil, fmt.Errorf("%w: the regular expression %.80q is not one that is matched in linear time",
+			component.ErrUnsupported,
 			source)
 	}
 	re, err := regexp.Compile(source)
 	if err != nil || re.MatchString("") {
-		return nil, fmt.Errorf("%w: the regular expression %.80q matches nothing", ErrUnsupported, source)
+		return nil, fmt.Errorf("%w: the regular expression %.80q matches nothing", component.ErrUnsupported, source)
 	}
 	return re, nil
 }
@@ -92,7 +105,7 @@ func classText(name string, c class) string {
 // translate writes an expression of the reference, of Oniguruma's syntax, as package regexp means the same.
 func translate(source string) (string, error) {
 	refuse := func(what string) (string, error) {
-		return "", fmt.Errorf("%w: %s in the regular expression %.80q", ErrUnsupported, what, source)
+		return "", fmt.Errorf("%w: %s in the regular expression %.80q", component.ErrUnsupported, what, source)
 	}
 	if len(source) > maxRegex {
 		return refuse("more than 4096 bytes")
@@ -138,8 +151,8 @@ func translate(source string) (string, error) {
 	return b.String(), nil
 }
 
-// each calls yield for what is matched and for what lies between, in order.
-func (s *splitter) each(text string, yield span) {
+// Each calls yield for what is matched and for what lies between, in order.
+func (s *Splitter) Each(text string, yield func(text string, match bool)) {
 	for at := 0; at < len(text); {
 		m := s.re.FindStringSubmatchIndex(text[at:])
 		if m == nil {

@@ -1,4 +1,7 @@
-package tokenizer
+// Package pattern cuts text into words as the patterns of published tokenizers do: those of GPT-2 and Llama 3 by hand,
+// others by regular expressions that run in linear time. It knows the characters of Unicode 16, as the reference
+// implementation does; an expression that it cannot read as the reference does is refused.
+package pattern
 
 import (
 	"strings"
@@ -6,21 +9,22 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is how text is cut into pre-tokens, which no merge crosses.
-type pattern uint8
+// Pattern is how text is cut into pre-tokens, which no merge crosses.
+type Pattern uint8
 
+// The patterns known without a regular expression.
 const (
-	whole  pattern = iota // not at all
-	gpt2                  // gpt2Len
-	llama3                // llama3Len
+	Whole  Pattern = iota // not at all
+	GPT2                  // gpt2Len
+	Llama3                // llama3Len
 )
 
-// wordLen returns the length in bytes of the first pre-token of s, which is not empty.
-func (p pattern) wordLen(s string) int {
+// WordLen returns the length in bytes of the first pre-token of s, which is not empty.
+func (p Pattern) WordLen(s string) int {
 	switch p {
-	case gpt2:
+	case GPT2:
 		return gpt2Len(s)
-	case llama3:
+	case Llama3:
 		return llama3Len(s)
 	}
 	return len(s)
@@ -49,11 +53,17 @@ func gpt2Len(s string) int {
 	return spaceLen(s)
 }
 
-// llama3Pattern is the pattern of Llama 3 as its tokenizer.json writes it.
-const llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ` +
-	`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+// Patterns as tokenizer.json files write them.
+const (
+	SourceGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	SourceLlama3 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ` +
+		`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	SourceQwen2 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ` +
+		`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	SourceDigit = `\p{N}`
+)
 
-// llama3Len is gpt2Len for llama3Pattern: numbers go by three digits, any one character but a number or a line end may
+// llama3Len is gpt2Len for SourceLlama3: numbers go by three digits, any one character but a number or a line end may
 // lead a word, and line ends belong to the punctuation or the white space before them.
 func llama3Len(s string) int {
 	if n := contractionLen(s, true); n > 0 {
@@ -158,6 +168,9 @@ func firstClass(s string) (c class, width int) {
 	r, width := utf8.DecodeRuneInString(s)
 	return classOf(r), width
 }
+
+// IsNumber reports whether a character is a number.
+func IsNumber(r rune) bool { return classOf(r) == number }
 
 func classOf(r rune) class {
 	switch {

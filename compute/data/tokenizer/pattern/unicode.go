@@ -1,4 +1,4 @@
-package tokenizer
+package pattern
 
 import "unicode"
 
@@ -7,7 +7,8 @@ import "unicode"
 var (
 	letters = []*unicode.RangeTable{unicode.L, letters16}
 	numbers = []*unicode.RangeTable{unicode.N, numbers16}
-	ofWords = []*unicode.RangeTable{ // \w of Unicode Technical Standard 18, annex C
+	// OfWords are the tables of characters of words:
+	OfWords = []*unicode.RangeTable{ // \w of Unicode Technical Standard 18, annex C
 		unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control,
 		letters16, numbers16, marks16,
 	}
@@ -42,4 +43,9 @@ var marks16 = &unicode.RangeTable{
 		{0x113c5, 0x113c5, 1}, {0x113c7, 0x113ca, 1}, {0x113cc, 0x113d0, 1}, {0x113d2, 0x113d2, 1},
 		{0x113e1, 0x113e2, 1}, {0x11f5a, 0x11f5a, 1}, {0x1611e, 0x1612f, 1}, {0x1e5ee, 0x1e5ef, 1},
 	},
+}
+
+// Assigned are the tables of all characters that have a category other than those of control and of no character.
+var Assigned = []*unicode.RangeTable{
+	unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, letters16, numbers16, marks16,
 }

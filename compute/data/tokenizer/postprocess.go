@@ -1,87 +1,38 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
-
-// component is a pre-tokenizer or the decoder of a tokenizer.json. A field that its type does not have stays nil.
-type component struct {
-	Type           string       `json:"type"`
-	Pattern        *textPattern `json:"pattern,omitempty"`
-	Behavior       string       `json:"behavior,omitempty"`
-	Invert         *bool        `json:"invert,omitempty"`
-	PreTokenizers  []component  `json:"pretokenizers,omitempty"`
-	AddPrefixSpace *bool        `json:"add_prefix_space,omitempty"`
-	TrimOffsets    *bool        `json:"trim_offsets,omitempty"` // offsets are not computed here
-	UseRegex       *bool        `json:"use_regex,omitempty"`    // absent: true
-}
-
-type textPattern struct {
-	Regex  *string `json:"Regex,omitempty"`
-	String *string `json:"String,omitempty"`
-}
-
-// typeOf returns the type of a component, "" for none. A component of another type may have any fields, so that the
-// type is what an error is about.
-func typeOf(raw json.RawMessage) (string, error) {
-	if absent(raw) {
-		return "", nil
-	}
-	var c struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if c.Type == "" {
-		return "", fmt.Errorf("%w: %.40s has no type", ErrMalformed, raw)
-	}
-	return c.Type, nil
-}
-
-func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// strict reads all of data, which may have no fields that into does not have.
-func strict(data []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("%w: more follows the object", ErrMalformed)
-	}
-	return nil
-}
 
 // readPreTokenizer knows two: ByteLevel, and a Split by Llama 3's pattern before a ByteLevel that cuts nothing.
 func (t *Tokenizer) readPreTokenizer(f *file) error {
-	kind, err := typeOf(f.PreTokenizer)
+	kind, err := component.TypeOf(f.PreTokenizer)
 	if err != nil {
 		return err
 	}
 	if kind != "ByteLevel" && kind != "Sequence" {
 		return fmt.Errorf("%w: pre_tokenizer %q is not ByteLevel, or a Sequence of Split and ByteLevel", ErrUnsupported, kind)
 	}
-	var c component
-	if err := strict(f.PreTokenizer, &c); err != nil {
+	var c component.Component
+	if err := component.Strict(f.PreTokenizer, &c); err != nil {
 		return err
 	}
 	if kind == "ByteLevel" {
-		if t.prefixSpace = isTrue(c.AddPrefixSpace, false); isTrue(c.UseRegex, true) {
-			t.pattern = gpt2
+		if t.prefixSpace = component.IsTrue(c.AddPrefixSpace, false); component.IsTrue(c.UseRegex, true) {
+			t.pattern = pattern.GPT2
 		}
 		return nil
 	}
-	t.pattern = llama3
-	return c.checkLlama3()
+	t.pattern = pattern.Llama3
+	return checkLlama3(&c)
 }
 
-// checkLlama3 makes sure that a Sequence does no more than llama3Len.
-func (c *component) checkLlama3() error {
+// checkLlama3 makes sure that a Sequence does no more than the pattern of Llama 3.
+func checkLlama3(c *component.Component) error {
 	if len(c.PreTokenizers) != 2 {
 		return fmt.Errorf("%w: a pre_tokenizer of %d parts: need Split and ByteLevel", ErrUnsupported, len(c.PreTokenizers))
 	}
@@ -90,55 +41,50 @@ func (c *component) checkLlama3() error {
 	case split.Type != "Split" || level.Type != "ByteLevel":
 		return fmt.Errorf("%w: pre_tokenizer %.32q and %.32q: need Split and ByteLevel", ErrUnsupported, split.Type,
 			level.Type)
-	case split.Pattern == nil || split.Pattern.Regex == nil || *split.Pattern.Regex != llama3Pattern:
+	case split.Pattern == nil || split.Pattern.Regex == nil || *split.Pattern.Regex != pattern.SourceLlama3:
 		return fmt.Errorf("%w: the pattern of Split is not that of Llama 3", ErrUnsupported)
-	case split.Behavior != "Isolated" || isTrue(split.Invert, false):
+	case split.Behavior != "Isolated" || component.IsTrue(split.Invert, false):
 		return fmt.Errorf("%w: Split is inverted, or not Isolated", ErrUnsupported)
-	case isTrue(level.UseRegex, true) || isTrue(level.AddPrefixSpace, false):
+	case component.IsTrue(level.UseRegex, true) || component.IsTrue(level.AddPrefixSpace, false):
 		return fmt.Errorf("%w: ByteLevel after Split has use_regex or add_prefix_space", ErrUnsupported)
 	}
 	return nil
 }
 
 // preTokenizer is what readPreTokenizer reads.
-func (t *Tokenizer) preTokenizer() component {
-	level := byteLevel(t.prefixSpace, t.pattern == gpt2)
-	if t.pattern != llama3 {
+func (t *Tokenizer) preTokenizer() component.Component {
+	level := byteLevel(t.prefixSpace, t.pattern == pattern.GPT2)
+	if t.pattern != pattern.Llama3 {
 		return level
 	}
-	regex, invert := llama3Pattern, false
-	split := component{Type: "Split", Pattern: &textPattern{Regex: &regex}, Behavior: "Isolated", Invert: &invert}
-	return component{Type: "Sequence", PreTokenizers: []component{split, level}}
+	regex, invert := pattern.SourceLlama3, false
+	split := component.Component{Type: "Split", Pattern: &component.TextPattern{Regex: &regex}, Behavior: "Isolated",
+		Invert: &invert}
+	return component.Component{Type: "Sequence", PreTokenizers: []component.Component{split, level}}
 }
 
-func byteLevel(addPrefixSpace, useRegex bool) component {
+func byteLevel(addPrefixSpace, useRegex bool) component.Component {
 	trimOffsets := true
-	return component{Type: "ByteLevel", AddPrefixSpace: &addPrefixSpace, TrimOffsets: &trimOffsets, UseRegex: &useRegex}
-}
-
-func isTrue(flag *bool, fallback bool) bool {
-	if flag == nil {
-		return fallback
-	}
-	return *flag
+	return component.Component{Type: "ByteLevel", AddPrefixSpace: &addPrefixSpace, TrimOffsets: &trimOffsets,
+		UseRegex: &useRegex}
 }
 
 // readDecoder knows one, whose options change nothing.
 func (t *Tokenizer) readDecoder(f *file) error {
-	kind, err := typeOf(f.Decoder)
+	kind, err := component.TypeOf(f.Decoder)
 	if err != nil {
 		return err
 	}
 	if kind != "ByteLevel" {
 		return fmt.Errorf("%w: decoder %q is not ByteLevel", ErrUnsupported, kind)
 	}
-	return strict(f.Decoder, &component{})
+	return component.Strict(f.Decoder, &component.Component{})
 }
 
 // postProcessor is ByteLevel, which moves offsets; TemplateProcessing, which puts special tokens around the text for
 // those who ask for them, and Encode does not; or a Sequence of them.
 type postProcessor struct {
-	component
+	component.Component
 	Processors    []json.RawMessage `json:"processors"`
 	Single        []templatePiece   `json:"single"`
 	Pair          json.RawMessage   `json:"pair"`
@@ -158,7 +104,7 @@ type templateRef struct {
 }
 
 func (t *Tokenizer) readPostProcessor(f *file) error {
-	if absent(f.PostProcessor) {
+	if component.Absent(f.PostProcessor) {
 		return nil
 	}
 	t.after = f.PostProcessor
@@ -167,14 +113,14 @@ func (t *Tokenizer) readPostProcessor(f *file) error {
 
 // readProcessor refuses what would change the ids of the text itself.
 func (t *Tokenizer) readProcessor(raw json.RawMessage, top bool) error {
-	kind, err := typeOf(raw)
+	kind, err := component.TypeOf(raw)
 	if err != nil {
 		return err
 	}
 	var p postProcessor
 	switch kind {
 	case "ByteLevel", "TemplateProcessing", "Sequence", "BertProcessing", "RobertaProcessing":
-		if err := strict(raw, &p); err != nil {
+		if err := component.Strict(raw, &p); err != nil {
 			return err
 		}
 	}

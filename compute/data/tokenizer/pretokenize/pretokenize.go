@@ -1,4 +1,6 @@
-package tokenizer
+// Package pretokenize cuts text into words, which a model of tokens then encodes one by one, as the pre-tokenizers of
+// published tokenizers do.
+package pretokenize
 
 import (
 	"encoding/json"
@@ -6,23 +8,26 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/starling-network/starling/compute/data/tokenizer/component"
+	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
 )
 
-// piece is text that is cut further; it may begin where the whole text does.
-type piece struct {
-	text  string
-	first bool
+// Piece is text that is cut further; First says whether it begins where the whole text does.
+type Piece struct {
+	Text  string
+	First bool
 }
 
 // cutter cuts a piece.
-type cutter func(p piece, emit func(piece))
+type cutter func(p Piece, emit func(Piece))
 
 // span is called for every part of a text in order, and whether it is one that a pattern matches.
-type span func(text string, match bool)
+type span = func(text string, match bool)
 
 // cutFields are what the types of pre-tokenizers have.
 type cutFields struct {
-	component
+	component.Component
 	Replacement string `json:"replacement"`
 	Scheme      string `json:"prepend_scheme"`
 	Split       *bool  `json:"split"`   // absent: true
@@ -30,39 +35,63 @@ type cutFields struct {
 	Individual  bool   `json:"individual_digits"`
 }
 
-// readCutters reads how text is cut into words. A ByteLevel must be the last.
-func (p *parts) readCutters(raw json.RawMessage) error {
-	list, err := rawParts(raw, "pretokenizers")
+// PreTokenizer is how text is cut.
+type PreTokenizer struct {
+	Names     []string // of the cuts, for other file formats; "": it cuts nothing
+	Prefix    bool     // a text gets a space before it
+	ByteLevel bool     // the model sees bytes
+
+	cuts []cutter
+}
+
+// Read reads the pre-tokenizer of a tokenizer.json, which may be absent. A ByteLevel must be the last part.
+func Read(raw json.RawMessage) (*PreTokenizer, error) {
+	list, err := component.Parts(raw, "pretokenizers")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	p := &PreTokenizer{}
 	for i, one := range list {
 		var c cutFields
-		if err := strict(one, &c); err != nil {
-			kind, _ := typeOf(one)
-			return fmt.Errorf("%w: pre_tokenizer %q: %w", ErrUnsupported, kind, err)
+		if err := component.Strict(one, &c); err != nil {
+			kind, _ := component.TypeOf(one)
+			return nil, fmt.Errorf("%w: pre_tokenizer %q: %w", component.ErrUnsupported, kind, err)
 		}
 		if c.Type == "ByteLevel" {
 			if i != len(list)-1 {
-				return fmt.Errorf("%w: pre_tokenizer ByteLevel is not the last part", ErrUnsupported)
+				return nil, fmt.Errorf("%w: pre_tokenizer ByteLevel is not the last part", component.ErrUnsupported)
 			}
-			p.byteLevel = true
+			p.ByteLevel = true
 		}
 		cut, err := c.build()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.cuts, p.names = append(p.cuts, cut), append(p.names, c.name())
-		p.prefix = p.prefix || isTrue(c.AddPrefixSpace, false) || c.Type == "Metaspace" && c.scheme() != "never"
+		p.cuts, p.Names = append(p.cuts, cut), append(p.Names, c.name())
+		p.Prefix = p.Prefix || component.IsTrue(c.AddPrefixSpace, false) || c.Type == "Metaspace" && c.scheme() != "never"
 	}
-	return nil
+	return p, nil
+}
+
+// Cut calls word for every word of a text, in order.
+func (p *PreTokenizer) Cut(text Piece, word func(text string)) { p.cut(0, text, word) }
+
+// cut cuts by the parts from i on.
+func (p *PreTokenizer) cut(i int, at Piece, word func(text string)) {
+	switch {
+	case at.Text == "":
+	case i < len(p.cuts):
+		p.cuts[i](at, func(next Piece) { p.cut(i+1, next, word) })
+	default:
+		word(at.Text)
+	}
 }
 
 // name says what the part does, for other file formats.
 func (c *cutFields) name() string {
 	switch {
-	case c.Type == "ByteLevel" && isTrue(c.UseRegex, true):
-		return PatternGPT2
+	case c.Type == "ByteLevel" && component.IsTrue(c.UseRegex, true):
+		return pattern.SourceGPT2
 	case c.Type == "ByteLevel":
 		return ""
 	case c.Type == "Split" && c.Pattern != nil && c.Pattern.Regex != nil && c.cutsOut():
@@ -70,8 +99,8 @@ func (c *cutFields) name() string {
 	case c.Type == "Split" && c.Pattern != nil && c.Pattern.String != nil && *c.Pattern.String == " ":
 		return "" // where normalizers leave no space, as those that other formats know do
 	case c.Type == "Digits" && c.Individual:
-		return PatternDigit
-	case c.Type == "Metaspace" && !isTrue(c.Split, true):
+		return pattern.SourceDigit
+	case c.Type == "Metaspace" && !component.IsTrue(c.Split, true):
 		return "" // not cut
 	}
 	return c.Type
@@ -79,7 +108,7 @@ func (c *cutFields) name() string {
 
 // cutsOut reports whether a Split makes a word of everything that it matches.
 func (c *cutFields) cutsOut() bool {
-	inverted := isTrue(c.Invert, false)
+	inverted := component.IsTrue(c.Invert, false)
 	return c.Behavior == "Isolated" && !inverted || c.Behavior == "Removed" && inverted
 }
 
@@ -94,7 +123,7 @@ func (c *cutFields) build() (cutter, error) {
 		if c.Individual {
 			behavior = "Isolated"
 		}
-		return cutting(characters(func(r rune) bool { return classOf(r) == number }), behavior, false)
+		return cutting(characters(func(r rune) bool { return pattern.IsNumber(r) }), behavior, false)
 	case "Metaspace":
 		return c.metaspace()
 	case "Whitespace":
@@ -110,11 +139,11 @@ func (c *cutFields) build() (cutter, error) {
 	case "BertPreTokenizer":
 		white, _ := cutting(characters(unicode.IsSpace), "Removed", false)
 		marks, _ := cutting(characters(isPunctuation), "Isolated", false)
-		return func(p piece, emit func(piece)) {
-			white(p, func(word piece) { marks(word, emit) })
+		return func(p Piece, emit func(Piece)) {
+			white(p, func(word Piece) { marks(word, emit) })
 		}, nil
 	}
-	return nil, fmt.Errorf("%w: pre_tokenizer %q is not known", ErrUnsupported, c.Type)
+	return nil, fmt.Errorf("%w: pre_tokenizer %q is not known", component.ErrUnsupported, c.Type)
 }
 
 func isPunctuation(r rune) bool {
@@ -122,18 +151,18 @@ func isPunctuation(r rune) bool {
 }
 
 // level is ByteLevel, whose bytes are the model's business.
-func (c *cutFields) level(p piece, emit func(piece)) {
-	if isTrue(c.AddPrefixSpace, false) && !strings.HasPrefix(p.text, " ") {
-		p.text = " " + p.text
+func (c *cutFields) level(p Piece, emit func(Piece)) {
+	if component.IsTrue(c.AddPrefixSpace, false) && !strings.HasPrefix(p.Text, " ") {
+		p.Text = " " + p.Text
 	}
-	cut := whole
-	if isTrue(c.UseRegex, true) {
-		cut = gpt2
+	cut := pattern.Whole
+	if component.IsTrue(c.UseRegex, true) {
+		cut = pattern.GPT2
 	}
-	for len(p.text) > 0 {
-		n := cut.wordLen(p.text)
-		emit(piece{p.text[:n], p.first})
-		p.text, p.first = p.text[n:], false
+	for len(p.Text) > 0 {
+		n := cut.WordLen(p.Text)
+		emit(Piece{p.Text[:n], p.First})
+		p.Text, p.First = p.Text[n:], false
 	}
 }
 
@@ -153,15 +182,15 @@ func (c *cutFields) split() (cutter, error) {
 				yield(literal, true)
 				text = after
 			}
-		}, c.Behavior, isTrue(c.Invert, false))
+		}, c.Behavior, component.IsTrue(c.Invert, false))
 	case c.Pattern.Regex != nil:
-		s, err := newSplitter(*c.Pattern.Regex)
+		s, err := pattern.NewSplitter(*c.Pattern.Regex)
 		if err != nil {
 			return nil, err
 		}
-		return cutting(s.each, c.Behavior, isTrue(c.Invert, false))
+		return cutting(s.Each, c.Behavior, component.IsTrue(c.Invert, false))
 	}
-	return nil, fmt.Errorf("%w: a Split without a pattern", ErrMalformed)
+	return nil, fmt.Errorf("%w: a Split without a pattern", component.ErrMalformed)
 }
 
 // scheme is where a Metaspace puts a space before text; older files say it otherwise.
@@ -169,7 +198,7 @@ func (c *cutFields) scheme() string {
 	switch {
 	case c.Scheme != "":
 		return c.Scheme
-	case isTrue(c.AddPrefixSpace, true):
+	case component.IsTrue(c.AddPrefixSpace, true):
 		return "always"
 	}
 	return "never"
@@ -179,21 +208,21 @@ func (c *cutFields) scheme() string {
 func (c *cutFields) metaspace() (cutter, error) {
 	scheme := c.scheme()
 	if utf8.RuneCountInString(c.Replacement) != 1 || scheme != "always" && scheme != "first" && scheme != "never" {
-		return nil, fmt.Errorf("%w: a Metaspace of %q with prepend_scheme %q", ErrMalformed, c.Replacement, scheme)
+		return nil, fmt.Errorf("%w: a Metaspace of %q with prepend_scheme %q", component.ErrMalformed, c.Replacement, scheme)
 	}
 	mark := c.Replacement
-	cut := func(p piece, emit func(piece)) { emit(p) }
-	if isTrue(c.Split, true) {
+	cut := func(p Piece, emit func(Piece)) { emit(p) }
+	if component.IsTrue(c.Split, true) {
 		var err error
 		r, _ := utf8.DecodeRuneInString(mark)
 		if cut, err = cutting(characters(func(x rune) bool { return x == r }), "MergedWithNext", false); err != nil {
 			return nil, err
 		}
 	}
-	return func(p piece, emit func(piece)) {
-		p.text = strings.ReplaceAll(p.text, " ", mark)
-		if (scheme == "always" || scheme == "first" && p.first) && !strings.HasPrefix(p.text, mark) {
-			p.text = mark + p.text
+	return func(p Piece, emit func(Piece)) {
+		p.Text = strings.ReplaceAll(p.Text, " ", mark)
+		if (scheme == "always" || scheme == "first" && p.First) && !strings.HasPrefix(p.Text, mark) {
+			p.Text = mark + p.Text
 		}
 		cut(p, emit)
 	}, nil
@@ -224,7 +253,7 @@ func characters(match func(rune) bool) func(text string, yield span) {
 func wordRuns(text string, yield span) {
 	kind := func(r rune) int {
 		switch {
-		case unicode.In(r, ofWords...):
+		case unicode.In(r, pattern.OfWords...):
 			return 1
 		case unicode.IsSpace(r):
 			return 0
@@ -255,17 +284,17 @@ type part struct {
 func cutting(find func(text string, yield span), behavior string, invert bool) (cutter, error) {
 	join, ok := behaviors[behavior]
 	if !ok {
-		return nil, fmt.Errorf("%w: behavior %q is not known", ErrUnsupported, behavior)
+		return nil, fmt.Errorf("%w: behavior %q is not known", component.ErrUnsupported, behavior)
 	}
-	return func(p piece, emit func(piece)) {
+	return func(p Piece, emit func(Piece)) {
 		var list []part
 		at := 0
-		find(p.text, func(text string, match bool) {
+		find(p.Text, func(text string, match bool) {
 			list = append(list, part{at, at + len(text), match != invert})
 			at += len(text)
 		})
 		for _, s := range join(list) {
-			emit(piece{p.text[s.from:s.to], p.first && s.from == 0})
+			emit(Piece{p.Text[s.from:s.to], p.First && s.from == 0})
 		}
 	}, nil
 }
