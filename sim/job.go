@@ -170,7 +170,11 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			return canon.Digest{}, err
 		}
 		e.Hold(name, j.last)
-		e.Follow(run.State{Window: run.Window{RoundState: run.RoundState{Round: name.Round, Base: name, From: j.from}}})
+		e.Follow(
+			run.State{
+				Progress: run.Progress{Window: run.Window{RoundState: run.RoundState{Round: name.Round, Base: name, From: j.from}}},
+			},
+		)
 		for _, b := range j.handed {
 			if _, err := store.Put(context.Background(), b); err != nil {
 				return canon.Digest{}, err

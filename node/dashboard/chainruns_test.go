@@ -11,7 +11,9 @@ import (
 // Where a run on the chain stands is told in the words of the API, with the reason.
 func TestTotalsOfAChainRun(t *testing.T) {
 	at := func(phase run.Phase, why, status, waits string) (state, phase2, code string) {
-		s := run.State{Crew: run.Crew{Terms: run.Terms{Job: "job-1", Rounds: 4}}, Phase: phase, Why: why}
+		s := run.State{
+			Progress: run.Progress{Crew: run.Crew{Terms: run.Terms{Job: "job-1", Rounds: 4}}, Phase: phase, Why: why},
+		}
 		s.Round = 2
 		j := totals(s, market.Escrow{Budget: 10, Paid: 3}, module.OrderStatus{Status: status, Why: waits})
 		if j.ID != "job-1" || j.Rounds != 4 || j.BudgetUzen != 10 || j.PaidUzen != 3 || j.Kind != "network" {

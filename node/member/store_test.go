@@ -117,10 +117,12 @@ func TestRolledBackRoundsAreKept(t *testing.T) {
 	}
 	k := &replicator{job: &bundle.Job{}, store: store, shards: map[string][]blob.CID{}}
 	s := run.State{
-		Window: run.Window{
-			RoundState: lap(3, "current"),
-			Open:       []run.RoundState{lap(2, "open")},
-			RolledBack: []run.RoundState{lap(3, "void")},
+		Progress: run.Progress{
+			Window: run.Window{
+				RoundState: lap(3, "current"),
+				Open:       []run.RoundState{lap(2, "open")},
+				RolledBack: []run.RoundState{lap(3, "void")},
+			},
 		},
 	}
 	kept := map[string]bool{}

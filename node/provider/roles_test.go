@@ -41,10 +41,12 @@ func TestStrangersWorkersPlant(t *testing.T) {
 		}
 		base := run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 		s := run.State{
-			Phase: run.Train,
-			Crew: run.Crew{
-				Terms:   run.Terms{Job: "job", AuditPPM: 1},
-				Members: []run.Member{{ID: "me", Role: run.Worker, Active: true, Commits: 100}},
+			Progress: run.Progress{
+				Phase: run.Train,
+				Crew: run.Crew{
+					Terms:   run.Terms{Job: "job", AuditPPM: 1},
+					Members: []run.Member{{ID: "me", Role: run.Worker, Active: true, Commits: 100}},
+				},
 			},
 		}
 		s.Base = base
@@ -91,10 +93,12 @@ func TestStrangersWorkersPlant(t *testing.T) {
 func TestStrangersVerifiersWatch(t *testing.T) {
 	dir := t.TempDir()
 	s := run.State{
-		Phase: run.Attest,
-		Crew: run.Crew{Members: []run.Member{{ID: "me", Role: run.Verifier, Active: true},
-			{ID: "w", Role: run.Worker, Active: true}}},
-		Votes: []run.Vote{{Member: "me"}},
+		Progress: run.Progress{
+			Phase: run.Attest,
+			Crew: run.Crew{Members: []run.Member{{ID: "me", Role: run.Verifier, Active: true},
+				{ID: "w", Role: run.Worker, Active: true}}},
+			Votes: []run.Vote{{Member: "me"}},
+		},
 	}
 	s.Base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 	for i := range uint32(8) {

@@ -38,7 +38,7 @@ func (b *Book) Estimate(o Order) Estimate {
 	e := Estimate{}
 	e.Lease, e.Why = b.Match(o)
 	w := b.wish(&o)
-	dearest := run.State{Crew: run.Crew{Terms: o.Terms}}
+	dearest := run.State{Progress: run.Progress{Crew: run.Crew{Terms: o.Terms}}}
 	for _, role := range []run.Role{run.Worker, run.Verifier} {
 		may, total := []*lot(nil), uint64(0)
 		for _, l := range b.tables[role].lots {
@@ -72,7 +72,7 @@ func (b *Book) Estimate(o Order) Estimate {
 	}
 	e.Round = RoundCost(dearest)
 	e.Whole = multiply(e.Round, uint64(o.Terms.Rounds))
-	work, checked := highest(run.State{Crew: run.Crew{Members: e.Lease.Members}})
+	work, checked := highest(run.State{Progress: run.Progress{Crew: run.Crew{Members: e.Lease.Members}}})
 	e.Likely = o.likely(work, checked)
 	e.Seconds = b.seconds(o, e.Lease)
 	return e

@@ -124,11 +124,13 @@ func TestMatchIgnoresOrderOfOffers(t *testing.T) {
 // price of who did it, also of members who left.
 func TestExposure(t *testing.T) {
 	s := run.State{
-		Crew: run.Crew{Terms: order().Terms, Members: []run.Member{
-			{ID: "gone", Role: run.Worker, Price: 900},
-			{ID: "v", Role: run.Verifier, Price: 600, Active: true},
-			{ID: "w", Role: run.Worker, Price: 300, Active: true},
-		}},
+		Progress: run.Progress{
+			Crew: run.Crew{Terms: order().Terms, Members: []run.Member{
+				{ID: "gone", Role: run.Worker, Price: 900},
+				{ID: "v", Role: run.Verifier, Price: 600, Active: true},
+				{ID: "w", Role: run.Worker, Price: 300, Active: true},
+			}},
+		},
 	}
 	next := uint64(4 * (300 + 600))
 	if got := Exposure(s); got != next || got != RoundCost(s) {
@@ -232,11 +234,13 @@ func TestQuote(t *testing.T) {
 
 func TestRoundCostCountsTheActive(t *testing.T) {
 	s := run.State{
-		Crew: run.Crew{Terms: order().Terms, Members: []run.Member{
-			{ID: "a", Role: run.Worker, Price: 7, Active: true},
-			{ID: "b", Role: run.Worker, Price: 100},
-			{ID: "v", Role: run.Verifier, Price: 11, Active: true},
-		}},
+		Progress: run.Progress{
+			Crew: run.Crew{Terms: order().Terms, Members: []run.Member{
+				{ID: "a", Role: run.Worker, Price: 7, Active: true},
+				{ID: "b", Role: run.Worker, Price: 100},
+				{ID: "v", Role: run.Verifier, Price: 11, Active: true},
+			}},
+		},
 	}
 	if got := RoundCost(s); got != 4*(7+11) {
 		t.Errorf("RoundCost = %d", got)
@@ -258,8 +262,10 @@ func TestCostOfSizes(t *testing.T) {
 		t.Errorf("a round of %d: %d, and three %d", want, round, whole)
 	}
 	s := run.State{
-		Crew: run.Crew{Terms: o.Terms, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 600, Active: true},
-			{ID: "w", Role: run.Worker, Price: 300, Active: true}}},
+		Progress: run.Progress{
+			Crew: run.Crew{Terms: o.Terms, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 600, Active: true},
+				{ID: "w", Role: run.Worker, Price: 300, Active: true}}},
+		},
 	}
 	next := RoundCost(s)
 	work, _ := Cost(o.Terms.FlopsOf(3), 300)

@@ -55,7 +55,7 @@ func (b *Book) Match(o Order) (Lease, Reason) {
 		return Lease{}, b.lacking(w)
 	}
 	members := slices.Concat(w.price(workers, 0), w.price(verifiers, 0))
-	if RoundCost(run.State{Crew: run.Crew{Terms: o.Terms, Members: members}}) > o.Budget {
+	if RoundCost(run.State{Progress: run.Progress{Crew: run.Crew{Terms: o.Terms, Members: members}}}) > o.Budget {
 		return Lease{}, BudgetTooSmall
 	}
 	slices.SortFunc(members, func(a, b run.Member) int { return cmp.Compare(a.ID, b.ID) })

@@ -38,10 +38,12 @@ func TestTaken(t *testing.T) {
 // much of which stake was taken.
 func TestConvictionsAreRemembered(t *testing.T) {
 	s := run.State{
-		Crew: run.Crew{
-			Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
-			Members: []run.Member{
-				{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
+		Progress: run.Progress{
+			Crew: run.Crew{
+				Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
+				Members: []run.Member{
+					{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
+				},
 			},
 		},
 	}

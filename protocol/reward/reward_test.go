@@ -336,9 +336,11 @@ func TestBudgetRunsOut(t *testing.T) {
 
 func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 	s := run.State{
-		Crew: run.Crew{
-			Terms:   run.Terms{Job: "j", UnitFlops: market.Flops},
-			Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}},
+		Progress: run.Progress{
+			Crew: run.Crew{
+				Terms:   run.Terms{Job: "j", UnitFlops: market.Flops},
+				Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}},
+			},
 		},
 	}
 	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"},

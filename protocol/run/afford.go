@@ -8,14 +8,14 @@ import "slices"
 // convicted first (package reward), and is made under the same bound.
 
 // affords reports whether the budget covers one more audit of a unit at a price beside those of this transition.
-func (d *transition) affords(unit uint32, price uint64) bool { return d.covers(unit, price, false) }
+func (d *draft) affords(unit uint32, price uint64) bool { return d.covers(unit, price, false) }
 
 // spares reports whether the budget covers one more audit of a unit also beside all rounds to come. What anybody may
 // cause as often as it likes is held against that.
-func (d *transition) spares(unit uint32) bool { return d.covers(unit, d.asked(), true) }
+func (d *draft) spares(unit uint32) bool { return d.covers(unit, d.asked(), true) }
 
 // covers asks the budget. The whole run is counted once in a transition.
-func (d *transition) covers(unit uint32, price uint64, spared bool) bool {
+func (d *draft) covers(unit uint32, price uint64, spared bool) bool {
 	if d.env.Covers == nil {
 		return true
 	}

@@ -13,7 +13,7 @@ import (
 // order that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what
 // earlier rounds leave, and without any ends the run. So does a round that the consumer no longer wants; while it
 // pauses the run, no round begins.
-func (d *transition) deal() {
+func (d *assignment) deal() {
 	switch {
 	case d.env.CancelRequested:
 		if len(d.Open) == 0 {
@@ -47,7 +47,7 @@ func (d *transition) deal() {
 }
 
 // equal deals units of one size: to each worker as many as its share, first those that it did in the round before.
-func (d *transition) equal(workers []string) []string {
+func (d *assignment) equal(workers []string) []string {
 	shares := d.measured(workers, func(blocks []uint32) []uint32 { return SplitBySpeed(d.Terms.Units, blocks) })
 	owners := make([]string, d.Terms.Units)
 	for i, k := range d.had(workers) {
@@ -71,7 +71,7 @@ func (d *transition) equal(workers []string) []string {
 }
 
 // shuffled orders members by a digest of the beacon.
-func (d *transition) shuffled(ids []string) []string {
+func (d *draft) shuffled(ids []string) []string {
 	key := func(id string) canon.Digest {
 		return canon.Sum("starling/deal/1", d.env.Beacon[:], []byte(d.Terms.Job), []byte(id))
 	}
@@ -94,7 +94,7 @@ func (d *transition) shuffled(ids []string) []string {
 // measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured
 // counts as the mean of those who are, and before all others if that leaves nothing for it: its first unit measures it.
 // A worker that gets nothing is held to be half as slow the next time, so that it is measured again one day.
-func (d *transition) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
+func (d *assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)
 	var novices []int
@@ -149,7 +149,7 @@ func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
 }
 
 // usualSpeed is the mean of the measured speeds, or any speed if none is measured.
-func (d *transition) usualSpeed(workers []string) uint32 {
+func (d *assignment) usualSpeed(workers []string) uint32 {
 	var sum, known uint64
 	for _, id := range workers {
 		if m, _ := d.Member(id); m.Speed > 0 {

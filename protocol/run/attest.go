@@ -11,7 +11,7 @@ import (
 // Attest is a member's vote for the checkpoint after the current round. The caller has verified its signature over
 // State.Attestation(v.Next).Digest().
 func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
-	if err := s.sender(v.Member); err != nil {
+	if err := sender(s, v.Member); err != nil {
 		return s, nil, err
 	}
 	switch {
@@ -43,7 +43,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 // more than half of the weight is enough: that checkpoint can be refuted like any other, and one false vote of three
 // must not end a run. That of a round in slices cannot. Where not even half agrees, the run waits for who joins, and
 // ends when nobody comes in time.
-func (d *transition) tally() {
+func (d *lineage) tally() {
 	agree, voted := make(map[Checkpoint]map[string]bool), 0
 	for _, v := range d.Votes {
 		if d.active(v.Member) {
@@ -74,7 +74,7 @@ func (d *transition) tally() {
 }
 
 // attested adds a checkpoint to the lineage and begins the next round. The round stays open until it is final.
-func (d *transition) attested(next Checkpoint) {
+func (d *lineage) attested(next Checkpoint) {
 	entry := &Entry{Attestation: d.Attestation(next), Height: d.env.Height}
 	for _, u := range d.Units {
 		entry.Workers = append(entry.Workers, u.Worker)
@@ -101,12 +101,12 @@ func (d *transition) attested(next Checkpoint) {
 		d.enter(Settle)
 		return
 	}
-	d.restore()
+	d.rollbacks.restore()
 }
 
 // lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody
 // speaks there is nobody to go on with, and all are waited for.
-func (d *transition) lateVotes() {
+func (d *lineage) lateVotes() {
 	if !d.env.expired(d.Since, d.Terms.Deadlines.Attest) {
 		if d.env.passed(d.Since + lastPatience*d.Terms.Deadlines.Attest) {
 			d.tally()
@@ -127,4 +127,28 @@ func (d *transition) lateVotes() {
 		}
 	}
 	d.tally()
+}
+
+// syncPhase sets the phase that the units are in: there are commitments to come, or there are none, and then their
+// audits can be drawn.
+func (d *lineage) syncPhase() {
+	open := d.trains()
+	switch {
+	case d.Phase == Train && !open:
+		d.Closed = d.env.Height
+		d.enter(Attest)
+		if _, diverged := d.Diverged(); d.Terms.Sliced() && !diverged {
+			d.enter(Reduce)
+		}
+		if d.ahead() { // members may have attested before
+			d.tally()
+		}
+	case (d.Phase == Attest || d.Phase == Reduce) && open:
+		d.reopen()
+	}
+}
+
+// trains reports whether a unit of the current round has no commitment.
+func (d *lineage) trains() bool {
+	return slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status == Assigned })
 }

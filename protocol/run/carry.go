@@ -36,7 +36,7 @@ func carries(t Terms, c Commitment, round uint32) error {
 }
 
 // handedOn is what the units of the round after the current one start from.
-func (d *transition) handedOn() []HandedState {
+func (d *lineage) handedOn() []HandedState {
 	if !d.Terms.Carries(d.Round) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (w Window) Before(l RoundState) (RoundState, bool) {
 }
 
 // had returns which of the workers did each unit in the round before, and has the state it handed on; -1 is none.
-func (d *transition) had(workers []string) []int {
+func (d *assignment) had(workers []string) []int {
 	had := slices.Repeat([]int{-1}, int(d.Terms.Units))
 	if before, ok := d.Before(d.RoundState); ok {
 		for i, u := range before.Units {
@@ -79,14 +79,14 @@ func (d *transition) had(workers []string) []int {
 // Whoever has it then may not get that state, and would find, when it computes it, another than the committed one: only
 // a verifier can do something about that, another than may have passed it as a friend. One that stopped at a drawn
 // segment has not seen it.
-func (d *transition) questionOrigin(i int) {
+func (d *assignment) questionOrigin(i int) {
 	before, ok := d.Before(d.RoundState)
 	if !ok {
 		return
 	}
 	l := d.lap(before.Round)
 	switch u := l.Units[i]; {
-	case d.lookers() == 0 || u.Passed && u.Segment == 0 && d.lookers() == 1:
+	case d.audits.lookers() == 0 || u.Passed && u.Segment == 0 && d.audits.lookers() == 1:
 	case u.Passed && !d.spares(u.Index):
 	case u.Status == Committed || u.Status == Disputed: // it is audited when its audits are drawn, or the dispute is over
 		u = d.unit(l, i)
@@ -94,7 +94,7 @@ func (d *transition) questionOrigin(i int) {
 	case u.Status == Auditing && u.Segment != 0, u.Status == Accepted:
 		u = d.unit(l, i)
 		u.Passed, u.Segment = false, 0
-		d.audit(l, i)
+		d.audits.audit(l, i)
 	}
 }
 

@@ -18,9 +18,9 @@ func (s State) Challenge(env Env, from string, id UnitID) (State, []Event, error
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.locate(id)
+	u, err := locate(s, id)
 	if err == nil {
-		err = s.challenger(from, u)
+		err = challenger(s, from, u)
 	}
 	if err != nil {
 		return s, nil, err
@@ -68,7 +68,7 @@ func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitme
 // unit. The fault that a challenger found may have been planted, and shown before its challenge is in a block: what it
 // would then challenge is right, and it would lose its stake for having looked.
 func (s State) Stands(id UnitID, commitment canon.Digest) error {
-	d, err := s.locate(id)
+	d, err := locate(s, id)
 	if err == nil && d.Commit.Digest() != commitment {
 		err = fmt.Errorf("%w: the commitment to unit %d of round %d is another by now", ErrStale, id.Unit, id.Round)
 	}
@@ -83,7 +83,7 @@ func (s State) Verdict(env Env, id UnitID, workerLies, silent bool, loser string
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.locate(id)
+	u, err := locate(s, id)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -109,7 +109,7 @@ func (s State) Verdict(env Env, id UnitID, workerLies, silent bool, loser string
 
 // convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and
 // what it did in earlier rounds that are not final is audited.
-func (d *transition) convict(l *RoundState, i int, silent bool) {
+func (d *rollbacks) convict(l *RoundState, i int, silent bool) {
 	u := *l.Units[i]
 	why, verdict := WhyWrongWork, WhyVerdict
 	if silent {
@@ -120,10 +120,10 @@ func (d *transition) convict(l *RoundState, i int, silent bool) {
 	d.leave(u.Worker, WhyVerdict)
 	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
 	void := d.isVoid(l) // nothing is built on it
-	d.cancelProbation(func(e ProbationTask) bool { return e.Worker == u.Worker || !void && e.Round > l.Round })
+	d.seats.cancelProbation(func(e ProbationTask) bool { return e.Worker == u.Worker || !void && e.Round > l.Round })
 	if void {
 		for _, l := range d.rounds() {
-			d.suspect(l, u.Worker)
+			d.audits.suspect(l, u.Worker)
 		}
 	} else {
 		if l.Round != d.Round {
@@ -131,7 +131,7 @@ func (d *transition) convict(l *RoundState, i int, silent bool) {
 		}
 		d.reassignConvicted(i, u.Worker, verdict)
 		for k := range d.Open {
-			d.suspect(&d.Open[k], u.Worker)
+			d.audits.suspect(&d.Open[k], u.Worker)
 		}
 	}
 	d.forfeit()
@@ -139,22 +139,22 @@ func (d *transition) convict(l *RoundState, i int, silent bool) {
 
 // reassignConvicted takes the units of the current round that a worker has committed to, of which a verdict found one
 // wrong, from it.
-func (d *transition) reassignConvicted(wrong int, worker, verdict string) {
+func (d *rollbacks) reassignConvicted(wrong int, worker, verdict string) {
 	for j, v := range d.Units {
 		why := WhyConvicted
 		if j == wrong {
 			why = verdict
 		}
 		if v.Worker == worker && v.Status != Assigned {
-			d.cancelDisputes(&d.RoundState, j, WhyConvicted)
-			d.reassign(j, why)
+			d.audits.cancelDisputes(&d.RoundState, j, WhyConvicted)
+			d.units.reassign(j, why)
 		}
 	}
 }
 
 // suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it:
 // who passed it may have been its friend. Of that all segments are looked at.
-func (d *transition) suspect(l *RoundState, worker string) {
+func (d *audits) suspect(l *RoundState, worker string) {
 	for i, u := range l.Units {
 		switch {
 		case u.Worker != worker || u.Status == Assigned || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
@@ -170,12 +170,12 @@ func (d *transition) suspect(l *RoundState, worker string) {
 }
 
 // cancelDisputes ends every audit and challenge of a unit that is taken from its worker.
-func (d *transition) cancelDisputes(l *RoundState, i int, why string) {
+func (d *audits) cancelDisputes(l *RoundState, i int, why string) {
 	u := d.unit(l, i)
 	switch {
 	case u.Status != Auditing && u.Status != Sealed:
 	case d.Tolerant(*u):
-		d.overlook(l, i, why, func(SealedReport) bool { return true })
+		d.panels.overlook(l, i, why, func(SealedReport) bool { return true })
 		u.Panel = 0
 	default:
 		d.unanswered(l, i, u.Verifier, why)
@@ -188,7 +188,7 @@ func (d *transition) cancelDisputes(l *RoundState, i int, why string) {
 
 // rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void,
 // over those who are convicted.
-func (d *transition) rollback(round uint32, u Unit, culprits ...string) {
+func (d *rollbacks) rollback(round uint32, u Unit, culprits ...string) {
 	at := slices.IndexFunc(d.Open, func(l RoundState) bool { return l.Round == round })
 	d.emit(Event{Kind: RolledBack, Round: round, Unit: u.Index, Who: u.Worker})
 	dropped := d.rounds()[at+1:]
@@ -202,7 +202,7 @@ func (d *transition) rollback(round uint32, u Unit, culprits ...string) {
 	d.reopen()
 }
 
-func (d *transition) acquit(l *RoundState, i int) {
+func (d *rollbacks) acquit(l *RoundState, i int) {
 	u := d.unit(l, i)
 	loser := u.Challengers[0]
 	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: loser, Other: u.Worker, Why: WhyFalseChallenge})
@@ -212,9 +212,9 @@ func (d *transition) acquit(l *RoundState, i int) {
 		return
 	}
 	u.Challengers = nil
-	if u.Audited && !u.Passed && d.lookers() > 0 {
-		d.audit(l, i) // the verdict has looked at one place of it only
+	if u.Audited && !u.Passed && d.audits.lookers() > 0 {
+		d.audits.audit(l, i) // the verdict has looked at one place of it only
 		return
 	}
-	d.accept(l, i)
+	d.audits.accept(l, i)
 }

@@ -10,7 +10,7 @@ import (
 
 // draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of
 // that block was unknown to every worker when it committed.
-func (d *transition) draw() {
+func (d *audits) draw() {
 	if d.env.Beacon.IsZero() || d.unwatched() && d.env.Draw == nil {
 		return
 	}
@@ -49,7 +49,7 @@ func (d *transition) draw() {
 
 // unwatched reports whether audits wait for a verifier: nobody is left who could do them. The run goes on as far as its
 // window reaches, and ends when nobody has joined for as many deadlines as the last member of a role is waited for.
-func (d *transition) unwatched() bool {
+func (d *audits) unwatched() bool {
 	waits := func(l *RoundState) bool {
 		return !d.frozen(l) && slices.ContainsFunc(l.Units,
 			func(u *Unit) bool { return u.Status == Committed && l.Closed > 0 })
@@ -67,7 +67,7 @@ func (d *transition) unwatched() bool {
 }
 
 // redraw draws verifiers for the audits that waited for one.
-func (d *transition) redraw(l *RoundState) {
+func (d *audits) redraw(l *RoundState) {
 	for i, u := range l.Units {
 		if u.Status == Committed && u.Audited {
 			d.audit(l, i)
@@ -76,7 +76,7 @@ func (d *transition) redraw(l *RoundState) {
 }
 
 // segment draws to the end of which segment an audit executes a unit. Of the last one it looks at the update too.
-func (d *transition) segment(round uint32, u Unit) uint32 {
+func (d *audits) segment(round uint32, u Unit) uint32 {
 	if n := d.Terms.SegmentsOf(u.Index); d.Terms.PartialAudits && !d.Tolerant(u) {
 		return uint32(d.pick("segment", round, u, int(n))+1) % n
 	}
@@ -84,7 +84,7 @@ func (d *transition) segment(round uint32, u Unit) uint32 {
 }
 
 // audit draws a verifier for a unit. Without any the audit waits.
-func (d *transition) audit(l *RoundState, i int) {
+func (d *audits) audit(l *RoundState, i int) {
 	u := d.unit(l, i)
 	switch {
 	case d.halted():
@@ -100,7 +100,7 @@ func (d *transition) audit(l *RoundState, i int) {
 		u.Status, u.Verifier, u.Audited = Committed, "", true
 		return
 	}
-	if d.Tolerant(*u) && d.look(l, i, 1) {
+	if d.Tolerant(*u) && d.panels.look(l, i, 1) {
 		return
 	}
 	m, ok := Member{}, false
@@ -123,7 +123,7 @@ func (d *transition) audit(l *RoundState, i int) {
 }
 
 // unanswered ends an audit or a challenge without an answer. A seal that counts for nothing is none.
-func (d *transition) unanswered(l *RoundState, i int, who, why string) {
+func (d *audits) unanswered(l *RoundState, i int, who, why string) {
 	u := l.Units[i]
 	if u.Status == Sealed {
 		d.unit(l, i).Status = Auditing
@@ -134,7 +134,7 @@ func (d *transition) unanswered(l *RoundState, i int, who, why string) {
 // Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A beacon that is
 // drawn later says where the seal must be opened.
 func (s State) Pass(env Env, from string, id UnitID, seal canon.Digest) (State, []Event, error) {
-	u, err := s.answers(from, id)
+	u, err := answers(s, from, id)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -155,10 +155,10 @@ func (s State) Pass(env Env, from string, id UnitID, seal canon.Digest) (State, 
 }
 
 // answered takes note that a verifier has answered an audit. It turns to its next one.
-func (d *transition) answered(u Unit) { d.responded(u.Verifier, u, u.AssignedAt) }
+func (d *audits) answered(u Unit) { d.responded(u.Verifier, u, u.AssignedAt) }
 
 // responded takes note that a verifier has answered an audit of a unit that it had since a height.
-func (d *transition) responded(verifier string, u Unit, since int64) {
+func (d *audits) responded(verifier string, u Unit, since int64) {
 	blocks := d.waited(since)
 	d.AuditBlocks = remember(d.AuditBlocks, blocks)
 	d.change(verifier, func(m *Member) {
@@ -182,7 +182,7 @@ func (d *transition) responded(verifier string, u Unit, since int64) {
 }
 
 // lateAudits draws other verifiers for audits past their deadline. A verifier of several has missed one deadline.
-func (d *transition) lateAudits() {
+func (d *audits) lateAudits() {
 	type place struct {
 		lap  *RoundState
 		unit int
@@ -206,5 +206,15 @@ func (d *transition) lateAudits() {
 	}
 	for _, p := range late {
 		d.audit(p.lap, p.unit)
+	}
+}
+
+// accept says that nothing is open about a unit.
+func (d *audits) accept(l *RoundState, i int) {
+	u := d.unit(l, i)
+	u.Status = Accepted
+	d.emit(Event{Kind: UnitAccepted, Round: l.Round, Unit: u.Index, Who: u.Worker})
+	if l == &d.RoundState {
+		d.units.withheld(i)
 	}
 }

@@ -80,11 +80,13 @@ func TestQuickVerifierDoesNotEvictOthers(t *testing.T) {
 // Who holds many units, and says that it was done at once, counts once beside the others.
 func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
 	s := State{
-		Crew: Crew{Terms: newTerms(), Members: []Member{
-			{ID: "a", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
-			{ID: "b", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
-			{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
-		}},
+		Progress: Progress{
+			Crew: Crew{Terms: newTerms(), Members: []Member{
+				{ID: "a", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
+				{ID: "b", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
+				{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
+			}},
+		},
 	}
 	for range remembered {
 		s.TrainBlocks, s.AuditBlocks = remember(s.TrainBlocks, 1), remember(s.AuditBlocks, 1)

@@ -8,7 +8,7 @@ import "fmt"
 // draws them, and who could confess then would fake every unit and confess what is drawn. It counts like a missed
 // deadline, so that nobody holds a round up for ever.
 func (s State) Confess(env Env, from string, id UnitID) (State, []Event, error) {
-	u, err := s.admit(from, id)
+	u, err := admit(s, from, id)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -25,4 +25,4 @@ func (s State) Confess(env Env, from string, id UnitID) (State, []Event, error) 
 }
 
 // Confessible reports whether the workers of the current round may still confess.
-func (s State) Confessible() bool { return s.Phase == Train && s.Closed == 0 && !s.Drawn }
+func (p Progress) Confessible() bool { return p.Phase == Train && p.Closed == 0 && !p.Drawn }

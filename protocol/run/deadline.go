@@ -53,13 +53,13 @@ func (c Crew) needed(r Role) int64 {
 }
 
 // due is the height by which a member owes what it begins now.
-func (d *transition) due(id string, blocks int64) int64 {
+func (d *draft) due(id string, blocks int64) int64 {
 	m, _ := d.Member(id)
 	return d.env.Height + blocks<<min(m.Missed, 4)
 }
 
 // owed is the height by which a worker owes the commitment of a unit that it begins at a height.
-func (d *transition) owed(id string, unit uint32, begun int64) int64 {
+func (d *draft) owed(id string, unit uint32, begun int64) int64 {
 	m, _ := d.Member(id)
 	blocks := d.TrainDeadline()
 	if m.Speed == 0 {
@@ -69,7 +69,7 @@ func (d *transition) owed(id string, unit uint32, begun int64) int64 {
 }
 
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
-func (d *transition) hurry() {
+func (d *assignment) hurry() {
 	if !slices.ContainsFunc(d.Members, func(m Member) bool { return m.Role == Worker && m.Speed == 0 }) {
 		return
 	}
@@ -88,7 +88,7 @@ func (d *transition) hurry() {
 // hasten gives the audits and openings that began when nothing was known of the pace no more time than those that begin
 // now: a verifier that never looks holds up the end of a run by what an answer takes, and not by the deadline of the
 // terms. One that is not measured has more, as where it begins now.
-func (d *transition) hasten() {
+func (d *audits) hasten() {
 	if len(d.AuditBlocks) < trusted {
 		return
 	}
@@ -146,7 +146,7 @@ func median(values []int64) int64 {
 }
 
 // waited is the time from the start of a duty to now, in blocks: at least one, so that it is a measure.
-func (d *transition) waited(since int64) int64 { return min(MaxBlocks, max(1, d.env.Height-since)) }
+func (d *draft) waited(since int64) int64 { return min(MaxBlocks, max(1, d.env.Height-since)) }
 
 // remember appends an observation and forgets the oldest.
 func remember(seen []int64, blocks int64) []int64 {

@@ -13,7 +13,7 @@ func (s State) Decline(env Env, from string) (State, []Event, error) {
 	m, known := s.Member(from)
 	switch {
 	case s.over() || !known:
-		return s, nil, s.sender(from)
+		return s, nil, sender(s, from)
 	case m.Active && s.Opened() && s.last(m):
 		return s, nil, fmt.Errorf("%w: %s", ErrLast, from)
 	case !s.MayDecline(from):
@@ -33,10 +33,10 @@ func (s State) Decline(env Env, from string) (State, []Event, error) {
 }
 
 // MayDecline reports whether Decline would be accepted.
-func (s State) MayDecline(id string) bool {
-	m, ok := s.Member(id)
+func (p Progress) MayDecline(id string) bool {
+	m, ok := p.Member(id)
 	part := m.participating() || m.guest() || m.missing() || m.Why == WhyReturning
-	return ok && !s.over() && part && m.Commits == 0 && m.Speed == 0 && !(m.Active && s.Opened() && s.last(m))
+	return ok && !p.over() && part && m.Commits == 0 && m.Speed == 0 && !(m.Active && p.Opened() && p.last(m))
 }
 
 // Opened reports whether anybody has committed a unit of the run.
@@ -47,7 +47,7 @@ func (c Crew) Opened() bool {
 // unopened halts a run that nobody has worked in, if those who said that they cannot open its job have more than half
 // of the weight of all who have a seat or said so. It is asked when a unit is late, or no worker is left: one honest
 // worker that opens the job and commits in time keeps the run, whatever the others say.
-func (d *transition) unopened() {
+func (d *assignment) unopened() {
 	said := func(m Member) bool { return m.Why == WhyUnopened }
 	counts := func(m Member) bool { return m.Active || said(m) }
 	if !d.halted() && !d.Opened() && above(d.weighOf(counts, said), 2, d.weighOf(counts, counts), 1) {

@@ -21,14 +21,14 @@ func (w Window) Diverged() (Unit, bool) {
 
 // diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over,
 // every round before it is final, and the time for challenges has passed.
-func (d *transition) diverge() {
-	if d.lost() && len(d.Open) == 0 && len(d.RolledBack) == 0 {
+func (d *lineage) diverge() {
+	if d.rollbacks.lost() && len(d.Open) == 0 && len(d.RolledBack) == 0 {
 		d.halt(WhyDiverged)
 	}
 }
 
 // lost reports whether it may no longer be questioned that a unit of the current round diverged.
-func (d *transition) lost() bool {
+func (d *rollbacks) lost() bool {
 	if _, diverged := d.Diverged(); !diverged || d.Phase != Attest || !d.Drawn {
 		return false
 	}

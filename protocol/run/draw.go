@@ -11,7 +11,7 @@ import (
 
 // drawn draws a verifier for a unit from the network. It is no worker of the run, works for nobody whom the worker of
 // the unit or who has looked at it works for, and is not out of the run for something that it did.
-func (d *transition) drawn(l *RoundState, u Unit) (Member, bool) {
+func (d *audits) drawn(l *RoundState, u Unit) (Member, bool) {
 	if d.env.Draw == nil {
 		return Member{}, false
 	}
@@ -41,9 +41,12 @@ func (d *transition) drawn(l *RoundState, u Unit) (Member, bool) {
 }
 
 // seated draws a verifier for a unit from those who have a seat: another than it has, if there is another.
-func (d *transition) seated(l *RoundState, u Unit) (string, bool) {
+func (d *audits) seated(l *RoundState, u Unit) (string, bool) {
 	pool := d.Active(Verifier)
-	pool = slices.DeleteFunc(pool, func(id string) bool { return id == u.FirstAttempt }) // who has passed it looks no second time
+	pool = slices.DeleteFunc(
+		pool,
+		func(id string) bool { return id == u.FirstAttempt },
+	) // who has passed it looks no second time
 	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier })
 	if len(others) > 0 {
 		pool = others
@@ -55,7 +58,7 @@ func (d *transition) seated(l *RoundState, u Unit) (string, bool) {
 }
 
 // lookers is how many may be asked to look at a unit: those who have a seat, and one more for the network.
-func (d *transition) lookers() int {
+func (d *audits) lookers() int {
 	n := len(d.Active(Verifier))
 	if d.env.Draw != nil {
 		n++
@@ -65,9 +68,9 @@ func (d *transition) lookers() int {
 
 // appoint gives the audit of a unit to a verifier. One that has no seat becomes a guest, and has more time for its
 // first answer: it must fetch what the unit starts from.
-func (d *transition) appoint(l *RoundState, i int, m Member) {
+func (d *audits) appoint(l *RoundState, i int, m Member) {
 	u := d.unit(l, i)
-	blocks := d.summon(m)
+	blocks := d.seats.summon(m)
 	if u.Status != Auditing || u.Verifier != m.ID {
 		u.AssignedAt = d.env.Height
 	}
@@ -77,7 +80,7 @@ func (d *transition) appoint(l *RoundState, i int, m Member) {
 }
 
 // summon makes somebody who has no seat a guest, and says how many blocks it has for its first answer.
-func (d *transition) summon(m Member) int64 {
+func (d *seats) summon(m Member) int64 {
 	blocks := d.AuditDeadline()
 	if !d.active(m.ID) {
 		d.welcome(m)
@@ -91,9 +94,10 @@ func (d *transition) summon(m Member) int64 {
 // again asks a second verifier about a unit that one has passed, if that is drawn: of another owner, and without a word
 // of the first. It reports whether it does. In a block without a beacon nobody can be drawn, and whether one is would
 // be known before: the unit waits for a second verifier in any case.
-func (d *transition) again(l *RoundState, i int) bool {
+func (d *audits) again(l *RoundState, i int) bool {
 	u := d.unit(l, i)
-	if d.env.Beacon.IsZero() && u.FirstAttempt == "" && !d.isVoid(l) && d.env.Draw != nil && d.affords(u.Index, d.asked()) {
+	if d.env.Beacon.IsZero() && u.FirstAttempt == "" && !d.isVoid(l) && d.env.Draw != nil &&
+		d.affords(u.Index, d.asked()) {
 		u.FirstAttempt, u.Passed = u.Verifier, false
 		d.audit(l, i)
 		return true

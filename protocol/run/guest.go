@@ -27,7 +27,7 @@ func (c Crew) Guest(id string) bool {
 }
 
 // welcome takes a guest in, or back: who left the run in good standing.
-func (d *transition) welcome(m Member) {
+func (d *seats) welcome(m Member) {
 	i, known := d.member(m.ID)
 	if known && d.Members[i].guest() {
 		return
@@ -43,7 +43,7 @@ func (d *transition) welcome(m Member) {
 }
 
 // forget drops guests with nothing open and verifiers that declined, the earliest first, while there are too many.
-func (d *transition) forget() {
+func (d *seats) forget() {
 	var guests []Member
 	for _, m := range d.Members {
 		if m.guest() || m.Why == WhyUnopened && m.Role == Verifier {
@@ -70,7 +70,7 @@ func (m Member) mayBeGuest() bool {
 }
 
 // challenger reports why somebody may not challenge a unit.
-func (s State) challenger(from string, u AuditTarget) error {
+func challenger(s State, from string, u AuditTarget) error {
 	m, known := s.Member(from)
 	outsider := !known || !m.Active
 	switch {

@@ -219,7 +219,7 @@ func TestFirstDeadlinesFollowTheOthers(t *testing.T) {
 func TestPatienceIsBounded(t *testing.T) {
 	for n := range 12 {
 		for _, blocks := range []int64{1, 3, 50, 700} {
-			s := State{Crew: Crew{Terms: newTerms()}}
+			s := State{Progress: Progress{Crew: Crew{Terms: newTerms()}}}
 			s.Terms.Deadlines.Train = 600
 			for range n {
 				s.TrainBlocks = append(s.TrainBlocks, blocks)

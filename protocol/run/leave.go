@@ -11,7 +11,7 @@ import (
 // verifier of a run with audits, cannot leave.
 func (s State) Leave(env Env, from string) (State, []Event, error) {
 	m, _ := s.Member(from)
-	if err := s.sender(from); err != nil && (s.over() || !m.participating()) {
+	if err := sender(s, from); err != nil && (s.over() || !m.participating()) {
 		return s, nil, err
 	}
 	if m.Active && s.last(m) {
@@ -27,24 +27,24 @@ func (s State) Leave(env Env, from string) (State, []Event, error) {
 }
 
 // MayLeave reports whether Leave would be accepted.
-func (s State) MayLeave(id string) bool {
-	m, ok := s.Member(id)
-	return ok && !s.over() && m.participating() && !(m.Active && s.last(m))
+func (p Progress) MayLeave(id string) bool {
+	m, ok := p.Member(id)
+	return ok && !p.over() && m.participating() && !(m.Active && p.last(m))
 }
 
 // last reports whether a run cannot go on without an active member.
-func (s State) last(m Member) bool {
-	return len(s.Active(m.Role)) == 1 && (m.Role == Worker || s.Terms.AuditPPM > 0)
+func (p Progress) last(m Member) bool {
+	return len(p.Active(m.Role)) == 1 && (m.Role == Worker || p.Terms.AuditPPM > 0)
 }
 
 // Liable reports whether a member may still have to answer for something: for a unit that it committed to, or that it
 // audited or challenged, in a round that is not final, or for rounds that were rolled back over its conviction. That
 // does not depend on whether it is active.
-func (s State) Liable(id string) bool {
-	if s.over() {
+func (p Progress) Liable(id string) bool {
+	if p.over() {
 		return false
 	}
-	return slices.ContainsFunc(s.All(), func(l RoundState) bool {
+	return slices.ContainsFunc(p.All(), func(l RoundState) bool {
 		return slices.Contains(l.Culprits, id) || slices.ContainsFunc(l.Units, func(u *Unit) bool {
 			return u.look(id) >= 0 || u.Held != nil && (u.Held.Worker == id || slices.Contains(u.Held.Verifiers, id)) ||
 				u.Worker == id && u.Status != Assigned || (u.Status == Sealed || u.Status == Auditing) && u.Verifier == id ||

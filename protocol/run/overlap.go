@@ -11,13 +11,13 @@ import "slices"
 // for.
 
 // Sent are the units whose updates make the next checkpoint, in order of round and index.
-func (s State) Sent() Units {
-	if !s.Terms.Overlap {
-		return s.Units
+func (p Progress) Sent() Units {
+	if !p.Terms.Overlap {
+		return p.Units
 	}
 	var units Units
-	for _, round := range s.Terms.Applied(s.Round) {
-		if l, ok := s.At(round); ok {
+	for _, round := range p.Terms.Applied(p.Round) {
+		if l, ok := p.At(round); ok {
 			units = append(units, l.Units...)
 		}
 	}
@@ -26,23 +26,23 @@ func (s State) Sent() Units {
 
 // ahead reports whether the next checkpoint is made without the updates of the current round, so that members attest it
 // while they train.
-func (s State) ahead() bool { return s.Terms.Overlap && s.Terms.Carries(s.Round) }
+func (p Progress) ahead() bool { return p.Terms.Overlap && p.Terms.Carries(p.Round) }
 
 // Combines reports whether all is committed that the next checkpoint is made of.
-func (s State) Combines() bool {
-	_, diverged := s.Diverged()
-	return s.Phase == Attest && !diverged || s.Phase == Train && s.ahead()
+func (p Progress) Combines() bool {
+	_, diverged := p.Diverged()
+	return p.Phase == Attest && !diverged || p.Phase == Train && p.ahead()
 }
 
 // ended reports whether the current round waits for nothing but the attestation of the checkpoint after it.
-func (d *transition) ended() bool {
+func (d *lineage) ended() bool {
 	_, diverged := d.Diverged()
 	return d.Phase == Attest && !diverged
 }
 
 // unavailable takes the run back to the round before when most members cannot fetch an update of it that the next
 // checkpoint is made of, and gives such units to other workers, as withheld does in the current round.
-func (d *transition) unavailable() {
+func (d *rollbacks) unavailable() {
 	if d.halted() || !d.Terms.Overlap || d.Round == 0 || !slices.Contains(d.Terms.Applied(d.Round), d.Round-1) {
 		return
 	}
@@ -55,11 +55,11 @@ func (d *transition) unavailable() {
 	if first < 0 {
 		return
 	}
-	d.cancelProbation(func(e ProbationTask) bool { return e.Round > before.Round })
+	d.seats.cancelProbation(func(e ProbationTask) bool { return e.Round > before.Round })
 	d.rollback(before.Round, *before.Units[first])
 	for i := range d.Units {
 		if lacks(d.Units[i]) {
-			d.withheld(i)
+			d.units.withheld(i)
 		}
 	}
 }

@@ -48,25 +48,25 @@ func (u Unit) OwesFigures(verifier string) bool {
 	return k >= 0 && u.Status == Sealed && !u.Looks[k].Shown
 }
 
-// ProvesReportFalse reports whether a verifier would have reported falsely, and has to challenge an exact attempt: its last state
-// is another than the verifier found, so that the deposit over the attempt before is held for nothing.
-func (s State) ProvesReportFalse(verifier string, u Unit) bool {
+// ProvesReportFalse reports whether a verifier would have reported falsely, and has to challenge an exact attempt: its
+// last state is another than the verifier found, so that the deposit over the attempt before is held for nothing.
+func (u Unit) ProvesReportFalse(verifier string) bool {
 	roots := u.Commit.Segments
 	return u.Held != nil && u.Status != Assigned && len(roots) > 0 && roots[len(roots)-1] != u.Held.End &&
 		slices.Contains(u.Held.Verifiers, verifier)
 }
 
 // LookSubject is the audit that the seal of a look answers.
-func (s State) LookSubject(verifier string, id UnitID) audit.Subject {
-	return audit.Subject{Verifier: verifier, Job: s.Terms.Job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt}
+func (p Progress) LookSubject(verifier string, id UnitID) audit.Subject {
+	return audit.Subject{Verifier: verifier, Job: p.Terms.Job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt}
 }
 
 // looked finds the look of a verifier at an attempt at a unit.
-func (s State) looked(from string, id UnitID) (Unit, int, error) {
+func looked(s State, from string, id UnitID) (Unit, int, error) {
 	if s.over() {
 		return Unit{}, 0, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.find(id)
+	u, err := find(s, id)
 	if err != nil {
 		return u, 0, err
 	}
@@ -83,7 +83,7 @@ func (s State) looked(from string, id UnitID) (Unit, int, error) {
 // Report binds a verifier to what it finds of a tolerant unit: seal is that of an audit.Finding. It says of it only
 // whether it is outside the tolerance, which decides how many look.
 func (s State) Report(env Env, from string, id UnitID, seal canon.Digest, outside bool) (State, []Event, error) {
-	u, k, err := s.looked(from, id)
+	u, k, err := looked(s, from, id)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -107,7 +107,7 @@ func (s State) Report(env Env, from string, id UnitID, seal canon.Digest, outsid
 // ShowReport shows what a report is bound to. When all who looked have, the panel decides. Also who takes no further
 // part in the run owes it.
 func (s State) ShowReport(env Env, from string, id UnitID, f audit.Finding, salt canon.Digest) (State, []Event, error) {
-	u, k, err := s.looked(from, id)
+	u, k, err := looked(s, from, id)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -132,18 +132,21 @@ func (s State) ShowReport(env Env, from string, id UnitID, f audit.Finding, salt
 
 // look draws verifiers until n look at a unit, or nobody else is there, and reports whether it drew one. Of who was
 // late others are preferred.
-func (d *transition) look(l *RoundState, i, n int, late ...string) (drew bool) {
+func (d *panels) look(l *RoundState, i, n int, late ...string) (drew bool) {
 	u := d.unit(l, i)
 	for len(u.Looks) < n {
-		m, ok := d.drawn(l, *u)
+		m, ok := d.audits.drawn(l, *u)
 		if !ok {
 			m.ID, ok = d.beside(l, *u, late)
 		}
 		if !ok {
 			break
 		}
-		blocks := d.summon(m)
-		u.Looks = append(slices.Clip(u.Looks), SealedReport{Verifier: m.ID, Since: d.env.Height, Deadline: d.due(m.ID, blocks)})
+		blocks := d.audits.seats.summon(m)
+		u.Looks = append(
+			slices.Clip(u.Looks),
+			SealedReport{Verifier: m.ID, Since: d.env.Height, Deadline: d.due(m.ID, blocks)},
+		)
 		u.Status, u.Audited, drew = Auditing, true, true
 		d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: m.ID, Other: u.Worker})
 	}
@@ -152,7 +155,7 @@ func (d *transition) look(l *RoundState, i, n int, late ...string) (drew bool) {
 
 // beside draws one of those who have a seat: of another owner than all who look at the unit. It works for the worker of
 // the unit only if nobody else is there to look at it first.
-func (d *transition) beside(l *RoundState, u Unit, late []string) (string, bool) {
+func (d *panels) beside(l *RoundState, u Unit, late []string) (string, bool) {
 	taken := map[string]bool{}
 	for _, x := range u.Looks {
 		m, _ := d.Member(x.Verifier)
@@ -175,8 +178,9 @@ func (d *transition) beside(l *RoundState, u Unit, late []string) (string, bool)
 	return pool[d.pick("verifier", l.Round, u, len(pool))], true
 }
 
-// panels draws, when all who look at a tolerant unit are bound, whether more shall, and else asks for what they found.
-func (d *transition) panels() {
+// completePanels draws, when all who look at a tolerant unit are bound, whether more shall, and else asks for what they
+// found.
+func (d *panels) completePanels() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
@@ -201,7 +205,7 @@ func (d *transition) panels() {
 }
 
 // panel is how many are to look at a unit, of whom the first is bound.
-func (d *transition) panel(u Unit) uint32 {
+func (d *panels) panel(u Unit) uint32 {
 	outside := slices.ContainsFunc(u.Looks, func(x SealedReport) bool { return x.Outside })
 	if outside || audit.Draw(d.env.Beacon, d.Terms.Job+"/second", d.Round, u.Index, u.Attempt, audit.SecondPPM) {
 		return audit.Panel
@@ -210,7 +214,7 @@ func (d *transition) panel(u Unit) uint32 {
 }
 
 // decide settles a unit of which all who looked have shown what they found.
-func (d *transition) decide(l *RoundState, i int) {
+func (d *panels) decide(l *RoundState, i int) {
 	u := d.unit(l, i)
 	if len(u.Looks) == 0 || slices.ContainsFunc(u.Looks, func(x SealedReport) bool { return !x.Shown }) {
 		return
@@ -224,8 +228,8 @@ func (d *transition) decide(l *RoundState, i int) {
 	}
 	for _, x := range looks {
 		if x.Finding != most[0].Finding {
-			d.unanswered(l, i, x.Verifier, WhyDiffers)
-			d.expel(l, u, x.Verifier, WhyDiffers)
+			d.audits.unanswered(l, i, x.Verifier, WhyDiffers)
+			d.audits.expel(l, u, x.Verifier, WhyDiffers)
 		}
 	}
 	kind := AuditPassed
@@ -241,7 +245,7 @@ func (d *transition) decide(l *RoundState, i int) {
 	}
 	u.Passed, u.End = true, most[0].Finding.End
 	d.change(u.Worker, func(m *Member) { m.Passed++ })
-	d.accept(l, i)
+	d.audits.accept(l, i)
 }
 
 // majority is that part of a panel that has found the same, if it is more than half of it.
@@ -257,24 +261,24 @@ func majority(looks []SealedReport) []SealedReport {
 
 // undecided settles a unit of which no two found the same, as where nobody else is there to look: what is not outside
 // for most counts. Which of them looked nobody can tell, so that none is paid, and none is out.
-func (d *transition) undecided(l *RoundState, i int, looks []SealedReport) {
+func (d *panels) undecided(l *RoundState, i int, looks []SealedReport) {
 	outside := 0
 	for _, x := range looks {
-		d.unanswered(l, i, x.Verifier, WhyContradicted)
+		d.audits.unanswered(l, i, x.Verifier, WhyContradicted)
 		if x.Outside {
 			outside++
 		}
 	}
 	if 2*outside > len(looks) {
 		d.unit(l, i).Status = Accepted // nothing is left to answer
-		d.withhold(i, WhyOutside, nil)
+		d.audits.units.withhold(i, WhyOutside, nil)
 		return
 	}
-	d.accept(l, i)
+	d.audits.accept(l, i)
 }
 
 // lateLooks replaces verifiers who did not report in time. A verifier of several units has missed one deadline.
-func (d *transition) lateLooks() {
+func (d *panels) lateLooks() {
 	late := func(x SealedReport) bool { return x.Seal.IsZero() && d.env.Height > x.Deadline }
 	var missed []string
 	for i, u := range d.Units {
@@ -299,7 +303,7 @@ func (d *transition) lateLooks() {
 }
 
 // overlook takes looks from a panel that end without an answer.
-func (d *transition) overlook(l *RoundState, i int, why string, which func(SealedReport) bool) {
+func (d *panels) overlook(l *RoundState, i int, why string, which func(SealedReport) bool) {
 	u := d.unit(l, i)
 	for _, x := range u.Looks {
 		if which(x) {
@@ -311,7 +315,7 @@ func (d *transition) overlook(l *RoundState, i int, why string, which func(Seale
 }
 
 // auditAgain draws somebody to look at a unit of the current round at which nobody looks.
-func (d *transition) auditAgain(i int, late []string) {
+func (d *panels) auditAgain(i int, late []string) {
 	u := d.unit(&d.RoundState, i)
 	u.Panel = 0
 	if d.halted() {
@@ -323,7 +327,7 @@ func (d *transition) auditAgain(i int, late []string) {
 }
 
 // lateFigures excludes the verifiers who did not show in time what they were bound to. The others decide.
-func (d *transition) lateFigures() {
+func (d *panels) lateFigures() {
 	late := func(x SealedReport) bool { return !x.Shown && d.env.Height > x.Deadline }
 	for i, u := range d.Units {
 		if u.Status != Sealed || !d.Tolerant(*u) || !slices.ContainsFunc(u.Looks, late) {
@@ -334,7 +338,7 @@ func (d *transition) lateFigures() {
 		u = d.unit(&d.RoundState, i)
 		for _, x := range looks {
 			if m, _ := d.Member(x.Verifier); late(x) && !sealUnopenable(m) {
-				d.expel(&d.RoundState, u, x.Verifier, WhySealUnopened)
+				d.audits.expel(&d.RoundState, u, x.Verifier, WhySealUnopened)
 			}
 		}
 		if len(u.Looks) == 0 {
@@ -346,7 +350,7 @@ func (d *transition) lateFigures() {
 
 // releaseLooks replaces verifiers who left, and those whose word is worth nothing. What others are bound to they still
 // owe.
-func (d *transition) releaseLooks(out map[string]bool) {
+func (d *panels) releaseLooks(out map[string]bool) {
 	for i, u := range d.Units {
 		if u.Status != Auditing && u.Status != Sealed || !d.Tolerant(*u) {
 			continue

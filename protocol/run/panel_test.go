@@ -129,7 +129,7 @@ func TestDepositIsReturnedWhereTheExactExecutionContradicts(t *testing.T) {
 		robbers := g.s.Units[0].Held.Verifiers
 		g.commitAll()
 		g.tick(2)
-		if u := g.s.Units[0]; g.s.ProvesReportFalse(robbers[0], *u) == executed {
+		if u := g.s.Units[0]; u.ProvesReportFalse(robbers[0]) == executed {
 			t.Errorf("executed %v: whoever reported has to challenge: %v", executed, !executed)
 		}
 		g.reportAll()

@@ -17,7 +17,7 @@ func (s State) Unmask(env Env, from string, id UnitID, nonce canon.Digest,
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.locate(id)
+	u, err := locate(s, id)
 	m, _ := s.Member(from)
 	switch {
 	case err != nil:
@@ -49,7 +49,7 @@ func (w Window) Unmasked(id UnitID) bool {
 	return ok && len(u.Commit.Segments) > 0 && u.Commit.HiddenRoots.IsZero()
 }
 
-func (d *transition) unmasked(l *RoundState, i int, segments []canon.Digest) {
+func (d *audits) unmasked(l *RoundState, i int, segments []canon.Digest) {
 	u := d.unit(l, i)
 	// Who executed the unit to the end of a segment before the planted root could not see it.
 	seen := u.Segment == 0 || !slices.Equal(u.Commit.Segments[:u.Segment+1], segments[:u.Segment+1])

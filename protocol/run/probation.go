@@ -77,15 +77,15 @@ func (t Newcomers) Probation(id string) (Probation, bool) {
 
 // MayJoin reports whether Join would take an account in: it is no member yet, or one that left, of whose work nothing
 // is open; or one that returns.
-func (s State) MayJoin(id string, r Role) bool {
-	m, ok := s.Member(id)
+func (p Progress) MayJoin(id string, r Role) bool {
+	m, ok := p.Member(id)
 	switch {
-	case s.over():
+	case p.over():
 		return false
 	case !ok:
-		return len(s.Members) < MaxMembers
+		return len(p.Members) < MaxMembers
 	}
-	return m.Role == r && !m.Active && (m.Why == WhyReturning || (m.Why == WhyLeft || m.guest()) && !s.Liable(id))
+	return m.Role == r && !m.Active && (m.Why == WhyReturning || (m.Why == WhyLeft || m.guest()) && !p.Liable(id))
 }
 
 // Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role, Price,
@@ -102,7 +102,7 @@ func (s State) Join(env Env, members []Member) (State, []Event, error) {
 	return after, events, nil
 }
 
-func (d *transition) join(m Member) {
+func (d *seats) join(m Member) {
 	i, known := d.member(m.ID)
 	if !known {
 		d.Members = slices.Insert(d.Members, i, Member{ID: m.ID, Role: m.Role, Passed: m.Passed})
@@ -132,7 +132,7 @@ func (s State) Return(env Env, from string) (State, []Event, error) {
 	m, ok := s.Member(from)
 	switch {
 	case s.over() || !ok:
-		return s, nil, s.sender(from)
+		return s, nil, sender(s, from)
 	case m.participating() || m.Why == WhyReturning:
 		return s, nil, fmt.Errorf("%w: %s takes part", ErrDuplicate, from)
 	case !m.missing():
@@ -146,12 +146,12 @@ func (s State) Return(env Env, from string) (State, []Event, error) {
 }
 
 // MayReturn reports whether Return would be accepted.
-func (s State) MayReturn(id string, height int64) bool {
-	m, ok := s.Member(id)
-	return ok && !s.over() && m.missing() && height >= m.Since+s.rest(m)
+func (p Progress) MayReturn(id string, height int64) bool {
+	m, ok := p.Member(id)
+	return ok && !p.over() && m.missing() && height >= m.Since+p.rest(m)
 }
 
-func (s State) rest(m Member) int64 { return s.TrainDeadline() << min(m.Returns, 16) }
+func (p Progress) rest(m Member) int64 { return p.TrainDeadline() << min(m.Returns, 16) }
 
 // missing reports whether a member is out because it was not there, which says nothing about its work.
 func (m Member) missing() bool {
@@ -163,9 +163,9 @@ func (m Member) missing() bool {
 }
 
 // Removed reports whether a member is out of the run for good, or has left it.
-func (s State) Removed(id string) bool {
-	m, ok := s.Member(id)
-	return s.over() || !ok || !m.participating() && m.Why != WhyReturning && !m.missing()
+func (p Progress) Removed(id string) bool {
+	m, ok := p.Member(id)
+	return p.over() || !ok || !m.participating() && m.Why != WhyReturning && !m.missing()
 }
 
 // SubmitProbation is the answer of a member on trial to its exam: the seal of the state that it reached, or none if
@@ -193,7 +193,7 @@ func (s State) SubmitProbation(env Env, from string, id UnitID, seal canon.Diges
 }
 
 // goOn stores where a trial stands. Who has had all its exams is out.
-func (d *transition) goOn(t Probation) {
+func (d *seats) goOn(t Probation) {
 	if t.Task.Worker == "" && t.Tries >= patience {
 		d.leave(t.Member, WhyUnproven)
 		return
@@ -202,7 +202,7 @@ func (d *transition) goOn(t Probation) {
 }
 
 // cancelProbation takes exams back that a verdict made void.
-func (d *transition) cancelProbation(void func(ProbationTask) bool) {
+func (d *seats) cancelProbation(void func(ProbationTask) bool) {
 	for i := range d.Probations {
 		if t := &d.Probations[i]; t.Task.Worker != "" && void(t.Task) {
 			*t = Probation{Member: t.Member, Tries: t.Tries - 1}
@@ -212,21 +212,21 @@ func (d *transition) cancelProbation(void func(ProbationTask) bool) {
 
 // ProbationSegment is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its
 // update.
-func (s State) ProbationSegment(x ProbationTask) uint32 {
-	if s.Terms.Carry > 0 || s.Terms.Tolerance.DistancePPM > 0 {
-		return s.Terms.SegmentsOf(x.Unit)
+func (p Progress) ProbationSegment(x ProbationTask) uint32 {
+	if p.Terms.Carry > 0 || p.Terms.Tolerance.DistancePPM > 0 {
+		return p.Terms.SegmentsOf(x.Unit)
 	}
 	return 0
 }
 
 // ProbationSubject is what the seal of a member on trial answers: its exam.
-func (s State) ProbationSubject(t Probation) audit.Subject {
-	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Task.Round, Unit: t.Task.Unit,
-		Attempt: t.Task.Attempt, Segment: s.ProbationSegment(t.Task)}
+func (p Progress) ProbationSubject(t Probation) audit.Subject {
+	return audit.Subject{Verifier: t.Member, Job: p.Terms.Job, Round: t.Task.Round, Unit: t.Task.Unit,
+		Attempt: t.Task.Attempt, Segment: p.ProbationSegment(t.Task)}
 }
 
 // prove ends a trial: the member held the state that others committed to.
-func (s State) prove(env Env, t Probation, o audit.Opening, r audit.RootFuncs) (State, []Event, error) {
+func prove(s State, env Env, t Probation, o audit.Opening, r audit.RootFuncs) (State, []Event, error) {
 	if t.Question.IsZero() {
 		return s, nil, fmt.Errorf("%w: no seal of %s waits to be opened", ErrWrongPhase, t.Member)
 	}
@@ -242,14 +242,14 @@ func (s State) prove(env Env, t Probation, o audit.Opening, r audit.RootFuncs) (
 }
 
 // admit lets a member count.
-func (d *transition) admit(id string) {
+func (d *seats) admit(id string) {
 	d.change(id, func(m *Member) { m.Active, m.Why, m.Since = true, "", d.env.Height })
 	d.emit(Event{Kind: MemberProven, Round: d.Round, Who: id})
 	d.dropIdle(id)
 }
 
 // dropIdle lets the member go that was waited for only because it was the last of its role.
-func (d *transition) dropIdle(by string) {
+func (d *seats) dropIdle(by string) {
 	m, _ := d.Member(by)
 	for _, id := range d.Active(m.Role) {
 		if old, _ := d.Member(id); id != by && old.Missed >= patience {
@@ -259,7 +259,7 @@ func (d *transition) dropIdle(by string) {
 }
 
 // trials gives exams, draws where their seals must be opened, and ends the trials of those who do not answer.
-func (d *transition) trials() {
+func (d *seats) trials() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
@@ -284,7 +284,7 @@ func (d *transition) trials() {
 
 // examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of
 // a run, one that is being audited.
-func (d *transition) examine(t *Probation) {
+func (d *seats) examine(t *Probation) {
 	laps := d.rounds()
 	slices.Reverse(laps)
 	exam := ProbationTask{}
@@ -308,7 +308,7 @@ func (d *transition) examine(t *Probation) {
 // example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or
 // else, unless it must be settled, one that is being audited. What is handed on to units is known while their round is
 // open, and an exam may be about an earlier one: none is about a unit that starts from that.
-func (d *transition) example(l RoundState, settled bool) ProbationTask {
+func (d *seats) example(l RoundState, settled bool) ProbationTask {
 	if !l.Drawn || len(l.From) > 0 {
 		return ProbationTask{}
 	}

@@ -16,13 +16,13 @@ func (c Crew) MergeDeadline() int64 {
 	return max(adapt(c.ReduceBlocks, c.Terms.Deadlines.Attest), c.Terms.Deadlines.Attest/8)
 }
 
-func (d *transition) dueSlice(id string) int64 {
+func (d *reducing) dueSlice(id string) int64 {
 	m, _ := d.Member(id)
 	return d.env.Height + d.MergeDeadline()<<min(m.Silent, 4)
 }
 
 // reduce moves the slices of the round on: it draws reducers, and others for those that are late or have left.
-func (d *transition) reduce() {
+func (d *reducing) reduce() {
 	if d.env.Beacon.IsZero() || d.env.Height <= d.Closed {
 		return
 	}
@@ -39,7 +39,7 @@ func (d *transition) reduce() {
 }
 
 // dealSlices draws the reducers of every slice from the active members, each as often as any other but for one.
-func (d *transition) dealSlices() {
+func (d *reducing) dealSlices() {
 	members := d.shuffled(slices.Concat(d.Active(Worker), d.Active(Verifier)))
 	d.Slices = make([]Slice, d.Terms.Slices)
 	turn := 0
@@ -52,14 +52,14 @@ func (d *transition) dealSlices() {
 	}
 }
 
-func (d *transition) assign(slice uint32, member string) {
+func (d *reducing) assign(slice uint32, member string) {
 	x := &d.Slices[slice]
 	x.Reducers = append(x.Reducers, Reducer{Member: member, Since: d.env.Height, Deadline: d.dueSlice(member)})
 	d.emit(Event{Kind: SliceAssigned, Round: d.Round, Unit: slice, Who: member})
 }
 
 // live lists the reducers of a slice that count.
-func (d *transition) live(slice uint32) (found []int) {
+func (d *reducing) live(slice uint32) (found []int) {
 	for i, r := range d.Slices[slice].Reducers {
 		if !r.Late && d.active(r.Member) {
 			found = append(found, i)
@@ -69,7 +69,7 @@ func (d *transition) live(slice uint32) (found []int) {
 }
 
 // move moves one slice on.
-func (d *transition) move(slice uint32) {
+func (d *reducing) move(slice uint32) {
 	x := &d.Slices[slice]
 	if x.Status == Agreed {
 		return
@@ -111,8 +111,8 @@ func (d *transition) move(slice uint32) {
 }
 
 // lateReducers replaces those that missed a deadline, or in a contest gives them more time: there is nobody else.
-func (d *transition) lateReducers(slice uint32) {
-	x, stuck := &d.Slices[slice], d.stuck()
+func (d *reducing) lateReducers(slice uint32) {
+	x, stuck := &d.Slices[slice], d.units.stuck()
 	for _, i := range d.live(slice) {
 		r := &x.Reducers[i]
 		owes := r.CID == "" && (x.Status != Reducing || r.Seal.IsZero())
@@ -134,7 +134,7 @@ func (d *transition) lateReducers(slice uint32) {
 
 // drawReducers draws more reducers of a slice from the active members that are none, or, when nobody else is left, from
 // those that were late. It reports whether it found any.
-func (d *transition) drawReducers(slice uint32, n int) bool {
+func (d *reducing) drawReducers(slice uint32, n int) bool {
 	x := &d.Slices[slice]
 	pool := d.others(*x)
 	if len(pool) == 0 {
@@ -155,18 +155,18 @@ func (d *transition) drawReducers(slice uint32, n int) bool {
 }
 
 // others lists the active members that are not among the reducers of a slice.
-func (d *transition) others(x Slice) []string {
+func (d *reducing) others(x Slice) []string {
 	return slices.DeleteFunc(slices.Concat(d.Active(Worker), d.Active(Verifier)),
 		func(id string) bool { return x.reducer(id) >= 0 })
 }
 
-func (d *transition) pickSlice(purpose string, slice uint32, n int) int {
+func (d *reducing) pickSlice(purpose string, slice uint32, n int) int {
 	return audit.Pick(d.env.Beacon, purpose, d.Terms.Job, d.Round, slice, uint32(len(d.Slices[slice].Reducers)), n)
 }
 
 // compare decides a slice when all of its reducers have shown the same, and lets it be contested when they have not; a
 // contest ends when a quorum has shown the same.
-func (d *transition) compare(slice uint32) {
+func (d *reducing) compare(slice uint32) {
 	x := &d.Slices[slice]
 	counts, shown := map[string]map[string]bool{}, 0
 	live := d.live(slice)
@@ -199,7 +199,7 @@ func (d *transition) compare(slice uint32) {
 }
 
 // contest asks every active member for a slice.
-func (d *transition) contest(slice uint32) {
+func (d *reducing) contest(slice uint32) {
 	x := &d.Slices[slice]
 	d.emit(Event{Kind: SliceContested, Round: d.Round, Unit: slice})
 	x.Status, x.CID = Contested, ""
@@ -218,7 +218,7 @@ func (d *transition) contest(slice uint32) {
 
 // agree decides a slice. Who found something else takes no further part, and what it did in rounds that are not final
 // is audited: nobody can prove to the chain who is right, so nobody is slashed.
-func (d *transition) agree(slice uint32, cid string) {
+func (d *reducing) agree(slice uint32, cid string) {
 	x := &d.Slices[slice]
 	var wrong []string
 	for _, i := range d.live(slice) {
@@ -233,14 +233,14 @@ func (d *transition) agree(slice uint32, cid string) {
 		d.change(id, func(m *Member) { m.Passed = 0 })
 		for _, l := range d.rounds() {
 			if d.Terms.AuditPPM > 0 {
-				d.suspect(l, id)
+				d.audits.suspect(l, id)
 			}
 		}
 	}
 }
 
 // combined goes on to the attestation when every slice is agreed.
-func (d *transition) combined() {
+func (d *reducing) combined() {
 	undecided := func(x Slice) bool { return x.Status != Agreed }
 	if d.Phase == Reduce && len(d.Slices) > 0 && !slices.ContainsFunc(d.Slices, undecided) {
 		d.enter(Attest)

@@ -83,7 +83,7 @@ func (s State) Refute(env Env, from string, wrong Entry) (State, []Event, error)
 }
 
 // outvoted takes back members who are out because they did not sign the checkpoint after a round, which is refuted.
-func (d *transition) outvoted(l RoundState) {
+func (d *rollbacks) outvoted(l RoundState) {
 	for i := range d.Members {
 		m := &d.Members[i]
 		refuted := slices.ContainsFunc(d.events, func(e Event) bool { return e.Kind == CheckpointRefuted && e.Who == m.ID })

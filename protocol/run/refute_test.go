@@ -81,7 +81,7 @@ func TestWrongCheckpointIsTakenBack(t *testing.T) {
 func TestNoRefutationInSlices(t *testing.T) {
 	terms := long()
 	terms.Slices = 4
-	s := State{Crew: Crew{Terms: terms}, Phase: Train}
+	s := State{Progress: Progress{Crew: Crew{Terms: terms}, Phase: Train}}
 	if _, _, err := s.Refute(Env{}, "somebody", Entry{}); !errors.Is(err, ErrWrongPhase) {
 		t.Errorf("a checkpoint of slices: %v", err)
 	}

@@ -11,13 +11,13 @@ import (
 const openingPatience = 4
 
 // Subject is the audit that the seal of a unit answers.
-func (s State) Subject(round uint32, u Unit) audit.Subject {
-	return audit.Subject{Verifier: u.Verifier, Job: s.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt,
+func (p Progress) Subject(round uint32, u Unit) audit.Subject {
+	return audit.Subject{Verifier: u.Verifier, Job: p.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt,
 		Segment: u.Segment}
 }
 
 // ask draws where the seals of earlier blocks must be opened.
-func (d *transition) ask() {
+func (d *audits) ask() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
@@ -39,9 +39,9 @@ func (s State) Unseal(env Env, from string, id UnitID, o audit.Opening, r audit.
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
 	if t, ok := s.Probation(from); ok && t.Task.is(id) {
-		return s.prove(env, t, o, r)
+		return prove(s, env, t, o, r)
 	}
-	u, err := s.locate(id)
+	u, err := locate(s, id)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -68,7 +68,7 @@ func (s State) Unseal(env Env, from string, id UnitID, o audit.Opening, r audit.
 
 // lateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their
 // other seals are worth nothing.
-func (d *transition) lateOpenings() {
+func (d *audits) lateOpenings() {
 	for _, l := range d.all() {
 		for i, u := range l.Units {
 			if u.Status == Sealed && !u.Question.IsZero() && d.env.Height > u.Deadline {
@@ -87,7 +87,7 @@ func sealUnopenable(m Member) bool {
 }
 
 // broken says that the audit of a unit was none. Its verifier takes no further part.
-func (d *transition) broken(l *RoundState, i int, why string) {
+func (d *audits) broken(l *RoundState, i int, why string) {
 	u := d.unit(l, i)
 	u.Passed = false
 	if u.Status == Sealed {
@@ -97,7 +97,7 @@ func (d *transition) broken(l *RoundState, i int, why string) {
 }
 
 // expel says that a verifier passed a unit without a look. It takes no further part.
-func (d *transition) expel(l *RoundState, u *Unit, verifier, why string) {
+func (d *audits) expel(l *RoundState, u *Unit, verifier, why string) {
 	d.emit(Event{Kind: AuditBroken, Round: l.Round, Unit: u.Index, Who: verifier, Other: u.Worker, Why: why})
 	d.leave(verifier, why)
 	d.change(verifier, func(m *Member) { m.Why = why })

@@ -11,7 +11,7 @@ import (
 
 // fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed
 // on, keeps it if that fits.
-func (d *transition) fitted(workers []string) []string {
+func (d *assignment) fitted(workers []string) []string {
 	var holders []int
 	had := d.had(workers)
 	d.measured(workers, func(blocks []uint32) []uint32 {
@@ -71,7 +71,7 @@ func AssignBySpeed(sizes, blocks []uint32, had []int) []int {
 
 // ending is when a worker would be done with a unit beside what it has: its open units and this one, times what one
 // takes it. Where all units are whole, it is as fast as all others.
-func (d *transition) ending(unit uint32) func(id string) uint64 {
+func (d *assignment) ending(unit uint32) func(id string) uint64 {
 	open := d.load()
 	if d.Terms.Sizes == nil {
 		return func(id string) uint64 { return open[id] }

@@ -43,8 +43,8 @@ type Reducer struct {
 }
 
 // SliceSeal binds a member to what it computed for a slice of the current round, without showing it.
-func (s State) SliceSeal(member string, slice uint32, cid string) canon.Digest {
-	return canon.Hash("starling/slice/1", []any{s.Terms.Job, s.Round, s.Closed, slice, member, cid})
+func (p Progress) SliceSeal(member string, slice uint32, cid string) canon.Digest {
+	return canon.Hash("starling/slice/1", []any{p.Terms.Job, p.Round, p.Closed, slice, member, cid})
 }
 
 // SliceDuty is what a member has to say about a slice.
@@ -73,12 +73,12 @@ func (r Reduction) Owes(member string, slice int) SliceDuty {
 }
 
 // Results lists the CIDs of the slices of the current round, in order, once all are agreed.
-func (s State) Results() []string {
-	if s.Phase != Attest {
+func (p Progress) Results() []string {
+	if p.Phase != Attest {
 		return nil
 	}
-	cids := make([]string, len(s.Slices))
-	for i, x := range s.Slices {
+	cids := make([]string, len(p.Slices))
+	for i, x := range p.Slices {
 		cids[i] = x.CID
 	}
 	return cids
@@ -93,7 +93,7 @@ func (x Slice) reducer(member string) int {
 // showing something else. closed is the height of the last commitment of the round: it says of which updates.
 func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice uint32,
 	cid string) (State, []Event, error) {
-	x, err := s.slice(from, round, closed, slice)
+	x, err := sliceOf(s, from, round, closed, slice)
 	if err != nil {
 		return s, nil, err
 	}
@@ -130,7 +130,7 @@ func (s State) ShowSlice(env Env, from string, round uint32, closed int64, slice
 // SealSlice binds a reducer to what it computed: seal is a SliceSeal.
 func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice uint32,
 	seal canon.Digest) (State, []Event, error) {
-	x, err := s.slice(from, round, closed, slice)
+	x, err := sliceOf(s, from, round, closed, slice)
 	if err != nil {
 		return s, nil, err
 	}
@@ -159,9 +159,9 @@ func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice
 	return after, events, nil
 }
 
-// slice finds the slice that a message of a member is about.
-func (s State) slice(from string, round uint32, closed int64, slice uint32) (Slice, error) {
-	if err := s.sender(from); err != nil {
+// sliceOf finds the slice that a message of a member is about.
+func sliceOf(s State, from string, round uint32, closed int64, slice uint32) (Slice, error) {
+	if err := sender(s, from); err != nil {
 		return Slice{}, err
 	}
 	switch {

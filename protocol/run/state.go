@@ -295,8 +295,11 @@ type Newcomers struct {
 	LatestFinal ProbationTask `cbor:"14,keyasint"` // a unit of the latest final round to which nothing was handed on
 }
 
-// State is a run between two messages.
-type State struct {
+// State is a run between two messages, which the messages change.
+type State struct{ Progress }
+
+// Progress is how far a run is: all that is stored of it.
+type Progress struct {
 	Crew
 	Phase Phase  `cbor:"3,keyasint"`
 	Why   string `cbor:"4,keyasint"` // for Halted

@@ -10,7 +10,7 @@ import (
 // at all. Nobody is slashed or kept from pay by it. In a tolerant run the unit is withheld instead, and must be
 // reported before its round is attested.
 func (s State) Suspect(env Env, from string, id UnitID) (State, []Event, error) {
-	u, err := s.admit(from, id)
+	u, err := admit(s, from, id)
 	switch {
 	case err != nil:
 		return s, nil, err

@@ -15,7 +15,7 @@ func New(t Terms, members []Member, height int64) (State, error) {
 	if len(members) > MaxMembers {
 		return State{}, fmt.Errorf("%w: %d members, at most %d", ErrTerms, len(members), MaxMembers)
 	}
-	s := State{Crew: Crew{Terms: t}, Phase: Assign, Since: height}
+	s := State{Progress: Progress{Crew: Crew{Terms: t}, Phase: Assign, Since: height}}
 	s.Base = t.Genesis
 	for _, m := range members {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {

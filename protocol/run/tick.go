@@ -11,7 +11,7 @@ func (s State) Tick(env Env) (State, []Event) {
 	d.lateAudits()
 	d.lateLooks()
 	d.ask()
-	d.panels()
+	d.completePanels()
 	d.hasten()
 	d.lateOpenings()
 	d.lateFigures()
@@ -34,18 +34,18 @@ func (s State) Tick(env Env) (State, []Event) {
 }
 
 // settle lets the oldest rounds become final, and the run be done with the last.
-func (d *transition) settle() {
+func (d *lineage) settle() {
 	for n := d.together(); !d.halted() && n > 0; n = d.together() {
 		for _, lap := range d.Open[:n] {
 			if len(lap.From) == 0 {
-				d.LatestFinal = d.example(lap, true)
+				d.LatestFinal = d.rollbacks.seats.example(lap, true)
 			}
-			d.deposits(lap)
+			d.rollbacks.audits.panels.deposits(lap)
 			d.emit(Event{Kind: RoundFinal, Round: lap.Round, RoundState: &lap})
 		}
 		d.Open = d.Open[n:]
 	}
-	if d.settleVoid(); d.Phase == Settle && len(d.Open) == 0 && len(d.RolledBack) == 0 {
+	if d.rollbacks.settleVoid(); d.Phase == Settle && len(d.Open) == 0 && len(d.RolledBack) == 0 {
 		d.enter(Done)
 		d.emit(Event{Kind: RunDone, Round: d.Round})
 	}
@@ -54,7 +54,7 @@ func (d *transition) settle() {
 // together is how many of the oldest rounds become final now: one, or in a run whose units hand on a state all that do
 // so to each other. Until then each of these states can be computed again from checkpoints that nobody has forgotten,
 // and who lied about one can be convicted.
-func (d *transition) together() int {
+func (d *lineage) together() int {
 	for n, l := range d.Open {
 		switch last := n+1 == len(d.Open); {
 		case !d.final(l):
@@ -68,13 +68,14 @@ func (d *transition) together() int {
 
 // ends reports whether no round begins any more after those that are attested, as far as can be seen.
 // Where rounds overlap, the updates of the round before are needed as long as the current one may go on.
-func (d *transition) ends() bool {
+func (d *lineage) ends() bool {
 	_, diverged := d.Diverged()
-	return diverged && (!d.Terms.Overlap || d.lost()) || d.Phase == Assign && (d.env.CancelRequested || d.env.BudgetExhausted)
+	return diverged && (!d.Terms.Overlap || d.rollbacks.lost()) ||
+		d.Phase == Assign && (d.env.CancelRequested || d.env.BudgetExhausted)
 }
 
 // final reports whether nothing is or may come open about an attested round. Without verifiers nobody can challenge.
-func (d *transition) final(l RoundState) bool {
+func (d *lineage) final(l RoundState) bool {
 	for _, u := range l.Units {
 		if u.Status != Accepted {
 			return false

@@ -7,13 +7,13 @@ import (
 )
 
 // Tolerant reports whether an attempt at a unit is held against the tolerance, and not settled by its state roots.
-func (s State) Tolerant(u Unit) bool { return s.Terms.Tolerance.DistancePPM > 0 && !u.Exact }
+func (p Progress) Tolerant(u Unit) bool { return p.Terms.Tolerance.DistancePPM > 0 && !u.Exact }
 
 // Attestable reports whether the checkpoint after the current round can be attested: every unit that it is made of is
 // committed, to an update, and, in a tolerant run, nothing is open about any.
-func (s State) Attestable() bool {
+func (p Progress) Attestable() bool {
 	open := func(u *Unit) bool { return u.Status != Accepted }
-	return s.Combines() && (s.Terms.Tolerance.DistancePPM == 0 || !slices.ContainsFunc(s.Units, open))
+	return p.Combines() && (p.Terms.Tolerance.DistancePPM == 0 || !slices.ContainsFunc(p.Units, open))
 }
 
 // Held is a deposit that waits for the exact execution of its unit: all who looked, of different owners, found the
@@ -26,7 +26,7 @@ type Held struct {
 
 // outside withholds a unit that most of a panel found outside. If there were several, and all of them, the deposit of
 // its worker is held.
-func (d *transition) outside(i int, most []SealedReport, all bool) {
+func (d *panels) outside(i int, most []SealedReport, all bool) {
 	u := d.unit(&d.RoundState, i)
 	u.Status = Accepted // nothing is left to answer
 	var held *Held
@@ -36,14 +36,14 @@ func (d *transition) outside(i int, most []SealedReport, all bool) {
 			held.Verifiers = append(held.Verifiers, x.Verifier)
 		}
 	}
-	d.withhold(i, WhyOutside, held)
+	d.audits.units.withhold(i, WhyOutside, held)
 }
 
 // withhold takes a unit of the current round from a worker, without proof and without a conviction. The next attempt at
 // it is exact. With its deposit held the worker is out of the run.
-func (d *transition) withhold(i int, why string, held *Held) {
+func (d *assignment) withhold(i int, why string, held *Held) {
 	worker := d.Units[i].Worker
-	d.cancelDisputes(&d.RoundState, i, why)
+	d.audits.cancelDisputes(&d.RoundState, i, why)
 	d.change(worker, func(m *Member) { m.Passed = 0 })
 	if held == nil {
 		d.recordMiss(worker, WhyWithheld)
@@ -58,13 +58,13 @@ func (d *transition) withhold(i int, why string, held *Held) {
 
 // distrust lets a worker go whose deposit is held or forfeited. All that it did in the round is done again exactly, and
 // not paid: who fakes many units at once loses all of them with the first that is found.
-func (d *transition) distrust(worker string) {
+func (d *assignment) distrust(worker string) {
 	if slices.ContainsFunc(d.Active(Worker), func(id string) bool { return id != worker }) {
 		d.leave(worker, WhyWithheld)
 	}
 	for i, u := range d.Units {
 		if u.Worker == worker && u.Status != Assigned && d.Tolerant(*u) {
-			d.cancelDisputes(&d.RoundState, i, WhyDistrusted)
+			d.audits.cancelDisputes(&d.RoundState, i, WhyDistrusted)
 			d.reassign(i, WhyDistrusted)
 		}
 	}
@@ -73,7 +73,7 @@ func (d *transition) distrust(worker string) {
 // deposits settles the deposits that are held over units of a final round. The exact execution of each is one that
 // anybody could dispute: who reported another end of it has not executed the unit, which is proof, and the deposit is
 // the worker's.
-func (d *transition) deposits(l RoundState) {
+func (d *panels) deposits(l RoundState) {
 	for _, u := range l.Units {
 		if u.Held == nil {
 			continue
@@ -83,14 +83,14 @@ func (d *transition) deposits(l RoundState) {
 			continue
 		}
 		for _, id := range u.Held.Verifiers {
-			d.expel(&l, u, id, WhyFalseReport)
+			d.audits.expel(&l, u, id, WhyFalseReport)
 		}
 		d.emit(Event{Kind: DepositReturned, Round: l.Round, Unit: u.Index, Who: u.Held.Worker, Why: WhyFalseReport})
 	}
 }
 
 // returned gives deposits back that nothing will settle: the exact execution is void, or the run ends before it counts.
-func (d *transition) returned(l RoundState, why string) {
+func (d *draft) returned(l RoundState, why string) {
 	for _, u := range l.Units {
 		if u.Held != nil {
 			d.emit(Event{Kind: DepositReturned, Round: l.Round, Unit: u.Index, Who: u.Held.Worker, Why: why})

@@ -412,7 +412,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 			t.Fatalf("operation %d changed its receiver, or was refused with %v and changed the state", op%16, err)
 		}
 		for _, e := range events {
-			u, err := s.find(UnitID{Round: e.Round, Unit: e.Unit, Attempt: s.attemptAt(e.Round, e.Unit)})
+			u, err := find(s, UnitID{Round: e.Round, Unit: e.Unit, Attempt: attemptAt(s, e.Round, e.Unit)})
 			slashes := e.Kind == DisputeEnded || e.Kind == AuditBroken && e.Why == WhyPlantPassed
 			if slashes && (err != nil || s.Tolerant(u)) || e.Kind == DepositForfeited && e.Why == WhyOutside && u.Held == nil {
 				t.Fatalf("%+v over work that is not exact", e)
@@ -430,7 +430,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 	return history
 }
 
-func (s State) attemptAt(round, unit uint32) uint32 {
+func attemptAt(s State, round, unit uint32) uint32 {
 	if l, ok := s.At(round); ok && int(unit) < len(l.Units) {
 		return l.Units[unit].Attempt
 	}

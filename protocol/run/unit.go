@@ -30,7 +30,7 @@ func (id UnitID) Subject(verifier, job string, segment uint32) audit.Subject {
 // Commit binds a worker to its result for an attempt at a unit, its own or one that it was late with (see Holder). The
 // first commitment is the binding one: a second, equal or not, is refused.
 func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []Event, error) {
-	mine, err := s.held(from, id)
+	mine, err := heldBy(s, from, id)
 	if err == nil {
 		err = fits(s.Terms, c, id.Round, id.Unit)
 	}
@@ -64,7 +64,7 @@ func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []E
 
 // turn gives a worker the whole time for its next unit. It begins now, unless it had it before that which it does no
 // more: it may have been at it all the time, and is measured by that.
-func (d *transition) turn(worker string, before int64) {
+func (d *assignment) turn(worker string, before int64) {
 	for i, u := range d.Units {
 		if u.Status == Assigned && u.Worker == worker {
 			u = d.unit(&d.RoundState, i)
@@ -114,7 +114,7 @@ func (m *Member) measure(parts int64, sized bool) {
 // that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
 // members other than its worker have said so, the unit is done again by another.
 func (s State) Missing(env Env, from string, id UnitID, slice uint32) (State, []Event, error) {
-	u, err := s.admit(from, id)
+	u, err := admit(s, from, id)
 	if err != nil {
 		return s, nil, err
 	}
@@ -150,12 +150,12 @@ func (s State) Missing(env Env, from string, id UnitID, slice uint32) (State, []
 // its worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the
 // update, so a liar cannot escape its verdict by withholding what it committed to. Of tolerant work there is no
 // verdict, and its verifier does need the update.
-func (d *transition) withheld(i int) {
+func (d *assignment) withheld(i int) {
 	u := *d.Units[i]
 	if !d.most(u.Worker, u.Missing) {
 		return
 	}
-	d.cancelDisputes(&d.RoundState, i, WhyUnavailable)
+	d.audits.cancelDisputes(&d.RoundState, i, WhyUnavailable)
 	d.recordMiss(u.Worker, WhyUnavailable)
 	d.reassign(i, WhyUnavailable)
 	// Who could escape an audit so would fake every unit, and hide those that are drawn.
@@ -167,6 +167,6 @@ func (d *transition) withheld(i int) {
 
 // stuck reports whether the round cannot go on whoever is there: most members cannot fetch the update of a unit that is
 // still to be audited, or in dispute. What is late until then is nobody's fault.
-func (d *transition) stuck() bool {
+func (d *assignment) stuck() bool {
 	return slices.ContainsFunc(d.Sent(), func(u *Unit) bool { return len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }

@@ -39,7 +39,7 @@ func (c Crew) actives() int {
 	return n
 }
 
-func (s State) over() bool { return s.Phase == Done || s.Phase == Halted }
+func (p Progress) over() bool { return p.Phase == Done || p.Phase == Halted }
 
 // Rounds are the rounds that are not final: the open ones, oldest first, and the current one.
 func (w Window) Rounds() []RoundState { return append(slices.Clip(w.Open), w.RoundState) }
@@ -153,15 +153,15 @@ func (w Window) Challenged(id UnitID, challenger string) bool {
 }
 
 // Voted reports whether a member has attested the current round.
-func (s State) Voted(id string) bool {
-	return slices.ContainsFunc(s.Votes, func(v Vote) bool { return v.Member == id })
+func (p Progress) Voted(id string) bool {
+	return slices.ContainsFunc(p.Votes, func(v Vote) bool { return v.Member == id })
 }
 
 // Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined when
 // every unit is committed that it is made of, see Combines.
-func (s State) Attestation(next Checkpoint) Attestation {
-	sent := s.Sent()
-	a := Attestation{Job: s.Terms.Job, Checkpoint: next, Updates: make([]string, len(sent))}
+func (p Progress) Attestation(next Checkpoint) Attestation {
+	sent := p.Sent()
+	a := Attestation{Job: p.Terms.Job, Checkpoint: next, Updates: make([]string, len(sent))}
 	for i, u := range sent {
 		a.Updates[i] = u.Commit.UpdateCID
 	}
@@ -176,4 +176,9 @@ func (l RoundState) units(which func(Unit) bool) []Unit {
 		}
 	}
 	return found
+}
+
+func (c Crew) active(id string) bool {
+	i, ok := c.member(id)
+	return ok && c.Members[i].Active
 }

@@ -25,7 +25,7 @@ const maxVoid = 2 * MaxWindow
 
 // markRolledBack takes a round out of the lineage over a conviction, and keeps it until nothing is open about its
 // units.
-func (d *transition) markRolledBack(l RoundState, culprits []string) {
+func (d *rollbacks) markRolledBack(l RoundState, culprits []string) {
 	if len(l.Units) == 0 {
 		return
 	}
@@ -43,13 +43,13 @@ func (d *transition) markRolledBack(l RoundState, culprits []string) {
 }
 
 // frozen reports whether nobody looks at the units of a round for now.
-func (d *transition) frozen(l *RoundState) bool { return d.Terms.Freezes() && d.isVoid(l) }
+func (d *draft) frozen(l *RoundState) bool { return d.Terms.Freezes() && d.isVoid(l) }
 
 // freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on
 // (restore).
-func (d *transition) freeze(l *RoundState) {
+func (d *rollbacks) freeze(l *RoundState) {
 	for i, u := range l.Units {
-		d.cancelDisputes(l, i, WhyRolledBack)
+		d.audits.cancelDisputes(l, i, WhyRolledBack)
 		if u.Status != Assigned && u.Status != Accepted {
 			u = d.unit(l, i)
 			u.Audited = u.Audited || u.Status != Committed
@@ -59,16 +59,16 @@ func (d *transition) freeze(l *RoundState) {
 }
 
 // abandonRound ends all that is open about a round that was rolled back.
-func (d *transition) abandonRound(k int) {
+func (d *rollbacks) abandonRound(k int) {
 	l := &d.RolledBack[k]
 	for i := range l.Units {
-		d.cancelDisputes(l, i, WhyRolledBack)
+		d.audits.cancelDisputes(l, i, WhyRolledBack)
 	}
 	d.dropped(k)
 }
 
 // dropped closes a round that was rolled back.
-func (d *transition) dropped(k int) {
+func (d *rollbacks) dropped(k int) {
 	l := d.RolledBack[k]
 	d.RolledBack = slices.Delete(d.RolledBack, k, k+1)
 	d.returned(l, WhyRolledBack)
@@ -76,7 +76,7 @@ func (d *transition) dropped(k int) {
 }
 
 // isVoid reports whether a lap was rolled back.
-func (d *transition) isVoid(l *RoundState) bool {
+func (d *draft) isVoid(l *RoundState) bool {
 	for k := range d.RolledBack {
 		if l == &d.RolledBack[k] {
 			return true
@@ -87,8 +87,8 @@ func (d *transition) isVoid(l *RoundState) bool {
 
 // Forfeited reports whether a unit is of a round that was rolled back, and of a worker that is convicted. It counts for
 // nothing and is not paid, so that there is nothing left to challenge: a second verdict on it would be paid again.
-func (s State) Forfeited(u AuditTarget) bool {
-	return s.convicted(u.Worker) && slices.ContainsFunc(s.RolledBack, func(l RoundState) bool { return l.has(u.ID()) })
+func (p Progress) Forfeited(u AuditTarget) bool {
+	return p.convicted(u.Worker) && slices.ContainsFunc(p.RolledBack, func(l RoundState) bool { return l.has(u.ID()) })
 }
 
 func (c Crew) convicted(id string) bool {
@@ -97,12 +97,12 @@ func (c Crew) convicted(id string) bool {
 }
 
 // forfeit ends what is open about the units that are forfeited.
-func (d *transition) forfeit() {
+func (d *rollbacks) forfeit() {
 	for k := range d.RolledBack {
 		l := &d.RolledBack[k]
 		for i, u := range l.Units {
 			if u.Status != Assigned && d.convicted(u.Worker) {
-				d.cancelDisputes(l, i, WhyConvicted)
+				d.audits.cancelDisputes(l, i, WhyConvicted)
 				d.unit(l, i).Status = Accepted
 			}
 		}
@@ -111,7 +111,7 @@ func (d *transition) forfeit() {
 
 // settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when
 // they were is nobody's work.
-func (d *transition) settleVoid() {
+func (d *rollbacks) settleVoid() {
 	open := func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned }
 	for k := 0; k < len(d.RolledBack); {
 		if d.kept(&d.RolledBack[k]) || !d.Terms.Freezes() && slices.ContainsFunc(d.RolledBack[k].Units, open) {
@@ -123,13 +123,13 @@ func (d *transition) settleVoid() {
 }
 
 // kept reports whether a round that was rolled back may be restored: another checkpoint may still become its base.
-func (d *transition) kept(l *RoundState) bool {
+func (d *rollbacks) kept(l *RoundState) bool {
 	return l.Round > d.Oldest() && !(d.lost() && len(d.Open) == 0)
 }
 
 // restore goes on with a round that was rolled back, when what it was built on is attested after all. What a convicted
 // worker did in it is done again.
-func (d *transition) restore() {
+func (d *rollbacks) restore() {
 	same := func(a, b HandedState) bool { return a.Root == b.Root }
 	k := slices.IndexFunc(d.RolledBack, func(l RoundState) bool {
 		return l.Round == d.Round && l.Base.Root == d.Base.Root && slices.EqualFunc(l.From, d.From, same)
@@ -150,8 +150,8 @@ func (d *transition) restore() {
 			u.AssignedAt, u.Deadline, u.PreviousAssignees = d.env.Height, d.owed(u.Worker, u.Index, d.env.Height), nil
 			u.Attempt = max(u.Attempt, d.FirstAttempt)
 		case d.convicted(u.Worker):
-			d.cancelDisputes(&d.RoundState, i, WhyConvicted)
-			d.reassign(i, WhyConvicted)
+			d.audits.cancelDisputes(&d.RoundState, i, WhyConvicted)
+			d.units.reassign(i, WhyConvicted)
 		}
 	}
 }

@@ -29,20 +29,22 @@ func state() run.State {
 		return run.Units{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
 	}
 	return run.State{
-		Crew: run.Crew{Terms: run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1,
-			Deadlines: run.Deadlines{
-				Train:     20,
-				Audit:     20,
-				Attest:    20,
-				Challenge: 10,
-			}}, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true},
-			{ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}}},
-		Phase: run.Train,
-		Since: 50,
-		Window: run.Window{
-			RoundState: run.RoundState{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
-			Open: []run.RoundState{
-				{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)},
+		Progress: run.Progress{
+			Crew: run.Crew{Terms: run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1,
+				Deadlines: run.Deadlines{
+					Train:     20,
+					Audit:     20,
+					Attest:    20,
+					Challenge: 10,
+				}}, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true},
+				{ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}}},
+			Phase: run.Train,
+			Since: 50,
+			Window: run.Window{
+				RoundState: run.RoundState{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
+				Open: []run.RoundState{
+					{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)},
+				},
 			},
 		},
 	}

@@ -33,8 +33,10 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 		p := &party.Executor{Compute: e}
 		state := func(context.Context) (run.State, error) {
 			return run.State{
-				Crew:   run.Crew{Terms: run.Terms{Tolerance: tolerance}},
-				Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}, {}, {}}}},
+				Progress: run.Progress{
+					Crew:   run.Crew{Terms: run.Terms{Tolerance: tolerance}},
+					Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}, {}, {}}}},
+				},
 			}, nil
 		}
 		c.act.Install(adversary.Setup{Party: p, Honest: e, State: state})

@@ -9,8 +9,10 @@ import (
 
 func block(height int64, phase run.Phase, round uint32) role.Block {
 	return role.Block{Height: height, Run: run.State{
-		Phase:  phase,
-		Window: run.Window{RoundState: run.RoundState{Round: round, Base: run.Checkpoint{Round: round}}},
+		Progress: run.Progress{
+			Phase:  phase,
+			Window: run.Window{RoundState: run.RoundState{Round: round, Base: run.Checkpoint{Round: round}}},
+		},
 	}}
 }
 

@@ -38,7 +38,13 @@ func TestExecutionsFromOtherOrigins(t *testing.T) {
 	next := run.Checkpoint{Round: 1, Root: second.Root(), CID: "second"}
 	e.Hold(next, second)
 	from := func(c run.HandedState) {
-		e.Follow(run.State{Window: run.Window{RoundState: run.RoundState{Round: 1, Base: next, From: []run.HandedState{c}}}})
+		e.Follow(
+			run.State{
+				Progress: run.Progress{
+					Window: run.Window{RoundState: run.RoundState{Round: 1, Base: next, From: []run.HandedState{c}}},
+				},
+			},
+		)
 	}
 
 	from(handed[0])

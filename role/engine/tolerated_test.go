@@ -77,8 +77,10 @@ func TestTolerated(t *testing.T) {
 	} {
 		e.Follow(
 			run.State{
-				Crew:   run.Crew{Terms: c.terms},
-				Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}},
+				Progress: run.Progress{
+					Crew:   run.Crew{Terms: c.terms},
+					Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}},
+				},
 			},
 		)
 		var failed error
@@ -101,8 +103,10 @@ func TestTolerated(t *testing.T) {
 	}
 	e.Follow(
 		run.State{
-			Crew:   run.Crew{Terms: tolerant},
-			Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}}}},
+			Progress: run.Progress{
+				Crew:   run.Crew{Terms: tolerant},
+				Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}}}},
+			},
 		},
 	)
 	gone, cancel := context.WithCancel(t.Context())

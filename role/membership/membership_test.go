@@ -15,12 +15,14 @@ const me = "a"
 func on(m run.Member, trials ...run.Probation) role.Block {
 	m.ID, m.Role = me, run.Worker
 	return role.Block{Height: 100, Run: run.State{
-		Crew: run.Crew{
-			Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
-			Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}},
+		Progress: run.Progress{
+			Crew: run.Crew{
+				Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
+				Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}},
+			},
+			Newcomers: run.Newcomers{Probations: trials},
+			Phase:     run.Train,
 		},
-		Newcomers: run.Newcomers{Probations: trials},
-		Phase:     run.Train,
 	}}
 }
 

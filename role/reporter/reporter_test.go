@@ -13,7 +13,7 @@ import (
 
 // inRun is a run of members.
 func inRun(job string, phase run.Phase, members ...string) run.State {
-	s := run.State{Crew: run.Crew{Terms: run.Terms{Job: job}}, Phase: phase}
+	s := run.State{Progress: run.Progress{Crew: run.Crew{Terms: run.Terms{Job: job}}, Phase: phase}}
 	slices.Sort(members)
 	for _, id := range members {
 		s.Members = append(s.Members, run.Member{ID: id})

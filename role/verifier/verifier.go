@@ -129,7 +129,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 		for _, u := range l.Units {
 			work := u.ID(l.Round)
 			mine := u.Status == run.Auditing && u.Verifier == v.id
-			doubts := s.ProvesReportFalse(v.id, *u)
+			doubts := u.ProvesReportFalse(v.id)
 			open := role.Challengeable(u)
 			c, known := v.checked[work]
 			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) ||
@@ -181,7 +181,7 @@ func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
 // answers reports whether it has to answer for what it reported of a unit whose exact execution says something else.
 func (v *Verifier) answers(s run.State) bool {
 	return slices.ContainsFunc(s.Rounds(), func(l run.RoundState) bool {
-		return slices.ContainsFunc(l.Units, func(u *run.Unit) bool { return s.ProvesReportFalse(v.id, *u) })
+		return slices.ContainsFunc(l.Units, func(u *run.Unit) bool { return u.ProvesReportFalse(v.id) })
 	})
 }
 

@@ -19,13 +19,15 @@ var base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 // auditing is a run with one unit that this verifier must execute again.
 func auditing() run.State {
 	return run.State{
-		Phase: run.Attest,
-		Crew: run.Crew{Members: []run.Member{{ID: me, Role: run.Verifier, Active: true},
-			{ID: "w", Role: run.Worker, Active: true}}},
-		Votes: []run.Vote{{Member: me}},
-		Window: run.Window{
-			RoundState: run.RoundState{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing,
-				Commit: run.Commitment{UpdateCID: "u"}}}},
+		Progress: run.Progress{
+			Phase: run.Attest,
+			Crew: run.Crew{Members: []run.Member{{ID: me, Role: run.Verifier, Active: true},
+				{ID: "w", Role: run.Worker, Active: true}}},
+			Votes: []run.Vote{{Member: me}},
+			Window: run.Window{
+				RoundState: run.RoundState{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing,
+					Commit: run.Commitment{UpdateCID: "u"}}}},
+			},
 		},
 	}
 }

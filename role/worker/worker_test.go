@@ -22,10 +22,12 @@ func state(p run.Phase, units ...*run.Unit) run.State {
 		units[i].Index = uint32(i)
 	}
 	return run.State{
-		Phase:  p,
-		Window: run.Window{RoundState: run.RoundState{Base: base, Units: units}},
-		Crew: run.Crew{
-			Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}},
+		Progress: run.Progress{
+			Phase:  p,
+			Window: run.Window{RoundState: run.RoundState{Base: base, Units: units}},
+			Crew: run.Crew{
+				Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}},
+			},
 		},
 	}
 }

@@ -49,7 +49,7 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 		for unit := range uint32(512) {
 			for _, who := range []string{"a", "b"} {
 				e := run.Event{Kind: run.UnitReassigned, Unit: unit, Who: who, Why: run.WhyMissedDeadline}
-				s := run.State{Crew: run.Crew{Members: []run.Member{{ID: "c", Commits: 1}}}}
+				s := run.State{Progress: run.Progress{Crew: run.Crew{Members: []run.Member{{ID: "c", Commits: 1}}}}}
 				if err := k.remember(t.Context(), s, e, missed); err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,7 @@ func TestNothingIsMissedBeforeAnybodyHasWorked(t *testing.T) {
 	p := patron{missed: map[string]int{}}
 	k := &Keeper{registry: p}
 	e := run.Event{Kind: run.UnitReassigned, Who: "a", Why: run.WhyMissedDeadline}
-	s := run.State{Crew: run.Crew{Members: []run.Member{{ID: "a"}}}}
+	s := run.State{Progress: run.Progress{Crew: run.Crew{Members: []run.Member{{ID: "a"}}}}}
 	if err := k.remember(t.Context(), s, e, map[string]bool{}); err != nil || p.missed["a"] != 0 {
 		t.Errorf("missed %v, %v", p.missed, err)
 	}

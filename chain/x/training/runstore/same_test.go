@@ -94,10 +94,12 @@ func TestStoreHoldsWhatItRemembers(t *testing.T) {
 		open := func() *Store { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
 		s := open()
 		state := run.State{
-			Crew:      run.Crew{Terms: run.Terms{Job: "job"}, Members: []run.Member{{ID: "ann"}, {ID: "bob"}}},
-			Votes:     []run.Vote{{Member: "ann", Signature: []byte{1}}},
-			Reduction: run.Reduction{Slices: []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}}},
-			Window:    run.Window{RoundState: run.RoundState{Units: run.Units{{Index: 0}, {Index: 1}}}},
+			Progress: run.Progress{
+				Crew:      run.Crew{Terms: run.Terms{Job: "job"}, Members: []run.Member{{ID: "ann"}, {ID: "bob"}}},
+				Votes:     []run.Vote{{Member: "ann", Signature: []byte{1}}},
+				Reduction: run.Reduction{Slices: []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}}},
+				Window:    run.Window{RoundState: run.RoundState{Units: run.Units{{Index: 0}, {Index: 1}}}},
+			},
 		}
 		if err := s.Set(ctx, "job", state); err != nil {
 			t.Fatal(err)

@@ -49,8 +49,10 @@ func cid(what string, i uint32) string { return fmt.Sprintf("%s-%052d", what, i)
 // stateOf is a run with so many open rounds, and one that was rolled back.
 func stateOf(open, units uint32) run.State {
 	s := run.State{
-		Crew:   run.Crew{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}},
-		Window: run.Window{RoundState: lapOf(open+3, units)},
+		Progress: run.Progress{
+			Crew:   run.Crew{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}},
+			Window: run.Window{RoundState: lapOf(open+3, units)},
+		},
 	}
 	for i := range open {
 		s.Open = append(s.Open, lapOf(3+i, units))
