@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
 // RunModel is what a run consists of whose rounds are all alike, but for the audits.
@@ -93,12 +93,12 @@ func (c RunModel) dealt() [][]float64 {
 		blocks[i] = uint32(max(1, min(int64(d/c.Round.Block), 1<<30)))
 	}
 	if c.Sizes == nil {
-		for i, n := range run.SplitBySpeed(uint32(len(c.Units)), blocks) {
+		for i, n := range schedule.SplitBySpeed(uint32(len(c.Units)), blocks) {
 			dealt[i] = slices.Repeat([]float64{1}, int(n))
 		}
 		return dealt
 	}
-	for unit, w := range run.AssignBySpeed(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
+	for unit, w := range schedule.AssignBySpeed(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
 		dealt[w] = append(dealt[w], float64(c.Sizes[unit])/float64(slices.Max(c.Sizes)))
 	}
 	return dealt

@@ -170,11 +170,9 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			return canon.Digest{}, err
 		}
 		e.Hold(name, j.last)
-		e.Follow(
-			run.State{
-				Progress: run.Progress{Window: run.Window{RoundState: run.RoundState{Round: name.Round, Base: name, From: j.from}}},
-			},
-		)
+		var at run.State
+		at.Round, at.Base, at.From = name.Round, name, j.from
+		e.Follow(at)
 		for _, b := range j.handed {
 			if _, err := store.Put(context.Background(), b); err != nil {
 				return canon.Digest{}, err

@@ -2,11 +2,10 @@ package run
 
 import (
 	"bytes"
-	"cmp"
-	"math/bits"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
 // deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an
@@ -48,7 +47,7 @@ func (d *assignment) deal() {
 
 // equal deals units of one size: to each worker as many as its share, first those that it did in the round before.
 func (d *assignment) equal(workers []string) []string {
-	shares := d.measured(workers, func(blocks []uint32) []uint32 { return SplitBySpeed(d.Terms.Units, blocks) })
+	shares := d.measured(workers, func(blocks []uint32) []uint32 { return schedule.SplitBySpeed(d.Terms.Units, blocks) })
 	owners := make([]string, d.Terms.Units)
 	for i, k := range d.had(workers) {
 		if k >= 0 && shares[k] > 0 {
@@ -116,34 +115,6 @@ func (d *assignment) measured(workers []string, split func(blocks []uint32) (sha
 		if shares[i] == 0 {
 			d.change(id, func(m *Member) { m.Speed /= 2 })
 		}
-	}
-	return shares
-}
-
-// SplitBySpeed splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who
-// comes first. blocks is how many blocks a unit takes each of them, at least 1.
-func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
-	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
-	weights, total := make([]uint64, len(blocks)), uint64(0)
-	for i, n := range blocks {
-		weights[i] = one / uint64(n)
-		total += weights[i]
-	}
-	shares, rests := make([]uint32, len(blocks)), make([]uint64, len(blocks))
-	left := units
-	for i, w := range weights {
-		high, low := bits.Mul64(uint64(units), w)
-		whole, rest := bits.Div64(high, low, total)
-		shares[i], rests[i] = uint32(whole), rest
-		left -= uint32(whole)
-	}
-	byRest := make([]int, len(blocks))
-	for i := range byRest {
-		byRest[i] = i
-	}
-	slices.SortStableFunc(byRest, func(a, b int) int { return cmp.Compare(rests[b], rests[a]) })
-	for _, i := range byRest[:left] {
-		shares[i]++
 	}
 	return shares
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
 // draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of
@@ -160,7 +161,7 @@ func (d *audits) answered(u Unit) { d.responded(u.Verifier, u, u.AssignedAt) }
 // responded takes note that a verifier has answered an audit of a unit that it had since a height.
 func (d *audits) responded(verifier string, u Unit, since int64) {
 	blocks := d.waited(since)
-	d.AuditBlocks = remember(d.AuditBlocks, blocks)
+	d.AuditBlocks = schedule.Remember(d.AuditBlocks, blocks)
 	d.change(verifier, func(m *Member) {
 		m.Missed = 0
 		m.measure(d.Terms.Executed(u.Index, u.Segment, blocks<<8), false)

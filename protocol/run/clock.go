@@ -1,10 +1,6 @@
 package run
 
-import (
-	"cmp"
-	"math/bits"
-	"slices"
-)
+import "github.com/starling-network/starling/protocol/run/schedule"
 
 // In a dispute silence costs stake. So nobody's time for a move follows from what the other party did, who could be
 // quick on purpose: it is some times what it needed itself, and never less than the deadline of an audit, than a share
@@ -42,42 +38,16 @@ func (c Crew) ChallengeBlocks() int64 {
 	if len(speeds) == 0 {
 		return c.Terms.Deadlines.Challenge
 	}
-	middle := weighted(speeds)
+	middle := schedule.Weighted(speeds)
 	return max(c.Terms.Deadlines.Challenge, 2*middle+middle/2+1)
 }
 
-// share is a number of blocks with a weight.
-type share struct {
-	blocks int64
-	weight uint64
-}
-
 // speeds are the paces of the members of a role that are measured and active.
-func (c Crew) speeds(r Role) (all []share) {
+func (c Crew) speeds(r Role) (all []schedule.Share) {
 	for _, m := range c.Members {
 		if m.Role == r && m.Active && m.Speed > 0 {
-			all = append(all, share{m.pace(), max(1, m.Stake)})
+			all = append(all, schedule.Share{Blocks: m.pace(), Weight: max(1, m.Stake)})
 		}
 	}
 	return all
-}
-
-// weighted is the upper weighted median: of at least half of the weight none is above it.
-func weighted(all []share) int64 {
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b share) int { return cmp.Compare(a.blocks, b.blocks) })
-	var high, whole uint64 // a sum of stakes may exceed 64 bits
-	for _, v := range sorted {
-		var carry uint64
-		whole, carry = bits.Add64(whole, v.weight, 0)
-		high += carry
-	}
-	half := whole>>1 | high<<63
-	var sum uint64
-	for _, v := range sorted {
-		var carry uint64
-		if sum, carry = bits.Add64(sum, v.weight, 0); carry > 0 || sum > half {
-			return v.blocks
-		}
-	}
-	return sorted[len(sorted)-1].blocks
 }

@@ -1,6 +1,10 @@
 package run
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run/schedule"
+)
 
 // slow is a run whose worker takes 20 blocks for each of eight units, which a verifier passes one block after they are
 // drawn.
@@ -22,7 +26,7 @@ func slow(t *testing.T) *stage {
 		g.unsealAll()
 		g.attestAll()
 	}
-	if len(g.s.AuditBlocks) < trusted || typical(g.s.AuditBlocks) > 10 {
+	if len(g.s.AuditBlocks) < schedule.Trusted || schedule.Typical(g.s.AuditBlocks) > 10 {
 		t.Fatalf("answers after %v blocks: nothing to see", g.s.AuditBlocks)
 	}
 	return g
@@ -88,8 +92,8 @@ func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
 			}},
 		},
 	}
-	for range remembered {
-		s.TrainBlocks, s.AuditBlocks = remember(s.TrainBlocks, 1), remember(s.AuditBlocks, 1)
+	for range 4 * schedule.Trusted {
+		s.TrainBlocks, s.AuditBlocks = schedule.Remember(s.TrainBlocks, 1), schedule.Remember(s.AuditBlocks, 1)
 	}
 	if s.TrainDeadline() < 30 || s.AuditDeadline() < 30 {
 		t.Errorf("deadlines of %d and %d blocks, where most of the stake needs 30", s.TrainDeadline(), s.AuditDeadline())

@@ -1,25 +1,19 @@
 package run
 
-import "slices"
+import (
+	"slices"
 
-// The deadline of a duty follows what was observed: the median, plus four times the median absolute deviation, plus a
-// quarter of the median and at least a floor: to wait for a machine that comes back from a fault costs less than to let
-// another begin anew. Who has just missed one is given twice the time the next time, so that a slow machine is measured
-// before patience with it ends, and a network that slows down as a whole does not lose all its members.
-const (
-	remembered = 32 // observations
-	trusted    = 8  // observations; with fewer there is more time, see TrainDeadline and adapt
-	// times the deadline of others, that a worker has which is not measured: it may still have to fetch what it needs
-	novice = 4
-	spread = 4
-	slack  = 4 // part of the median
-	floor  = MinBlocks
+	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
+// novice is how many times the deadline of others a worker has which is not measured: it may still have to fetch what
+// it needs.
+const novice = 4
+
 // TrainDeadline is the number of blocks in which a worker owes its next commitment, to a whole unit. From the first
-// observation on it follows what others need: of n observations, fewer than are trusted, it takes trusted/n times what
-// they say, up to the terms' own deadline. That is for work of which the worst of being late is that it counts less;
-// audits and disputes wait for enough observations.
+// observation on it follows what others need: of n observations, fewer than are trusted, it takes schedule.Trusted/n
+// times what they say, up to the terms' own deadline. That is for work of which the worst of being late is that it
+// counts less; audits and disputes wait for enough observations.
 func (c Crew) TrainDeadline() int64 { return c.patience(1) }
 
 func (c Crew) patience(times int64) int64 {
@@ -27,14 +21,14 @@ func (c Crew) patience(times int64) int64 {
 	if n == 0 {
 		return first
 	}
-	blocks := max(typical(c.TrainBlocks), c.needed(Worker))
-	return max(blocks, min(first, blocks*max(times*n, trusted)/n))
+	blocks := max(schedule.Typical(c.TrainBlocks), c.needed(Worker))
+	return max(blocks, min(first, blocks*max(times*n, schedule.Trusted)/n))
 }
 
 // AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long
 // as to execute it, so that whoever answers at once takes nobody else the time that it needs.
 func (c Crew) AuditDeadline() int64 {
-	return max(MinBlocks, adapt(c.AuditBlocks, c.Terms.Deadlines.Audit), c.needed(Worker), c.needed(Verifier))
+	return max(MinBlocks, schedule.Adapt(c.AuditBlocks, c.Terms.Deadlines.Audit), c.needed(Worker), c.needed(Verifier))
 }
 
 // needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every
@@ -44,12 +38,12 @@ func (c Crew) needed(r Role) int64 {
 	if len(speeds) == 0 {
 		return 0
 	}
-	middle := weighted(speeds)
-	away := make([]share, len(speeds))
+	middle := schedule.Weighted(speeds)
+	away := make([]schedule.Share, len(speeds))
 	for i, v := range speeds {
-		away[i] = share{max(v.blocks-middle, middle-v.blocks), v.weight}
+		away[i] = schedule.Share{Blocks: max(v.Blocks-middle, middle-v.Blocks), Weight: v.Weight}
 	}
-	return allowed(middle, weighted(away))
+	return schedule.Allowed(middle, schedule.Weighted(away))
 }
 
 // due is the height by which a member owes what it begins now.
@@ -76,11 +70,14 @@ func (d *assignment) hurry() {
 	whole := d.patience(novice) // of all of them: this is done with every commitment
 	for i, u := range d.Units {
 		blocks := d.Terms.Share(u.Index, whole)
-		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+floor) {
+		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+MinBlocks) {
 			continue
 		}
 		if m, _ := d.Member(u.Worker); m.Speed == 0 {
-			d.unit(&d.RoundState, i).Deadline = min(u.Deadline, max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+floor))
+			d.unit(&d.RoundState, i).Deadline = min(
+				u.Deadline,
+				max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+MinBlocks),
+			)
 		}
 	}
 }
@@ -89,7 +86,7 @@ func (d *assignment) hurry() {
 // now: a verifier that never looks holds up the end of a run by what an answer takes, and not by the deadline of the
 // terms. One that is not measured has more, as where it begins now.
 func (d *audits) hasten() {
-	if len(d.AuditBlocks) < trusted {
+	if len(d.AuditBlocks) < schedule.Trusted {
 		return
 	}
 	blocks := d.AuditDeadline()
@@ -112,47 +109,8 @@ func (d *audits) hasten() {
 	}
 }
 
-// typical is what the most of those need who were observed.
-func typical(seen []int64) int64 {
-	middle := median(seen)
-	away := make([]int64, len(seen))
-	for i, w := range seen {
-		away[i] = max(w-middle, middle-w)
-	}
-	return allowed(middle, median(away))
-}
-
-// allowed is a deadline for those who need the middle, give or take a deviation.
-func allowed(middle, deviation int64) int64 {
-	return middle + spread*deviation + max(floor, middle/slack)
-}
-
-// adapt is a deadline that is not below the first one before enough is observed.
-func adapt(seen []int64, first int64) int64 {
-	if len(seen) >= trusted {
-		return typical(seen)
-	}
-	if len(seen) == 0 {
-		return first
-	}
-	return max(typical(seen), first)
-}
-
-// median is the upper one of an even number of values.
-func median(values []int64) int64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return sorted[len(sorted)/2]
-}
-
 // waited is the time from the start of a duty to now, in blocks: at least one, so that it is a measure.
 func (d *draft) waited(since int64) int64 { return min(MaxBlocks, max(1, d.env.Height-since)) }
-
-// remember appends an observation and forgets the oldest.
-func remember(seen []int64, blocks int64) []int64 {
-	seen = append(slices.Clip(seen), blocks)
-	return seen[max(0, len(seen)-remembered):]
-}
 
 // expired reports whether one of the deadlines of a phase is over since the tick before: the first after so many
 // blocks, each later one after twice as many as the one before.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
 // late begins a run in which one worker is late: what is not its own is committed, and its units went to others. It
@@ -225,9 +226,12 @@ func TestPatienceIsBounded(t *testing.T) {
 				s.TrainBlocks = append(s.TrainBlocks, blocks)
 			}
 			for _, times := range []int64{1, novice} {
-				got, least := s.patience(times), blocks+max(floor, blocks/slack)
+				got, least := s.patience(times), blocks+max(MinBlocks, blocks/4)
 				switch {
-				case n == 0 && got != 600, n > 0 && got < least, got > max(600, least), n >= trusted && times == 1 && got != least:
+				case n == 0 && got != 600,
+					n > 0 && got < least,
+					got > max(600, least),
+					n >= schedule.Trusted && times == 1 && got != least:
 					t.Errorf("after %d times %d blocks, times %d: %d", n, blocks, times, got)
 				}
 			}

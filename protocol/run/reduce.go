@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
 // panel is how many members compute a slice that nobody contests and that is not audited.
@@ -13,7 +14,7 @@ const panel = 2
 // to find that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen
 // yet.
 func (c Crew) MergeDeadline() int64 {
-	return max(adapt(c.ReduceBlocks, c.Terms.Deadlines.Attest), c.Terms.Deadlines.Attest/8)
+	return max(schedule.Adapt(c.ReduceBlocks, c.Terms.Deadlines.Attest), c.Terms.Deadlines.Attest/8)
 }
 
 func (d *reducing) dueSlice(id string) int64 {

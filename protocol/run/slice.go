@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
@@ -146,7 +147,7 @@ func (s State) SealSlice(env Env, from string, round uint32, closed int64, slice
 		return s, nil, fmt.Errorf("%w: no seal", ErrBadSlice)
 	}
 	d := s.edit(env)
-	d.ReduceBlocks = remember(d.ReduceBlocks, d.waited(x.Reducers[i].Since))
+	d.ReduceBlocks = schedule.Remember(d.ReduceBlocks, d.waited(x.Reducers[i].Since))
 	d.change(from, func(m *Member) { m.Silent = 0 })
 	d.Slices[slice].Reducers[i].Seal, d.Slices[slice].Sealed = seal, env.Height
 	for k := range d.Slices { // the reducer turns to its next slice

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
@@ -48,7 +49,7 @@ func (s State) Commit(env Env, from string, id UnitID, c Commitment) (State, []E
 	}
 	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
 		blocks := d.waited(mine.AssignedAt)
-		d.TrainBlocks = remember(d.TrainBlocks, min(MaxBlocks, d.Terms.Whole(id.Unit, blocks)))
+		d.TrainBlocks = schedule.Remember(d.TrainBlocks, min(MaxBlocks, d.Terms.Whole(id.Unit, blocks)))
 		d.change(from, func(m *Member) { m.measure(d.Terms.Whole(id.Unit, blocks<<8), d.Terms.Sizes != nil) })
 	}
 	d.change(from, func(m *Member) { m.Commits++ })

@@ -1,0 +1,75 @@
+package schedule
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// SplitBySpeed splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who
+// comes first. blocks is how many blocks a unit takes each of them, at least 1.
+func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
+	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
+	weights, total := make([]uint64, len(blocks)), uint64(0)
+	for i, n := range blocks {
+		weights[i] = one / uint64(n)
+		total += weights[i]
+	}
+	shares, rests := make([]uint32, len(blocks)), make([]uint64, len(blocks))
+	left := units
+	for i, w := range weights {
+		high, low := bits.Mul64(uint64(units), w)
+		whole, rest := bits.Div64(high, low, total)
+		shares[i], rests[i] = uint32(whole), rest
+		left -= uint32(whole)
+	}
+	byRest := make([]int, len(blocks))
+	for i := range byRest {
+		byRest[i] = i
+	}
+	slices.SortStableFunc(byRest, func(a, b int) int { return cmp.Compare(rests[b], rests[a]) })
+	for _, i := range byRest[:left] {
+		shares[i]++
+	}
+	return shares
+}
+
+// keeping is the part of the time of a round that may be lost because units stay where they are.
+const keeping = 8
+
+// AssignBySpeed deals units of these sizes to workers: the largest first, each to the worker who is done with all it
+// has then before the others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of them, in
+// any unit, at least 1. had is the worker who has what each unit goes on from, or -1; it keeps the unit unless that
+// makes the round longer by more than an eighth. It returns the worker of each unit.
+func AssignBySpeed(sizes, blocks []uint32, had []int) []int {
+	order := make([]int, len(sizes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
+	fill := func(limit uint64) (holders []int, span uint64) {
+		holders, load := make([]int, len(sizes)), make([]uint64, len(blocks))
+		for _, unit := range order {
+			done := func(w int) uint64 { return (load[w] + uint64(sizes[unit])) * uint64(blocks[w]) }
+			w := had[unit]
+			if w < 0 || done(w) > limit {
+				w = 0
+				for other := range blocks {
+					if done(other) < done(w) {
+						w = other
+					}
+				}
+			}
+			span = max(span, done(w))
+			holders[unit] = w
+			load[w] += uint64(sizes[unit])
+		}
+		return holders, span
+	}
+	best, span := fill(0)
+	limit := span + span/keeping
+	if kept, spent := fill(limit); spent <= limit {
+		return kept
+	}
+	return best
+}
