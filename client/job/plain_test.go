@@ -46,7 +46,7 @@ var plain = map[string]string{
 	"Dataset.Path": "the files: a path or a glob that starts from the folder of the job " +
 		"file; ** stands for any number of folders",
 	"Dataset.Format": "the format of the files",
-	"Dataset.Field": "the field of a jsonl object, or the column of a parquet file, that " +
+	"Dataset.Field": "the field of a jsonl object, or the column of a csv or parquet file, that " +
 		"holds the text",
 	"Dataset.Split":     "what the files are used for",
 	"Dataset.Weight":    "how often the text is used relative to that of the other datasets",

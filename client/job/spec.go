@@ -67,8 +67,8 @@ type LoRA struct {
 // or .zst are unpacked, but for parquet.
 type Dataset struct {
 	Path   string  `job:"path,required,local"` // glob, relative to the folder of the job file; ** spans folders
-	Format string  `job:"format" one:"text jsonl parquet llmc-bin nanogpt-bin" later:"webdataset"`
-	Field  string  `job:"field"` // of a jsonl object, or column of a parquet file
+	Format string  `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin" later:"webdataset"`
+	Field  string  `job:"field"` // of a jsonl object, or column of a csv or parquet file
 	Split  string  `job:"split" one:"train" later:"validation test"`
 	Weight float64 `job:"weight" in:"(0,inf)"`
 }

@@ -18,7 +18,7 @@ type Profile struct {
 	Longest    int     // bytes of a document
 	Repeated   int     // documents that are the same as one before them
 	NotUTF8    int     // documents that are no valid UTF-8
-	Fields     []Field // of the objects of JSONL or the text columns of Parquet, in order of their names
+	Fields     []Field // of the objects of JSONL or the columns of CSV and Parquet, in order of their names
 	Beginning  string  // of the first document
 	Tokens     int     // of a source that holds them
 	Largest    uint32  // of these
@@ -65,12 +65,8 @@ func NewProfile(s Source, faults int) *Profile {
 		p.fault(whole.Line, whole.Err)
 	}
 	p.Bytes = int64(len(s.Data))
-	if s.Format == Parquet {
-		columns, _ := parquet.Columns(s.Data) // what is wrong with it is said
-		slices.Sort(columns)
-		for _, c := range columns {
-			p.Fields = append(p.Fields, Field{Name: c})
-		}
+	for _, c := range columns(s) {
+		p.Fields = append(p.Fields, Field{Name: c})
 	}
 	for _, d := range docs {
 		if s.Format == Text {
@@ -79,6 +75,19 @@ func NewProfile(s Source, faults int) *Profile {
 		p.document(d)
 	}
 	return &p.Profile
+}
+
+// columns are the names of those of CSV, and of the text columns of Parquet, in order. What is wrong with the source is
+// said where it is read.
+func columns(s Source) (names []string) {
+	switch s.Format {
+	case CSV:
+		names = csvColumns(s)
+	case Parquet:
+		names, _ = parquet.Columns(s.Data)
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxFields)]
 }
 
 // profiler makes a Profile.

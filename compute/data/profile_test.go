@@ -65,8 +65,9 @@ func FuzzProfile(f *testing.F) {
 	f.Add([]byte("{\"text\":\"a\"}\n{}\n"), uint8(0))
 	f.Add([]byte("plain"), uint8(1))
 	f.Add(column(f, "a", "b"), uint8(2))
+	f.Add([]byte("n,text\n1,\"a\nb\"\n"), uint8(3))
 	f.Fuzz(func(t *testing.T, raw []byte, kind uint8) {
-		s := Source{Format: []string{JSONL, Text, Parquet}[kind%3], Data: raw}
+		s := Source{Format: []string{JSONL, Text, Parquet, CSV}[kind%4], Data: raw}
 		docs, err := Documents(s)
 		p := NewProfile(s, 3)
 		if (err == nil) != (len(p.Faults) == 0) || err == nil && p.Documents != len(docs) {

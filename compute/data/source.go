@@ -21,6 +21,7 @@ import (
 const (
 	Text    = "text"    // the whole of Data is one document, of any bytes
 	JSONL   = "jsonl"   // one JSON object a line, of which one field is the document
+	CSV     = "csv"     // comma-separated values, names in the first row, of which one column has a document a row
 	Parquet = "parquet" // one document a row, in a column of strings; rows without a value are left out
 )
 
@@ -29,8 +30,8 @@ const DefaultField = "text"
 
 // Source is one input file.
 type Source struct {
-	Format string // Text, JSONL, Parquet, LLMC or NanoGPT
-	Field  string // of a JSONL object, or column of Parquet; "" is DefaultField
+	Format string // Text, JSONL, CSV, Parquet, LLMC or NanoGPT
+	Field  string // of a JSONL object, or column of CSV or Parquet; "" is DefaultField
 	Name   string // the path as the user gave it: for errors, and for its ending
 	Data   []byte
 
@@ -57,20 +58,20 @@ func (e *SourceError) Unwrap() error { return e.Err }
 
 // What is wrong with a source.
 var (
-	ErrFormat = errors.New("unknown format: use text, jsonl, parquet, llmc-bin or nanogpt-bin")
+	ErrFormat = errors.New("unknown format: use text, jsonl, csv, parquet, llmc-bin or nanogpt-bin")
 	ErrLine   = errors.New("not a JSON object: every line must be one, such as {\"text\": \"...\"}")
 	ErrField  = errors.New("no such text")
 )
 
 // Documents returns the documents of a source that are not empty, in order. Errors are of type *SourceError and wrap
-// ErrFormat, ErrNoText, ErrLine, ErrField, ErrPacked, ErrTooLarge or an error of package parquet.
+// ErrFormat, ErrNoText, ErrLine, ErrField, ErrCSV, ErrPacked, ErrTooLarge or an error of package parquet.
 func Documents(s Source) ([]string, error) {
 	if s.Field == "" {
 		s.Field = DefaultField
 	}
 	fail := func(err error) ([]string, error) { return nil, &SourceError{Name: s.Name, Err: err} }
 	switch s.Format {
-	case Text, JSONL:
+	case Text, JSONL, CSV:
 		text, err := unpacked(s, MaxUnpacked)
 		if err != nil {
 			return fail(err)
@@ -87,8 +88,11 @@ func Documents(s Source) ([]string, error) {
 	default:
 		return fail(fmt.Errorf("%q: %w", s.Format, ErrFormat))
 	}
-	if s.Format == JSONL {
+	switch s.Format {
+	case JSONL:
 		return jsonLines(s)
+	case CSV:
+		return csvRows(s)
 	}
 	if len(s.Data) == 0 {
 		return nil, nil

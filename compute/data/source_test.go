@@ -69,6 +69,13 @@ func TestDocuments(t *testing.T) {
 		{"zstd of text", Source{Format: Text, Name: "dir/x.txt.zst", Data: zstandard("a\n")}, []string{"a\n"}},
 		{"the name decides", Source{Format: Text, Name: "x.txt", Data: zstandard("")}, []string{string(zstandard(""))}},
 		{"parquet", Source{Format: Parquet, Data: column(t, "a", "", "é\n")}, []string{"a", "é\n"}},
+		{"csv", Source{Format: CSV, Data: []byte("n,text\r\n1,a\r\n2,\r\n3,\"b,\n\"\"c\"\"\"\r\n")},
+			[]string{"a", "b,\n\"c\""}},
+		{"csv, packed, another column", Source{Format: CSV, Field: "body", Name: "x.csv.gz", Data: gzipped("text,body\na,b")},
+			[]string{"b"}},
+		{"csv, byte order mark", Source{Format: CSV, Data: []byte("\ufefftext\na\n")}, []string{"a"}},
+		{"empty csv", Source{Format: CSV}, nil},
+		{"csv without rows", Source{Format: CSV, Data: []byte("text\n")}, nil},
 		{"byte order mark", Source{Format: JSONL, Data: []byte("\ufeff{\"text\":\"a\"}\n")}, []string{"a"}},
 	} {
 		got, err := Documents(c.in)
@@ -85,7 +92,10 @@ func TestDocumentsSaysWhereAndWhat(t *testing.T) {
 		line         int
 		want         error
 	}{
-		{"csv", "a,b", 0, ErrFormat},
+		{"tsv", "a\tb", 0, ErrFormat},
+		{CSV, "a,b\n1,2\n", 1, ErrField},
+		{CSV, "text,b\n1,2\n3\n", 3, ErrCSV},
+		{CSV, "text\n\"a\n", 2, ErrCSV},
 		{Parquet, file[:len(file)/2], 0, parquet.ErrMalformed},
 		{Parquet, strings.ReplaceAll(file, "text", "body"), 0, parquet.ErrColumn},
 		{JSONL, "{\"text\":\"a\"}\n\nnope\n", 3, ErrLine},

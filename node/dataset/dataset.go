@@ -34,7 +34,7 @@ var ErrFormat = errors.New("the name of the file does not tell its format")
 // endings are the formats by the ends of names.
 var endings = map[string]string{
 	".txt": data.Text, ".text": data.Text, ".md": data.Text, ".go": data.Text, ".py": data.Text,
-	".jsonl": data.JSONL, ".ndjson": data.JSONL, ".parquet": data.Parquet, ".bin": data.LLMC,
+	".jsonl": data.JSONL, ".ndjson": data.JSONL, ".csv": data.CSV, ".parquet": data.Parquet, ".bin": data.LLMC,
 }
 
 // Named are files by themselves. A format that is "" follows from the name.

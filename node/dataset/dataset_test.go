@@ -149,7 +149,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("%v: %+v", err, all)
 	}
 	for name, format := range map[string]string{"x.TXT": "", "x.txt.gz": "text", "d/x.jsonl.zst": "jsonl",
-		"x.parquet": "parquet", "x.bin": "llmc-bin"} {
+		"x.parquet": "parquet", "x.csv.gz": "csv", "x.bin": "llmc-bin"} {
 		files, err := Named([]string{name}, "", "")
 		if format == "" {
 			if err == nil {

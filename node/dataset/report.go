@@ -34,7 +34,7 @@ type Report struct {
 	MoreFaults int     `json:"more_faults,omitempty"` // that the list leaves out
 }
 
-// Field is a field of the objects of a jsonl file, or a text column of a parquet file.
+// Field is a field of the objects of a jsonl file, or a column of a csv or parquet file.
 type Field struct {
 	Name  string `json:"name"`
 	Texts int    `json:"texts,omitempty"` // objects in which it is a text
@@ -72,7 +72,7 @@ func inspect(s data.Source, faults int) Report {
 		Documents: p.Documents, Empty: p.Empty, Text: p.Text, Longest: p.Longest, Repeated: p.Repeated, NotUTF8: p.NotUTF8,
 		Tokens: p.Tokens, Largest: p.Largest, Beginning: p.Beginning, Faults: []Fault{}, MoreFaults: p.MoreFaults,
 	}
-	if s.Format == data.JSONL || s.Format == data.Parquet {
+	if s.Format == data.JSONL || s.Format == data.CSV || s.Format == data.Parquet {
 		if r.Field = s.Field; r.Field == "" {
 			r.Field = data.DefaultField
 		}

@@ -250,4 +250,5 @@ func datasets(b *builder, v any) error {
 	return nil
 }
 
-var formats = map[string]string{"txt": "text", "md": "text", "jsonl": "jsonl", "json": "jsonl", "parquet": "parquet"}
+var formats = map[string]string{"txt": "text", "md": "text", "jsonl": "jsonl", "json": "jsonl", "csv": "csv",
+	"parquet": "parquet"}

@@ -23,7 +23,7 @@ import (
 func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("data", "Inspect, check and tokenize training data",
 		`See what is in the data that jobs are trained on, find everything that is wrong with it before a job does,
-and tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, parquet, llmc-bin, nanogpt-bin, packed by
+and tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, csv, parquet, llmc-bin, nanogpt-bin, packed by
 gzip or zstd), or a job file (.yaml), which stands for the files that its datasets name.
 
 Jobs name their data by its path, so that there is nothing to register. add, list and rm are about the files of
@@ -40,7 +40,7 @@ type material struct {
 
 func (m *material) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&m.format, "format", "", "text, jsonl, parquet, llmc-bin or nanogpt-bin (default: what the name of the "+
+	f.StringVar(&m.format, "format", "", "text, jsonl, csv, parquet, llmc-bin or nanogpt-bin (default: what the name of the "+
 		"file tells)")
 	f.StringVar(&m.field, "field", "", "field of a jsonl object, or column of a parquet file, that is the document "+
 		"(default: text)")
@@ -86,7 +86,7 @@ func dataError(err error) error {
 	case refused:
 		return terminal.WithExit(list, terminal.ExitUsage)
 	case errors.Is(err, dataset.ErrFormat):
-		problem.What, problem.Fix, code = err.Error(), "say --format text, jsonl, parquet, llmc-bin or nanogpt-bin",
+		problem.What, problem.Fix, code = err.Error(), "say --format text, jsonl, csv, parquet, llmc-bin or nanogpt-bin",
 			terminal.ExitUsage
 		problem.Why = ""
 	case errors.Is(err, dataset.ErrExists):
