@@ -51,9 +51,9 @@ type check struct {
 }
 
 var checks = []check{
-	{"version", version}, {"cpu", processor}, {"memory", ram}, {"disk", disk}, {"loopback", loopback},
-	{"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock}, {"listen", listen},
-	{"nat", nat},
+	{"version", version}, {"cpu", processor}, {"gpu", graphics}, {"memory", ram}, {"disk", disk},
+	{"loopback", loopback}, {"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock},
+	{"listen", listen}, {"nat", nat},
 }
 
 // Examine makes every check. It ends early only with ctx, whose error it returns.

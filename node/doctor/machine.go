@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	space "github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/gpu"
 	"github.com/starling-network/starling/node/memory"
 )
 
@@ -33,6 +34,14 @@ func processor(context.Context, Options) Finding {
 		f.Level, f.Fix = Warn, "use a processor with AVX2: the portable kernels are some hundred times slower"
 	}
 	return f
+}
+
+func graphics(ctx context.Context, _ Options) Finding {
+	all := gpu.List(ctx)
+	if len(all) == 0 {
+		return Finding{Level: OK, Text: "none found; exact work needs none"}
+	}
+	return Finding{Level: OK, Text: gpu.Text(all) + ": " + gpu.Unused}
 }
 
 func ram(context.Context, Options) Finding {

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark/machine"
+	"github.com/starling-network/starling/node/gpu"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -21,10 +22,11 @@ func benchCommand(c *terminal.Console) *cobra.Command {
 		Short: "Measure what this machine can offer", Annotations: terminal.FiguresOnly,
 		Long: `Measure what a worker needs of a machine: matrix products, training steps of a GPT of 10 million parameters,
 the disk, and blobs on their way from one peer to another over the loopback; and what it would earn if it
-trained all the time, before the fee of 5 %. It takes about half a minute, and nothing is sent anywhere.
+trained all the time, before the fee of 5 %. GPUs are named and not measured: exact
+work is computed by processors. It takes about half a minute, and nothing is sent anywhere.
 
 With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds","loopback_mb_per_second",
-"uzen_per_hour","price"}, train as starling bench train gives it.`,
+"uzen_per_hour","price","gpus":[{"name","memory_mib"}]}, train as starling bench train gives it.`,
 		Example: `  starling worker bench
   starling worker bench --threads 1 --dir /data/starling --price 500000000`,
 		Args: usage.Exactly(),
@@ -42,6 +44,9 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 				terminal.Number(r.Train.TokensPerSecond), r.Train.Preset, r.Train.PeakMiB)
 			fmt.Fprintf(w, "disk\t%.0f MB/s written and synced, %.1f ms for a small write\n", r.DiskMBps, r.SyncSeconds*1e3)
 			fmt.Fprintf(w, "loopback\t%.0f MB/s from peer to peer\n", r.LoopbackMBps)
+			if len(r.GPUs) > 0 {
+				fmt.Fprintf(w, "gpu\t%s: %s\n", gpu.Text(r.GPUs), gpu.Unused)
+			}
 			fmt.Fprintf(w, "earns\t%s ZEN an hour at most, at %s ZEN per PFLOP (10^15 operations)\n",
 				terminal.Zen(r.UzenPerHour), terminal.Zen(r.Price))
 			return w.Flush()

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/gpu"
 )
 
 // OfferReport is what a machine can offer as a worker.
@@ -23,6 +24,7 @@ type OfferReport struct {
 	LoopbackMBps float64      `json:"loopback_mb_per_second"`
 	UzenPerHour  uint64       `json:"uzen_per_hour"` // before the fee, if it always trains, at the price
 	Price        uint64       `json:"price"`         // uzen per 10^15 operations
+	GPUs         []gpu.GPU    `json:"gpus"`          // of the machine: none of the figures is of them
 }
 
 // OfferOptions say what is measured.
@@ -45,7 +47,8 @@ func Offer(ctx context.Context, o OfferOptions) (*OfferReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &OfferReport{Matmul: m.GFLOPS[Products[1].Name], Price: o.Price}
+	r := &OfferReport{Matmul: m.GFLOPS[Products[1].Name], Price: o.Price,
+		GPUs: append([]gpu.GPU{}, gpu.List(ctx)...)}
 	if r.Train, err = Train(ctx, Presets[0], o.Threads, o.Steps); err != nil {
 		return nil, err
 	}

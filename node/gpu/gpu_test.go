@@ -1,0 +1,41 @@
+package gpu
+
+import (
+	"testing"
+	"testing/fstest"
+)
+
+func TestList(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	cards := fstest.MapFS{
+		"proc/driver/nvidia/gpus/0000:65:00.0/information": file("Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ: 1\n"),
+		"proc/driver/nvidia/gpus/0000:66:00.0/information": file("Model: \t\t NVIDIA A100-SXM4-40GB\n"),
+		"sys/class/drm/card0/device/vendor":                file("0x10de\n"),
+		"sys/class/drm/card0/device/device":                file("0x20b0\n"),
+		"sys/class/drm/card1/device/vendor":                file("0x1002\n"),
+		"sys/class/drm/card1/device/product_name":          file("Instinct MI210\n"),
+		"sys/class/drm/card1/device/mem_info_vram_total":   file("68702699520\n"),
+		"sys/class/drm/card1-HDMI-A-1/device/vendor":       file("0x1002\n"),
+		"sys/class/drm/card2/device/vendor":                file("0x8086\n"),
+		"sys/class/drm/card2/device/device":                file("0x56a0\n"),
+		"sys/class/drm/card3/device/vendor":                file("0x1a03\n"), // what shows the console of a server
+	}
+	nouveau := fstest.MapFS{"sys/class/drm/card0/device/vendor": file("0x10de\n"),
+		"sys/class/drm/card0/device/device": file("0x2204\n")}
+	for _, c := range []struct {
+		root fstest.MapFS
+		smi  string
+		want string
+	}{
+		{fstest.MapFS{}, "", ""},
+		{cards, "", "2 x NVIDIA A100-SXM4-40GB, AMD Instinct MI210 (65520 MiB), Intel GPU 56a0"},
+		{cards, "NVIDIA H100 80GB HBM3, 81559\n", "NVIDIA H100 80GB HBM3 (81559 MiB), AMD Instinct MI210 (65520 MiB), " +
+			"Intel GPU 56a0"},
+		{fstest.MapFS{}, "NVIDIA GB10, [N/A]\n\n", "NVIDIA GB10"},
+		{nouveau, "", "NVIDIA GPU 2204"},
+	} {
+		if got := Text(list(c.root, c.smi)); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
