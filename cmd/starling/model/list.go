@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -54,43 +53,6 @@ With -o json: {"models":[{"id","name","state_root","eval_loss","steps","tokens",
 		},
 	}
 	p.Flags(cmd)
-	return cmd
-}
-
-func pullCommand(c *terminal.Console) *cobra.Command {
-	var p source.Place
-	var to string
-	cmd := &cobra.Command{
-		Use:   "pull JOB --to DIR",
-		Short: "Copy the model of a finished run from a server",
-		Long: `Copy the files of the model of a finished run into a folder, which starling model generate, chat and serve then
-take: weights, configuration, tokenizer, card. A file that is there with the same size is left; nothing else is
-overwritten.
-
-` + source.JobNames + `
-
-With -o json: {"to","files":[{"name","kind","bytes","modified"}]}.`,
-		Example: `  starling model pull quickstart --api http://10.0.0.7:7300 --to models/quickstart
-  starling model pull quickstart --to copy`,
-		Args: usage.Exactly("JOB"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if to == "" {
-				return usage.Error(cmd, errors.New("--to is needed: a folder"))
-			}
-			a, j, err := p.Find(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			defer a.Close()
-			files, err := a.Fetch(cmd.Context(), j.ID, to, []string{"model"})
-			if err != nil {
-				return err
-			}
-			return source.PrintFetched(c, to, files)
-		},
-	}
-	p.Flags(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "folder to write to; it is made if it is missing")
 	return cmd
 }
 
