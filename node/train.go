@@ -23,7 +23,7 @@ import (
 
 // Train runs a job, on an embedded network unless the options name another, and leaves its results in a folder. A
 // cancelled context stops it cleanly: what was attested stays, and a later call with Resume goes on from there.
-func Train(ctx context.Context, opt consumer.Options) (_ *rundir.Summary, err error) {
+func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, err error) {
 	b, err := prepare.New(opt.Job)
 	if err != nil {
 		return nil, err
@@ -63,9 +63,20 @@ func Train(ctx context.Context, opt consumer.Options) (_ *rundir.Summary, err er
 	if err := consumer.Prepare(out, b, opt); err != nil {
 		return nil, err
 	}
+	if err := follow(&opt, b, !fresh); err != nil {
+		return nil, err
+	}
 	w := instrument.New(opt.Version, "consumer")
 	progress := consumer.NewProgressGauges(w.Metrics)
 	opt.Progress = progress.Follow(opt.Progress)
+	defer func() {
+		p := progress.Latest()
+		p.Job, p.Rounds = b.JobID(), int(b.Spec.Rounds)
+		if summary != nil {
+			p.PaidUzen = summary.PaidUzen + summary.FeeUzen // with what was paid after the last round
+		}
+		unfollow(ctx, opt, p, err)
+	}()
 	stop, err := w.Metrics.Serve(ctx, opt.Metrics)
 	if err != nil {
 		return nil, err
@@ -81,7 +92,7 @@ func Train(ctx context.Context, opt consumer.Options) (_ *rundir.Summary, err er
 		return nil, err
 	}
 	shown.Use(n.Client(), n.Links)
-	summary, err := n.RunJob(ctx, order)
+	summary, err = n.RunJob(ctx, order)
 	shown.View.Use(nil)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // whatever failed, it failed because we were told to stop

@@ -34,6 +34,7 @@ func (c *checker) run() {
 	c.slices()
 	c.machines()
 	c.budget()
+	c.followers()
 	c.notes()
 }
 
@@ -103,18 +104,11 @@ func (c *checker) unsupported() {
 			"raise checkpoint.keep_last, or remove the key"},
 		{c.Checkpoint.Resume == "never", "checkpoint.resume", "a run that cannot be resumed",
 			"remove the key, and give --dir another folder to begin anew"},
-		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "sending metrics to MLflow",
-			"remove the key: starling job export-metrics writes the metrics of a run for other tools"},
-		{c.Tracking.MLflow.Experiment != "", "tracking.mlflow.experiment", "sending metrics to MLflow",
-			"remove the key: starling job export-metrics writes the metrics of a run for other tools"},
 		{c.Tracking.JSONL != "", "tracking.jsonl", "another place for the metrics",
 			"remove the key: they are in metrics.jsonl in the output folder"},
 		{c.Given("tracking.system_metrics_interval"), "tracking.system_metrics_interval",
 			"sampling the machine in intervals", "remove the key: --metrics HOST:PORT serves the figures of the process to " +
 				"Prometheus"},
-		{c.Output.Push != "", "output.push", "pushing the model somewhere",
-			"remove the key: the model is in the output folder, and starling model serve and the blobs there serve it"},
-		{c.Given("notify"), "notify", "telling somebody about a run", "remove the key: starling job watch follows a run"},
 		{len(c.Secrets) > 0, "secrets", "reading secrets", "remove the key: nothing in a job needs one"},
 	} {
 		if u.asked && !c.bad(u.path) {

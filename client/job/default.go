@@ -45,6 +45,7 @@ func defaults() Spec {
 		Budget:     Budget{MaxCost: 25_000_000, MaxPrice: 1_000_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},
 		Eval:       Eval{Tasks: []string{"perplexity"}},
+		Notify:     Notify{On: []string{"finished", "failed", "paused", "budget_80"}},
 		Output:     Output{Dir: "./out", Formats: []string{"safetensors"}},
 	}
 }

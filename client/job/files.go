@@ -3,12 +3,14 @@ package job
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/starling-network/starling/client/job/pattern"
 )
 
 // MaxFiles bounds how many files the datasets of a job may match.
@@ -41,6 +43,15 @@ func (j *Job) Files() ([]File, error) {
 	var problems []*Error
 	for i, set := range j.Datasets {
 		at := fmt.Sprintf("datasets.%d.path", i)
+		if set.Remote() {
+			place, err := set.Cached()
+			if _, none := os.Stat(place); err != nil || none != nil {
+				problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: %s is not downloaded", at, set.Path),
+					"it is not in the cache of this user", "starling data inspect JOB.yaml downloads it"))
+			}
+			files = append(files, File{Dataset: i, Name: set.Path, Path: place})
+			continue
+		}
 		names, err := j.expand(set.Path)
 		switch {
 		case err != nil:
@@ -65,7 +76,8 @@ func (j *Job) Files() ([]File, error) {
 	return files, nil
 }
 
-// Confine refuses a job that names a file outside of the folder of the job file: for a file that somebody else wrote.
+// Confine refuses a job that names a file outside of the folder of the job file, or a server to call: for a file that
+// somebody else wrote.
 // The model that it starts from, with its tokenizer, may also lie below another folder, if models names one. It goes by
 // the names alone, so that nobody learns from it what exists; a link inside of a folder leads where its owner wants.
 func (j *Job) Confine(models string) error {
@@ -90,8 +102,18 @@ func (j *Job) Confine(models string) error {
 	if t.Kind == TokenizerFile {
 		check("model.tokenizer", t.Path)
 	}
+	calls := map[string]string{"notify.webhook": j.Notify.Webhook, "tracking.mlflow.uri": j.Tracking.MLflow.URI}
 	for i, set := range j.Datasets {
-		check(fmt.Sprintf("datasets.%d.path", i), set.Path)
+		at := fmt.Sprintf("datasets.%d.path", i)
+		if check(at, set.Path); set.Remote() {
+			calls[at] = set.Path
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(calls)) {
+		if calls[key] != "" {
+			problems = append(problems, j.Problem(key, CodeOutside, key+" names a server",
+				"whoever runs the job decides whom its process calls", "remove the key"))
+		}
 	}
 	return list(problems)
 }
@@ -111,7 +133,7 @@ func (j *Job) CheckFiles() error {
 				fmt.Sprintf("model.base_model: there is no model in %q", clip(base)),
 				"it names a folder as Hugging Face libraries save it: config.json, the weights as safetensors, tokenizer.json; "+
 					"nothing is downloaded",
-				"correct the path (relative to the folder of the job file), or download the model into a folder first")})
+				"correct the path (relative to the folder of the job file), or: starling model pull hf:OWNER/NAME --to FOLDER")})
 		}
 	}
 	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
@@ -147,99 +169,17 @@ func (j *Job) locate(name string) string {
 }
 
 // expand returns the sorted names that a pattern matches.
-func (j *Job) expand(pattern string) ([]string, error) {
-	pattern = path.Clean(filepath.ToSlash(pattern))
-	if !strings.ContainsAny(pattern, `*?[\`) {
-		if info, err := os.Stat(j.locate(pattern)); err != nil || !info.Mode().IsRegular() {
+func (j *Job) expand(name string) ([]string, error) {
+	name = path.Clean(filepath.ToSlash(name))
+	if !strings.ContainsAny(name, pattern.Wildcards) {
+		if info, err := os.Stat(j.locate(name)); err != nil || !info.Mode().IsRegular() {
 			return nil, nil
 		}
-		return []string{pattern}, nil
-	}
-	segments := strings.Split(pattern, "/")
-	for _, s := range segments {
-		if _, err := path.Match(s, ""); err != nil {
-			return nil, fmt.Errorf("%q is not a pattern: %w", s, err)
-		}
-	}
-	fixed := slices.IndexFunc(segments, func(s string) bool { return strings.ContainsAny(s, `*?[\`) })
-	base := strings.Join(segments[:fixed], "/")
-	if base == "" && fixed > 0 {
-		base = "/"
+		return []string{name}, nil
 	}
 	output, err := filepath.Abs(j.Output.Dir)
 	if err != nil {
 		return nil, err
 	}
-	g := &glob{job: j, base: base, output: output, found: map[string]bool{}}
-	if err := g.walk(base, segments[fixed:]); err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(g.found))
-	for n := range g.found {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// glob is one search. The set makes a file that ** reaches in two ways count once.
-type glob struct {
-	job    *Job
-	base   string // what is written out of the pattern, as a folder
-	output string // absolute path of the folder never looked into
-	found  map[string]bool
-}
-
-// walk matches the segments of a pattern below a folder.
-func (g *glob) walk(dir string, segments []string) error {
-	place := g.job.locate(dir)
-	if abs, err := filepath.Abs(place); err != nil || abs == g.output {
-		return err
-	}
-	entries, err := os.ReadDir(place)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil || dir != g.base && ofARun(entries) {
-		return err
-	}
-	first, rest := segments[0], segments[1:]
-	if first == "**" {
-		if len(rest) == 0 {
-			rest = []string{"*"}
-		}
-		if err := g.walk(dir, rest); err != nil {
-			return err
-		}
-	}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(first, ".") {
-			continue
-		}
-		if first == "**" {
-			if e.IsDir() {
-				err = g.walk(name, segments)
-			}
-		} else if ok, _ := path.Match(first, e.Name()); ok {
-			switch {
-			case len(rest) > 0 && e.IsDir():
-				err = g.walk(name, rest)
-			case len(rest) == 0 && e.Type().IsRegular():
-				g.found[name] = true
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ofARun reports whether a folder is that of a run or of a simulation: it holds a job file, and what became of it.
-func ofARun(entries []os.DirEntry) bool {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return slices.Contains(names, e.Name()) })
-	}
-	return has("job.yaml") && has("run.json", "simulation.json", "submitted.json")
+	return pattern.Match(name, j.locate, output)
 }

@@ -38,6 +38,18 @@ type Job struct {
 // lists are numbered from 0: datasets.0.path=...), and checks that the files it names exist. The error is an
 // *ErrorList.
 func Load(path string, overrides ...string) (*Job, error) {
+	j, err := Read(path, overrides...)
+	if err == nil {
+		err = j.CheckFiles()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Read is Load without looking for the files that the job names.
+func Read(path string, overrides ...string) (*Job, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
 		why := err.Error()
@@ -47,14 +59,7 @@ func Load(path string, overrides ...string) (*Job, error) {
 		return nil, list([]*Error{{Code: CodeFileNotFound, File: path, What: "cannot read the job file " + path, Why: why,
 			Fix: "check the path; examples/quickstart.yaml is a job file to start from"}})
 	}
-	j, err := Parse(source, path, overrides...)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.CheckFiles(); err != nil {
-		return nil, err
-	}
-	return j, nil
+	return Parse(source, path, overrides...)
 }
 
 // Parse is Load for a file already read. It does not look at any other file. Path names the file in errors and

@@ -97,7 +97,7 @@ func TestContract(t *testing.T) {
 		}
 		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
 	}
-	want := []string{"checkpoint.keep_best", "notify", "output.push", "secrets", "strategy.compression.error_feedback",
+	want := []string{"checkpoint.keep_best", "secrets", "strategy.compression.error_feedback",
 		"strategy.verification.redundancy",
 		"tracking.jsonl", "tracking.system_metrics_interval"}
 	slices.Sort(paths)
@@ -107,7 +107,7 @@ func TestContract(t *testing.T) {
 
 	j, err := Parse(source, "contract.yaml", "strategy.compression={quantize: int8}", "output={formats: [safetensors]}",
 		"checkpoint.keep_best=null", "secrets=[]",
-		"strategy.verification.redundancy=1", "tracking={tensorboard: ./out/tb}", "notify=null")
+		"strategy.verification.redundancy=1", "tracking={tensorboard: ./out/tb}")
 	if err != nil {
 		t.Fatal(err)
 	}

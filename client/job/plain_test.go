@@ -25,7 +25,7 @@ var plain = map[string]string{
 		"sync_steps",
 	"Spec.Tracking": "where metrics go besides the output folder",
 	"Spec.Output":   "what the run leaves behind, and where",
-	"Spec.Notify":   "who is told of events of the job; not built",
+	"Spec.Notify":   "who is told of events of the job",
 	"Spec.Secrets":  "names of environment variables that hold secrets",
 	"Spec.Privacy":  "settings of differential privacy",
 	"Model.BaseModel": "the folder of a model to start from; without it, training starts " +
@@ -44,7 +44,10 @@ var plain = map[string]string{
 	"LoRA.TargetModules": "the layers that get an adapter, by the last part of their names; " +
 		"default: every linear layer except the output",
 	"Dataset.Path": "the files: a path or a glob that starts from the folder of the job " +
-		"file; ** stands for any number of folders",
+		"file, where ** stands for any number of folders; or an http or https address, " +
+		"which is downloaded once",
+	"Dataset.SHA256": "the digest of the file at an http or https address, in hexadecimal; " +
+		"default: that of the first download, which is recorded beside the job file",
 	"Dataset.Format": "the format of the files",
 	"Dataset.Field": "the field of a jsonl object, or the column of a csv or parquet file, that " +
 		"holds the text",
@@ -192,18 +195,17 @@ var plain = map[string]string{
 		"in the output folder",
 	"Tracking.Tensorboard": "the folder for TensorBoard event files, relative to the " +
 		"current folder",
-	"Tracking.MLflow": "an MLflow server that receives the metrics; not built",
+	"Tracking.MLflow": "an MLflow server that receives the metrics",
 	"Tracking.SystemMetricsInterval": "the time between two measurements of the machine's " +
 		"load; not built",
 	"MLflow.URI":        "the address of the MLflow server",
-	"MLflow.Experiment": "the name of the experiment on the MLflow server",
+	"MLflow.Experiment": "the name of the experiment on the MLflow server; default: Default",
 	"Output.Dir": "the folder of the run, relative to the current folder and not to the job " +
 		"file",
 	"Output.Formats":          "the formats of the model files",
-	"Output.Push":             "where the model is published; not built",
 	"Output.License":          "the license of the model for its card, as an SPDX identifier",
-	"Notify.Webhook":          "the address that receives a POST",
-	"Notify.On":               "the events that are reported",
+	"Notify.Webhook":          "the address that receives a POST of a JSON object for each event",
+	"Notify.On":               "the events that are reported; default: all",
 	"Privacy.ClipNorm":        "the norm that updates are clipped to",
 	"Privacy.NoiseMultiplier": "the noise, as a multiple of clip_norm",
 	"Privacy.TargetEpsilon":   "the privacy budget epsilon",

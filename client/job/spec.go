@@ -66,7 +66,9 @@ type LoRA struct {
 // Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin). Files whose names end in .gz
 // or .zst are unpacked, but for parquet.
 type Dataset struct {
-	Path   string  `job:"path,required,local"` // glob, relative to the folder of the job file; ** spans folders
+	// glob, relative to the folder of the job file (** spans folders), or the address of a file on a web server
+	Path   string  `job:"path,required,local"`
+	SHA256 string  `job:"sha256,local"` // of that file, in hexadecimal; "": any, recorded when it is downloaded
 	Format string  `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin" later:"webdataset"`
 	Field  string  `job:"field"` // of a jsonl object, or column of a csv or parquet file
 	Split  string  `job:"split" one:"train" later:"validation test"`
@@ -331,7 +333,6 @@ type MLflow struct {
 type Output struct {
 	Dir     string   `job:"dir,local"` // relative to the current folder, not to the job file
 	Formats []string `job:"formats" one:"safetensors gguf" size:"[1,4]"`
-	Push    string   `job:"push,null,local" one:"ipfs"`
 	License string   `job:"license,null"`
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/textgen"
@@ -112,6 +113,9 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		Loss:   math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), GradNorm: math.NaN(), TokensPerSecond: math.NaN(),
 		Target: int(b.Spec.Units), BudgetUzen: uint64(c.Options.Job.Budget.MaxCost), Phase: "starting",
 	}
+	if before, _ := c.Dir.ReadMetrics(); len(before) > 0 { // of a run that is resumed
+		c.progress.PaidUzen = before[len(before)-1].PaidUzen
+	}
 	return c, nil
 }
 
@@ -160,7 +164,6 @@ func (c *Consumer) place(ctx context.Context, o market.Order) error {
 
 // Run collects rounds until the books are closed.
 func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
-	defer c.board.Close()
 	h := journal.Header{Role: member.RoleConsumer, ID: c.Chain.Address(), Job: c.Job.JobID(), Version: c.Options.Version,
 		Next: c.next()}
 	m := member.OpenJournal(c.home, h, c.Log)
@@ -197,6 +200,10 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			}
 			c.waits = false
 			c.tell(s)
+			if c.Options.Notify.Wants(notify.Paused) && s.Phase != run.Train {
+				o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID())
+				c.Options.Notify.Pause(err == nil && o.Status == "paused", c.progress.Event("", c.Job.Job.Name))
+			}
 			for _, a := range tell(role.Block{Height: b.Height, Run: s}) {
 				summary, err := c.act(ctx, a, s)
 				if void := (*voidError)(nil); errors.As(err, &void) {
@@ -464,8 +471,11 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 	}
 	c.torn, c.last = false, ckpt
 	c.board.Add(tracked(metrics))
+	c.Options.MLflow.Add(tracked(metrics))
 	c.mark, c.marks[round] = after, after
+	paid := c.progress.PaidUzen
 	c.advanceProgress(metrics[len(metrics)-1])
+	c.Options.Notify.Spent(paid, c.progress.Event("", c.Job.Job.Name))
 	return nil
 }
 

@@ -3,11 +3,9 @@ package consumer
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
@@ -108,8 +106,9 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 }
 
 // EndWith writes what a run that ended with a *train.DivergedError leaves behind: the model and the receipts of the
-// rounds before. It returns the error with which the run ended.
+// rounds before. It returns the error with which the run ended. It follows Run, whatever that returns.
 func (c *Consumer) EndWith(ctx context.Context, err error) error {
+	defer c.board.Close()
 	why := (*train.DivergedError)(nil)
 	if !errors.As(err, &why) || c.last == nil || c.diverged != "" { // concluded, in the last case
 		return err
@@ -260,33 +259,4 @@ func (e FinalState) WriteDisputes(out *rundir.OutDir) error {
 		records = append(records, rundir.NewDisputeRecord(g, e.RefereeTime(g), e.Names()))
 	}
 	return rundir.WriteLines(out, rundir.FileDisputes, records)
-}
-
-// Table is the rounds as comma-separated values. Of a modelled job the losses are left out.
-func (e FinalState) Table(modelled bool) []byte {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	_ = w.Write([]string{"round", "step", "tokens", "seconds", "train_loss", "eval_loss", "bytes_up", "bytes_down",
-		"paid_uzen"})
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
-	var at float64
-	for _, m := range e.Metrics {
-		if m.Kind != "round" {
-			continue
-		}
-		at += m.Seconds
-		train, eval := number(m.Loss), ""
-		if m.EvalLoss != nil {
-			eval = number(*m.EvalLoss)
-		}
-		if modelled {
-			train = ""
-		}
-		_ = w.Write([]string{
-			strconv.Itoa(int(m.Round)), strconv.Itoa(int(m.Step)), strconv.FormatUint(m.Tokens, 10), number(at), train, eval,
-			strconv.FormatUint(m.BytesUp, 10), strconv.FormatUint(m.BytesDown, 10), strconv.FormatUint(m.PaidUzen, 10),
-		})
-	}
-	w.Flush() // to memory: it does not fail
-	return b.Bytes()
 }

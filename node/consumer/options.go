@@ -6,10 +6,12 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/node/tracking/mlflow"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -29,6 +31,8 @@ type Options struct {
 	Version   string        // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
+	MLflow    *mlflow.Writer    // gets the metrics; nil: nobody does
+	Notify    *notify.Sender    // tells of events; nil: nobody is told
 	Shown     func(runs.Live)   // gets what this process knows of the run beside its files, once
 
 	Disk disk.Share // of every party of an embedded network; zero: an equal part of the free disk

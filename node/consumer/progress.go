@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/node/metrics"
+	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/tracking"
 )
 
@@ -38,6 +39,13 @@ func (f *ProgressGauges) Latest() Progress {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.latest
+}
+
+// Event is an event of a job that has come so far.
+func (p Progress) Event(kind, name string) notify.Event {
+	return notify.Event{Event: kind, Job: p.Job, Name: name, Step: p.Step, Steps: p.Steps, Round: p.Round,
+		Rounds: p.Rounds, Loss: notify.Known(p.Loss), EvalLoss: notify.Known(p.EvalLoss), PaidUzen: p.PaidUzen,
+		BudgetUzen: p.BudgetUzen}
 }
 
 // Follow keeps what it is given, and passes it on.

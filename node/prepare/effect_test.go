@@ -30,7 +30,9 @@ var settings = map[string][]string{
 	"model.adapter.lora.dropout":        {"model.adapter={lora: {dropout: 0.1}}"},
 	"model.adapter.lora.target_modules": {"model.adapter={lora: {target_modules: [q_proj]}}"},
 
-	"datasets.path":   {"datasets=[{path: other.txt, format: text}]"},
+	"datasets.path": {"datasets=[{path: other.txt, format: text}]"},
+	"datasets.sha256": {"datasets=[{path: \"http://127.0.0.1:1/x\", sha256: " +
+		strings.Repeat("0", 64) + "}]"},
 	"datasets.format": {"datasets=[{path: data.txt, format: jsonl}]"},
 	"datasets.field":  {"datasets=[{path: data.jsonl, format: jsonl, field: other}]"},
 	"datasets.weight": {"datasets=[{path: data.txt, format: text, weight: 2}]"},
@@ -115,11 +117,12 @@ var settings = map[string][]string{
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
 	"tracking.jsonl": {"tracking.jsonl=x"}, "tracking.tensorboard": {"tracking.tensorboard=tb"},
 	"tracking.mlflow.uri":              {"tracking.mlflow.uri=http://localhost"},
-	"tracking.mlflow.experiment":       {"tracking.mlflow.experiment=x"},
+	"tracking.mlflow.experiment":       {"tracking.mlflow={uri: http://localhost, experiment: x}"},
 	"tracking.system_metrics_interval": {"tracking.system_metrics_interval=5s"},
 	"output.dir":                       {"output.dir=other"}, "output.formats": {"output.formats=[safetensors, gguf]"},
-	"output.push": {"output.push=ipfs"}, "output.license": {"output.license=mit"},
-	"notify.webhook": {"notify.webhook=http://localhost"}, "notify.on": {"notify.on=[failed]"},
+	"output.license": {"output.license=mit"},
+	"notify.webhook": {"notify.webhook=http://localhost"}, "notify.on": {"notify={webhook: http://localhost, " +
+		"on: [failed]}"},
 	"privacy.clip_norm": {"privacy={clip_norm: 1}"}, "privacy.noise_multiplier": {"privacy={noise_multiplier: 1}"},
 	"privacy.target_epsilon":     {"privacy={target_epsilon: 1}"},
 	"privacy.delta":              {"privacy={delta: 0.1}"},
@@ -132,7 +135,8 @@ var left = map[string]string{
 	"labels": ".Labels", "checkpoint.every_steps": "keeps.EverySteps", "checkpoint.keep_last": "keeps.KeepLast",
 	"eval.every_steps": "Eval.EverySteps", "eval.prompts": "Eval.Prompts",
 	"tracking.tensorboard": "Tracking.Tensorboard", "output.dir": "Output.Dir", "output.formats": "Output.Formats",
-	"output.license": "Output.License",
+	"output.license": "Output.License", "notify.webhook": "opt.Job.Notify", "notify.on": "n.On",
+	"tracking.mlflow.uri": "server.URI", "tracking.mlflow.experiment": "server.Experiment",
 }
 
 // Every key of the JSON Schema of job files changes the work, the order or what the run leaves behind, or is refused.
@@ -239,7 +243,7 @@ func leaves(t *testing.T) (keys []string) {
 				walk(path, x.(map[string]any))
 			}
 		case s["type"] == "null" || len(list("enum")) == 1 &&
-			!slices.Contains([]string{"checkpoint.keep_best.metric", "checkpoint.keep_best.mode", "output.push"}, path):
+			!slices.Contains([]string{"checkpoint.keep_best.metric", "checkpoint.keep_best.mode"}, path):
 		case of("properties") != nil:
 			for name, x := range of("properties") {
 				walk(strings.TrimPrefix(path+"."+name, "."), x.(map[string]any))

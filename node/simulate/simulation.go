@@ -48,7 +48,7 @@ func (s *Simulation) Write(dir string) error {
 	pictures, err := r.Pictures()
 	err = errors.Join(
 		err, out.WriteJSON(fileSimulation, s), out.Write(rundir.FileJob, e.Job.Source),
-		out.Write(fileRounds, e.Table(s.Modelled)), consumer.WriteReceipts(out, e.Receipts), e.WriteDisputes(out),
+		out.Write(fileRounds, table(e.Metrics, s.Modelled)), consumer.WriteReceipts(out, e.Receipts), e.WriteDisputes(out),
 		out.WriteReport(r), writePictures(out, pictures),
 	)
 	if s.Modelled {

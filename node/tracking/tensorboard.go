@@ -36,8 +36,8 @@ func (e *Events) Restart(step uint32, at time.Time) error {
 // Add writes the numbers of a metric, all in one record: a reader sees them or does not.
 func (e *Events) Add(m api.Metric, at time.Time) error {
 	var values []byte
-	for _, s := range scalars(m) {
-		value := append(text(1, s.tag), fixed32(2, math.Float32bits(float32(s.value)))...)
+	for _, s := range Scalars(m) {
+		value := append(text(1, s.Name), fixed32(2, math.Float32bits(float32(s.Value)))...)
 		values = append(values, message(1, value)...)
 	}
 	return e.record(event(m.Step, at, message(5, values)))

@@ -32,15 +32,15 @@ func Read(r io.Reader) (metrics []api.Metric, err error) {
 	return metrics, lines.Err()
 }
 
-// A scalar is one number of a metric under the name that TensorBoard shows.
-type scalar struct {
-	tag   string
-	value float64
+// Scalar is one number of a metric under the name that TensorBoard and MLflow show.
+type Scalar struct {
+	Name  string
+	Value float64
 }
 
-// scalars are the numbers that a metric has.
-func scalars(m api.Metric) (all []scalar) {
-	add := func(tag string, value float64) { all = append(all, scalar{tag, value}) }
+// Scalars are the numbers that a metric has.
+func Scalars(m api.Metric) (all []Scalar) {
+	add := func(name string, value float64) { all = append(all, Scalar{name, value}) }
 	if m.Kind == "step" {
 		add("train/loss", m.Loss)
 		add("train/learning_rate", m.LearningRate)

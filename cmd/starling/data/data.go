@@ -23,8 +23,8 @@ import (
 func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("data", "Inspect, check and tokenize training data",
 		`See what is in the data that jobs are trained on, find everything that is wrong with it before a job does,
-and tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, csv, parquet, llmc-bin, nanogpt-bin, packed by
-gzip or zstd), or a job file (.yaml), which stands for the files that its datasets name.
+and tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, csv, parquet, llmc-bin, nanogpt-bin,
+packed by gzip or zstd), or a job file (.yaml), which stands for the files that its datasets name.
 
 Jobs name their data by its path, so that there is nothing to register. add, list and rm are about the files of
 examples that models are tuned with over OpenAI's interface (docs/api.md).`,
@@ -40,10 +40,10 @@ type material struct {
 
 func (m *material) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&m.format, "format", "", "text, jsonl, csv, parquet, llmc-bin or nanogpt-bin (default: what the name of the "+
-		"file tells)")
-	f.StringVar(&m.field, "field", "", "field of a jsonl object, or column of a parquet file, that is the document "+
-		"(default: text)")
+	f.StringVar(&m.format, "format", "", "text, jsonl, csv, parquet, llmc-bin or nanogpt-bin (default: what the name of "+
+		"the file tells)")
+	f.StringVar(&m.field, "field", "", "field of a jsonl object, or column of a csv or parquet file, that is the "+
+		"document (default: text)")
 	f.StringArrayVar(&m.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 }
 

@@ -3,14 +3,25 @@
 package jobfile
 
 import (
+	"context"
+	"fmt"
+	"os"
+
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/dataset"
 )
 
-// Load reads a job file, with its length in steps. All that is wrong with it is a wrong usage.
+// Load reads a job file, with its length in steps, after it has downloaded the data that has an address. All that is
+// wrong with it is a wrong usage.
 func Load(path string, set []string) (*job.Job, error) {
-	j, err := job.Load(path, set...)
+	j, err := job.Read(path, set...)
+	if err == nil {
+		j, err = dataset.Fetch(context.Background(), j, func(text string) { fmt.Fprintln(os.Stderr, text) })
+	}
+	if err == nil {
+		err = j.CheckFiles()
+	}
 	if err == nil {
 		j, err = dataset.InSteps(j)
 	}

@@ -121,9 +121,11 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 		return terminal.WithExit(err, terminal.ExitUsage)
 	}
 	var done []variant
+	began := time.Now()
 	for i, setting := range settings {
 		if opt.Job = jobs[i]; len(jobs) > 1 && !c.Quiet && !c.Form.Machine() {
-			fmt.Fprintf(os.Stderr, "variant %d of %d: %s\n", i+1, len(jobs), strings.Join(pairs(setting), " "))
+			fmt.Fprintf(os.Stderr, "variant %d of %d%s: %s\n", i+1, len(jobs), left(time.Since(began), i, len(jobs)),
+				strings.Join(pairs(setting), " "))
 		}
 		v, err := playVariant(cmd.Context(), c, opt, setting)
 		if err != nil {
@@ -145,6 +147,14 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 		}
 	}
 	return printDone(c, done, dirs, f)
+}
+
+// left says how long the rest of a sweep takes on this machine's clock, by what so many of its variants took.
+func left(took time.Duration, done, all int) string {
+	if done == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", about %s left", (took / time.Duration(done) * time.Duration(all-done)).Round(time.Second))
 }
 
 // printDone prints what was played; nothing if nothing was.

@@ -150,3 +150,15 @@ func TestNamesOfAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestLeft(t *testing.T) {
+	for _, c := range []struct {
+		took      time.Duration
+		done, all int
+		want      string
+	}{{time.Second, 0, 3, ""}, {90 * time.Second, 1, 3, ", about 3m0s left"}, {time.Minute, 2, 3, ", about 30s left"}} {
+		if got := left(c.took, c.done, c.all); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+// A file at an address is downloaded once. What it held then is what every later reader of the job file gets.
+func TestFetch(t *testing.T) {
+	content, asked := "text\nthe bird sings\n", 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; r.URL.Path != "/d/birds.csv" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(content))
+	}))
+	defer server.Close()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir()) // where the cache is on other systems
+	address := server.URL + "/d/birds.csv"
+	path := filepath.Join(folder(t, `[{path: "`+address+`", format: csv}]`, "byte-level"), "job.yaml")
+	read := func(set ...string) (*job.Job, error) {
+		t.Helper()
+		j, err := job.Read(path, set...)
+		if err != nil {
+			return nil, err
+		}
+		return Fetch(t.Context(), j, nil)
+	}
+	_, err := job.Load(path)
+	if code(t, err) != job.CodeNoData {
+		t.Errorf("before it is downloaded: %v", err)
+	}
+	first, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := Sources(first)
+	if err != nil || len(sources) != 1 || string(sources[0].Data) != content || sources[0].Name != address {
+		t.Fatalf("%v: %+v", err, sources)
+	}
+	sum := sha256.Sum256([]byte(content))
+	digest := hex.EncodeToString(sum[:])
+	if text, _ := os.ReadFile(path + sums); string(text) != digest+"  "+address+"\n" {
+		t.Errorf("recorded: %q", text)
+	}
+
+	content = "text\nanother\n" // nobody asks for it
+	again, err := read()
+	if err != nil || again.Datasets[0].SHA256 != digest || asked != 1 {
+		t.Errorf("%v: asked %d times: %+v", err, asked, again.Datasets)
+	}
+	if j, err := job.Load(path, first.Overrides...); err != nil || j.Datasets[0].SHA256 != digest {
+		t.Errorf("by its overrides: %v", err) // as the run folder keeps it
+	}
+	for set, want := range map[string]string{
+		`datasets.0.sha256="` + strings.Repeat("0", 64) + `"`: job.CodeDataChanged,
+		"datasets.0.path=" + server.URL + "/none":             job.CodeNoData,
+		"datasets.0.sha256=abc":                               job.CodeBadValue,
+		`datasets=[{path: a.txt, sha256: "` + digest + `"}]`:  job.CodeBadValue,
+	} {
+		if _, err := read(set); code(t, err) != want {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+	if err := first.Confine(""); code(t, err) != job.CodeOutside {
+		t.Errorf("in the job of somebody else: %v", err)
+	}
+	if err := os.Remove(path + sums); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := read(); err != nil || j.Datasets[0].SHA256 == digest {
+		t.Errorf("without a record: %v", err)
+	}
+}
+
+func code(t *testing.T, err error) string {
+	t.Helper()
+	var list *job.ErrorList
+	if !errors.As(err, &list) {
+		t.Errorf("%v is no list of errors", err)
+		return ""
+	}
+	return list.Errors[0].Code
+}

@@ -1,0 +1,168 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/localnet"
+	"github.com/starling-network/starling/node/notify"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/rundir"
+)
+
+// hook is a server that is told of events.
+func hook(t *testing.T) (url string, events chan notify.Event) {
+	t.Helper()
+	events = make(chan notify.Event, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var e notify.Event
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+			t.Error(err)
+		}
+		events <- e
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, events
+}
+
+// with is a job with other settings.
+func with(t *testing.T, j *job.Job, set ...string) *job.Job {
+	t.Helper()
+	j, err := job.Load(j.Path, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// A run is on the MLflow server, and its author is told when it is over. A server that is away costs a warning.
+func TestFollowed(t *testing.T) {
+	to, events := hook(t)
+	var batches, ended atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := strings.TrimPrefix(r.URL.Path, "/api/2.0/mlflow/"); path {
+		case "experiments/get-by-name":
+			_, _ = w.Write([]byte(`{"experiment": {"experiment_id": "0"}}`))
+			return
+		case "runs/create":
+			_, _ = w.Write([]byte(`{"run": {"info": {"run_id": "r"}}}`))
+			return
+		case "runs/log-batch":
+			batches.Add(1)
+		case "runs/update":
+			ended.Add(1)
+		default:
+			t.Errorf("%s is asked for", path)
+		}
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	defer server.Close()
+	j := with(t, jobtest.Small(t), "notify.webhook="+to, "tracking.mlflow.uri="+server.URL)
+	s := mustTrain(t, consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "out"),
+		Say: func(text string) {
+			if strings.HasPrefix(text, "warning: ") {
+				t.Error(text)
+			}
+		}})
+	if batches.Load() < 2 || ended.Load() != 1 {
+		t.Errorf("%d batches of metrics, ended %d times", batches.Load(), ended.Load())
+	}
+	close(events)
+	var last notify.Event
+	for e := range events {
+		last = e
+	}
+	if last.Event != notify.Finished || last.Job != s.Job || last.Step != 12 || last.Rounds != 3 || last.Loss == nil ||
+		last.PaidUzen != s.PaidUzen+s.FeeUzen {
+		t.Errorf("%+v, of %+v", last, s)
+	}
+}
+
+// A run that cannot begin is told, too, and a tracking server that is away keeps nothing from being told.
+func TestFailureIsTold(t *testing.T) {
+	to, events := hook(t)
+	j := with(t, jobtest.Small(t), "notify.webhook="+to, "notify.on=[failed]", "tracking.mlflow.uri=http://127.0.0.1:1")
+	warned := make(chan string, 10)
+	_, err := Train(t.Context(), consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "out"),
+		Network: "http://127.0.0.1:1", Home: filepath.Join(t.TempDir(), "home"), Say: func(text string) { warned <- text }})
+	if err == nil {
+		t.Fatal("there is no network, and no error")
+	}
+	close(events)
+	e, ok := <-events
+	if !ok || e.Event != notify.Failed || !strings.Contains(e.Text, "small failed in round 0 of 3") {
+		t.Errorf("%+v", e)
+	}
+	if text := <-warned; !strings.HasPrefix(text, "warning: mlflow: ") {
+		t.Error(text)
+	}
+}
+
+func TestPauseIsTold(t *testing.T) {
+	to, events := hook(t)
+	j := with(t, jobtest.Small(t), "notify.webhook="+to)
+	b, err := prepare.New(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := rundir.OpenOutDir(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	began := make(chan bool, 1)
+	opt := consumer.Options{Job: j, Progress: func(p consumer.Progress) {
+		if p.Phase == "training" {
+			select {
+			case began <- true:
+			default:
+			}
+		}
+	}}
+	opt.Notify = notify.Open(notify.Config{URL: to, On: j.Notify.On, Failed: func(err error) { t.Error(err) }})
+	defer opt.Notify.Close()
+	if err := consumer.Prepare(out, b, opt); err != nil {
+		t.Fatal(err)
+	}
+	n, err := localnet.Start(t.Context(), out, b, opt, instrument.New("", "consumer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, err := b.LocalOrder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	over := make(chan error, 1)
+	go func() {
+		_, err := n.RunJob(ctx, order)
+		over <- err
+	}()
+	<-began
+	if err := n.Client().Market.PauseJob(ctx, b.JobID()); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-events; e.Event != notify.Paused || e.Job != b.JobID() || e.Round == 3 {
+		t.Errorf("%+v", e)
+	}
+	if err := n.Client().Market.ResumeJob(ctx, b.JobID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if err := n.Stop(); err != nil {
+		t.Error(err)
+	}
+}
