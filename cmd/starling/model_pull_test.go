@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,8 @@ func TestModelPullFromHub(t *testing.T) {
 			for _, e := range entries {
 				files = append(files, file{e.Name()})
 			}
-			if err = json.NewEncoder(w).Encode(map[string]any{"sha": "c0ffee", "siblings": files}); err != nil {
+			err2 := json.NewEncoder(w).Encode(map[string]any{"sha": "c0ffee", "siblings": files})
+			if err := errors.Join(err, err2); err != nil {
 				t.Error(err)
 			}
 			return
