@@ -26,7 +26,7 @@ const sums = ".sha256"
 // Fetch downloads the data that a job names by its address into the cache of this user, unless it is there. The job
 // that it returns has the digest of each in its overrides, so that whoever reads the file with them gets the same data:
 // the digest that the file gives, or that was recorded beside it, or, for the first time, that of what came, which is
-// recorded then. The error is a *job.ErrorList.
+// recorded then. The error is a *job.ErrorList, or that of the context.
 func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, error) {
 	var overrides []string
 	for i, set := range j.Datasets {
@@ -40,6 +40,9 @@ func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, er
 		sum, err := fetch(ctx, set, known, say)
 		if err == nil && known == "" {
 			err = record(j.Path+sums, sum, set.Path)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		if err != nil {
 			code, fix := job.CodeNoData, "check the address and the connection; what is there stays, and the next try "+

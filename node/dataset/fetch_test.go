@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,30 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 )
+
+// Ctrl-C ends a download, and is not said to be a fault of the job.
+func TestFetchEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	j, err := job.Read(filepath.Join(folder(t, `[{path: "`+server.URL+`/birds.csv", format: csv}]`, "byte-level"), "job.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := Fetch(ctx, j, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
 
 // A file at an address is downloaded once. What it held then is what every later reader of the job file gets.
 func TestFetch(t *testing.T) {

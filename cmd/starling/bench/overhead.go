@@ -34,7 +34,7 @@ func (f overheadFlags) measure(ctx context.Context) (_ *node.Overhead, err error
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	return node.MeasureOverhead(ctx, node.OverheadOptions{
 		Load: func(overrides ...string) (*job.Job, error) {
-			return jobfile.Load(f.job, slices.Concat(f.set, overrides))
+			return jobfile.Load(ctx, f.job, slices.Concat(f.set, overrides))
 		},
 		Audited: f.audited, WarmUp: f.warmUp, Repeat: f.runs, Dir: dir,
 	})

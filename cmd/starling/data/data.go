@@ -58,7 +58,7 @@ func (m *material) files(cmd *cobra.Command, args []string) ([]dataset.File, err
 		var err error
 		if isJobFile(path) {
 			var j *job.Job
-			if j, err = jobfile.Load(path, m.set); err == nil {
+			if j, err = jobfile.Load(cmd.Context(), path, m.set); err == nil {
 				files, err = dataset.Of(j)
 			}
 		} else {

@@ -152,7 +152,7 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
   starling data stats job.yaml --set sequence_len=512 -o json`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := jobfile.Load(args[0], set)
+			j, err := jobfile.Load(cmd.Context(), args[0], set)
 			if err != nil {
 				return err
 			}

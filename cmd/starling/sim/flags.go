@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,10 +38,10 @@ type options struct {
 }
 
 // jobs are those of all variants of a sweep. What is wrong with any of them is found before the first is played.
-func (f options) jobs(path string, settings [][][2]string) (jobs []*job.Job, err error) {
+func (f options) jobs(ctx context.Context, path string, settings [][][2]string) (jobs []*job.Job, err error) {
 	var all job.ErrorList
 	for _, setting := range settings {
-		j, err := jobfile.Load(path, slices.Concat(f.set, pairs(setting)))
+		j, err := jobfile.Load(ctx, path, slices.Concat(f.set, pairs(setting)))
 		var wrong *job.ErrorList
 		switch {
 		case errors.As(err, &wrong):

@@ -116,7 +116,7 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 	if err := vacant(append(dirs, f.whole(dirs)...)); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(path, settings)
+	jobs, err := f.jobs(cmd.Context(), path, settings)
 	if err != nil {
 		return terminal.WithExit(err, terminal.ExitUsage)
 	}
