@@ -26,7 +26,8 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	defer server.Close()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	j, err := job.Read(filepath.Join(folder(t, `[{path: "`+server.URL+`/birds.csv", format: csv}]`, "byte-level"), "job.yaml"))
+	dir := folder(t, `[{path: "`+server.URL+`/birds.csv", format: csv}]`, "byte-level")
+	j, err := job.Read(filepath.Join(dir, "job.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,12 +95,18 @@ func Pull(ctx context.Context, o Options) (*Model, error) {
 		return nil, fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, whole, o.MaxBytes)
 	}
 	m := &Model{Repo: o.Repo, Commit: listed.Commit, To: o.To}
+	done := int64(0)
 	for _, f := range files {
-		got, err := h.get(ctx, o, listed.Commit, f)
+		limit := f.Size
+		if limit == 0 && o.MaxBytes > 0 { // it is not listed
+			limit = max(1, o.MaxBytes-done)
+		}
+		got, err := h.get(ctx, o, listed.Commit, f, limit)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		m.Files = append(m.Files, got)
+		done += got.Bytes
 	}
 	return m, nil
 }
@@ -229,8 +235,8 @@ func weight(name string) bool {
 	return false
 }
 
-// get copies one file.
-func (h *hub) get(ctx context.Context, o Options, commit string, f sibling) (File, error) {
+// get copies one file of at most so many bytes; 0: of any size.
+func (h *hub) get(ctx context.Context, o Options, commit string, f sibling, limit int64) (File, error) {
 	to := filepath.Join(o.To, f.Name)
 	out := File{Name: f.Name, Bytes: f.Size, SHA256: f.LFS.SHA256}
 	if info, err := os.Stat(to); err == nil {
@@ -245,7 +251,7 @@ func (h *hub) get(ctx context.Context, o Options, commit string, f sibling) (Fil
 	}
 	get := download.File{
 		URL:  h.base + "/" + o.Repo + "/resolve/" + url.PathEscape(commit) + "/" + url.PathEscape(f.Name),
-		Path: to, SHA256: f.LFS.SHA256, Max: f.Size, Header: h.header, Retry: o.Retry,
+		Path: to, SHA256: f.LFS.SHA256, Max: limit, Header: h.header, Retry: o.Retry,
 	}
 	if o.Say != nil {
 		get.Say = func(done, whole int64) { o.Say(f.Name, done, max(whole, f.Size)) }

@@ -136,3 +136,20 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a server that is down: %v", err)
 	}
 }
+
+// A server that does not say how long its files are cannot fill the disk.
+func TestLimitWhereNoSizeIsListed(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			_ = json.NewEncoder(w).Encode(repository{Commit: "c0ffee",
+				Files: []sibling{{Name: "config.json"}, {Name: "model.safetensors"}}})
+			return
+		}
+		_, _ = w.Write(make([]byte, 40))
+	}))
+	defer s.Close()
+	o := Options{Repo: "bird/sings", Endpoint: s.URL, To: t.TempDir(), MaxBytes: 50}
+	if _, err := Pull(t.Context(), o); !errors.Is(err, download.ErrTooLarge) {
+		t.Errorf("two files of 40 bytes, where 50 may come: %v", err)
+	}
+}
