@@ -43,7 +43,7 @@ type Quoted struct {
 
 // QuoteJob asks a network what would become of a job. Nothing is ordered.
 func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
-	b, err := prepare.New(j)
+	b, err := prepare.Outline(j)
 	if err != nil {
 		return nil, err
 	}

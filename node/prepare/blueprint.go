@@ -63,20 +63,11 @@ const (
 
 // New reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
 // *job.ErrorList with the place in the file.
-func New(j *job.Job) (*CompiledJob, error) { return read(j, Assemble) }
+func New(j *job.Job) (*CompiledJob, error) { return begun(Outline(j)) }
 
 // Outline is New without the first checkpoint of a model from scratch, which is what New takes memory and time for: the
-// specification lacks its root, and Genesis is nil. The identifiers are those of New.
+// specification lacks its root, and Genesis is nil, until Begin. The identifiers are those of New.
 func Outline(j *job.Job) (*CompiledJob, error) {
-	return read(j, func(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob,
-		error) {
-		return assemble(j, base, tok, corpus, true)
-	})
-}
-
-// read reads the files of a job for what makes it ready.
-func read(j *job.Job, ready func(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer,
-	corpus *data.Corpus) (*CompiledJob, error)) (*CompiledJob, error) {
 	sources, err := dataset.Sources(j)
 	if err != nil {
 		return nil, err
@@ -93,41 +84,44 @@ func read(j *job.Job, ready func(j *job.Job, base *folder.Model, tok *tokenizer.
 	if err != nil {
 		return nil, err
 	}
-	return ready(j, base, tok, corpus)
+	return outline(j, base, tok, corpus)
 }
 
 // Assemble makes a job ready whose files are read. base is nil for a model from scratch.
 func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
-	return assemble(j, base, tok, corpus, false)
+	return begun(outline(j, base, tok, corpus))
 }
 
-// assemble is Assemble, or Outline of a job whose files are read.
-func assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus,
-	outline bool) (*CompiledJob, error) {
+// begun makes the first checkpoint of an outline.
+func begun(b *CompiledJob, err error) (*CompiledJob, error) {
+	if err == nil {
+		err = b.Begin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// outline is Outline of a job whose files are read.
+func outline(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
 	b := &CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens)}
-	outline = outline && base == nil
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
 	if err := b.chooseModel(base); err != nil {
 		return nil, err
 	}
-	if !outline {
-		if err := beginningFits(b); err != nil {
-			return nil, err
-		}
-	}
 	if err := b.buildModel(); err != nil {
 		return nil, err
 	}
-	if base == nil {
-		drawn := model.InitDigest(b.Model.Tensors())
-		b.drawn = &drawn
-	}
-	if !outline {
+	if base != nil {
 		if err := b.begin(base); err != nil {
 			return nil, err
 		}
+	} else {
+		drawn := model.InitDigest(b.Model.Tensors())
+		b.drawn = &drawn
 	}
 	if err := b.Specify(); err != nil {
 		return nil, err

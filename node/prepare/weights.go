@@ -32,6 +32,9 @@ func (b *CompiledJob) adapt() (err error) {
 // begin makes the first checkpoint. It is the base model, or weights drawn from the seed; with an adapter it is the
 // adapter, and the base model is frozen.
 func (b *CompiledJob) begin(base *folder.Model) (err error) {
+	if err := beginningFits(b); err != nil {
+		return err
+	}
 	var weights map[string]*tensor.Tensor
 	switch {
 	case base == nil:
@@ -52,9 +55,6 @@ func (b *CompiledJob) begin(base *folder.Model) (err error) {
 func (b *CompiledJob) Begin() error {
 	if b.Genesis != nil {
 		return nil
-	}
-	if err := beginningFits(b); err != nil {
-		return err
 	}
 	if err := b.begin(nil); err != nil {
 		return err
