@@ -24,12 +24,6 @@ type Attention struct {
 // partners is how many operators after one of attention are looked at for others that share its work.
 const partners = 3
 
-// attentionRoles says what the operands of the kinds of attention are, a letter each: q, k, v, do, lse and delta.
-var attentionRoles = map[program.Kind]string{
-	program.CausalAttention: "qkv", program.CausalAttentionLSE: "qk",
-	program.CausalAttentionGradQ: "qkvold", program.CausalAttentionGradK: "qkvold", program.CausalAttentionGradV: "qkol",
-}
-
 // lowerAttention adds a step for operator i and those of the next few that have the same operands: what they compute in
 // common is computed once.
 func (l *lowering) lowerAttention(i int) Location {
@@ -42,7 +36,7 @@ func (l *lowering) lowerAttention(i int) Location {
 	st := Step{Attention: a, Kind: op.Kind, Op: i}
 	for _, j := range members {
 		member := &l.Program.Ops[j]
-		for k, role := range attentionRoles[member.Kind] {
+		for k, role := range member.Kind.AttentionRoles() {
 			to, at := a.operand(role), Location{}
 			switch {
 			case role == 'l' || role == 'd':
@@ -110,7 +104,7 @@ func (l *lowering) attentionMembers(i int) []int {
 // and have the same positions and the same tensors as the operands that both have.
 func sharesAttention(a, b *program.Operator) bool {
 	forward := func(k program.Kind) bool { return k <= program.CausalAttentionLSE }
-	rolesA, rolesB := attentionRoles[a.Kind], attentionRoles[b.Kind]
+	rolesA, rolesB := a.Kind.AttentionRoles(), b.Kind.AttentionRoles()
 	if rolesB == "" || a.Kind == b.Kind || forward(a.Kind) != forward(b.Kind) || !slices.Equal(a.Ints, b.Ints) {
 		return false
 	}

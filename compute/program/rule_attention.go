@@ -28,6 +28,22 @@ func ruleAttention(result byte, like string) rule {
 	}
 }
 
+// AttentionRoles says what the operands of a kind of attention are, a letter each: q, k, v, o for the gradient of the
+// output, l for lse and d for delta. It is empty for other kinds.
+func (k Kind) AttentionRoles() string {
+	switch k {
+	case CausalAttention:
+		return "qkv"
+	case CausalAttentionLSE:
+		return "qk"
+	case CausalAttentionGradQ, CausalAttentionGradK:
+		return "qkvold"
+	case CausalAttentionGradV:
+		return "qkol"
+	}
+	return ""
+}
+
 // attentionPairs is the number of pairs of a query and a key that it sees, over all heads.
 func attentionPairs(op *Operator, q, k tensor.Shape) uint64 {
 	queries, keys, ahead := int64(q.Dims[2]), int64(k.Dims[2]), op.Ints[0]-op.Ints[1]

@@ -57,8 +57,8 @@ func queryRows(op *program.Operator, in []tensor.Shape, a attention.Head, batch,
 }
 
 func keyRows(op *program.Operator, in []tensor.Shape, a attention.Head, batch, head, group, from, to int) piece {
-	first := max(0, (a.Key+from)/attention.Block*attention.Block-a.Query)
-	if first >= a.Queries {
+	first := a.First(from)
+	if first == a.Queries {
 		return piece{}
 	}
 	single := &program.Operator{Kind: op.Kind, Ints: []int64{int64(a.Query + first), int64(a.Key + from)}}

@@ -132,10 +132,10 @@ func followAdd(op *program.Operator, p piece, in []*tensor.Partial, state []byte
 func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, from, to int) ([]byte, error) {
 	sums, chains := make([]float32, n), make([]float32, n)
 	if from >= matmul.ChunkK {
-		sums = readFloats(state[:4*n])
+		sums = tensor.CopyF32(state[:4*n])
 	}
 	if from%matmul.ChunkK != 0 {
-		chains = readFloats(state[len(state)-4*n:])
+		chains = tensor.CopyF32(state[len(state)-4*n:])
 	}
 	done := 0
 	for _, p := range pieces {
@@ -155,7 +155,8 @@ func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, fr
 		for i := range rows {
 			for j := range cols {
 				e := done + i*cols + j
-				sums[e], chains[e] = followChain(sums[e], chains[e], l.F32()[i*k:], r.F32()[j*column:], step, length, from, to)
+				sums[e], chains[e] = matmul.Continue(sums[e], chains[e], l.F32()[i*k:], r.F32()[j*column:], step, length,
+					from, to, false)
 			}
 		}
 		done += rows * cols
@@ -169,23 +170,6 @@ func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, fr
 	return append(bytesOf(sums), bytesOf(chains)...), nil
 }
 
-// followChain continues one element of a product: c over the products of the current chunk, sum over the chunks before.
-func followChain(sum, c float32, a, b []float32, bStep, length, from, to int) (float32, float32) {
-	for at := from; at < to; {
-		end := min(to, at/matmul.ChunkK*matmul.ChunkK+matmul.ChunkK)
-		c = matmul.Chain(c, a[at-from:], 1, b[(at-from)*bStep:], bStep, end-at)
-		if at = end; at%matmul.ChunkK == 0 || at == length {
-			if at <= matmul.ChunkK {
-				sum = c
-			} else {
-				sum += c
-			}
-			c = 0
-		}
-	}
-	return sum, c
-}
-
 // followSum continues the lanes of kernel.Path.Sum, of each element of the output.
 func followSum(op *program.Operator, p piece, in []*tensor.Partial, state []byte,
 	n, length, from, to int) ([]byte, error) {
@@ -196,7 +180,7 @@ func followSum(op *program.Operator, p piece, in []*tensor.Partial, state []byte
 	each := kernel.SumState(length)
 	lanes := make([]float32, n*each)
 	if from > 0 {
-		lanes = readFloats(state)
+		lanes = tensor.CopyF32(state)
 	}
 	row, step := to-from, 1 // of an element, and from one of its list to the next
 	if op.Kind == program.ReduceSum && p.op.Ints[0] == 0 {
@@ -219,13 +203,6 @@ func followSum(op *program.Operator, p piece, in []*tensor.Partial, state []byte
 		out[e] = kernel.SumEnd(lanes[e*each:(e+1)*each], length)
 	}
 	return bytesOf(out), nil
-}
-
-// readFloats returns a copy of little-endian float32.
-func readFloats(b []byte) []float32 {
-	mem := tensor.Alloc(len(b))
-	copy(mem, b)
-	return tensor.As[float32](mem)
 }
 
 func bytesOf(x []float32) []byte { return tensor.FromF32(x, len(x)).Bytes() }

@@ -283,7 +283,7 @@ func Eval(op *program.Operator, in []*tensor.Partial, d Division, leaf, part int
 		return nil, err
 	}
 	if op.Out.DType == tensor.Float32 { // and then so is every state
-		t := tensor.FromF32(readFloats(next), len(next)/4)
+		t := tensor.FromF32(tensor.CopyF32(next), len(next)/4)
 		t.Canonicalize()
 		next = t.Bytes()
 	}

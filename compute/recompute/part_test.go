@@ -83,33 +83,19 @@ func TestPartsOfRandomProgramsGiveTheSameBits(t *testing.T) {
 	links := map[program.Kind]int{}
 	for seed := range 300 {
 		p, in := programtest.Random(t, uint64(9000+seed), 5+seed%60)
-		values := make([]*tensor.Tensor, len(p.Ops))
-		x, err := cpu.Compile(p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = x.Trace(in, func(i int, v *tensor.Tensor) error {
-			values[i] = v.Clone()
-			values[i].Canonicalize()
+		traceOps(t, p, in, func(i int, operands []*tensor.Tensor, value *tensor.Tensor) {
 			op := &p.Ops[i]
-			if op.Kind == program.Input || r.IntN(3) == 0 {
-				return nil
-			}
-			var operands []*tensor.Tensor
-			for _, k := range op.In {
-				operands = append(operands, values[k])
+			if r.IntN(3) == 0 {
+				return
 			}
 			d := randomDivision(r, op, shapesOfOperands(p, op))
 			links[op.Kind] = max(links[op.Kind], d.Links)
-			checkParts(t, op, operands, values[i], d, r.IntN(op.Out.Leaves()))
-			return nil
+			checkParts(t, op, operands, value, d, r.IntN(op.Out.Leaves()))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	for _, k := range []program.Kind{program.Dot, program.ReduceSum, program.ReduceMax, program.ReduceMin,
-		program.SumSquares, program.AddRows} {
+		program.SumSquares, program.AddRows, program.CausalAttention, program.CausalAttentionLSE,
+		program.CausalAttentionGradK, program.CausalAttentionGradV} {
 		if links[k] < 2 {
 			t.Errorf("no %s was cut along its lists", k)
 		}

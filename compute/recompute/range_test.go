@@ -66,32 +66,41 @@ func checkRanges(t testing.TB, op *program.Operator, in []*tensor.Tensor, want *
 	}
 }
 
+// traceOps shows every operator of a program but the inputs, with the canonical values of its operands and its own.
+func traceOps(t testing.TB, p *program.Program, in map[string]*tensor.Tensor,
+	visit func(op int, operands []*tensor.Tensor, value *tensor.Tensor)) {
+	t.Helper()
+	x, err := cpu.Compile(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]*tensor.Tensor, len(p.Ops))
+	err = x.Trace(in, func(i int, v *tensor.Tensor) error {
+		values[i] = v.Clone()
+		values[i].Canonicalize()
+		if p.Ops[i].Kind == program.Input {
+			return nil
+		}
+		var operands []*tensor.Tensor
+		for _, k := range p.Ops[i].In {
+			operands = append(operands, values[k])
+		}
+		visit(i, operands, values[i])
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRangesOfRandomProgramsGiveTheSameBits(t *testing.T) {
 	seen := map[program.Kind]bool{}
 	for seed := range 400 {
 		p, in := programtest.Random(t, uint64(5000+seed), 5+seed%60)
-		values := make([]*tensor.Tensor, len(p.Ops))
-		x, err := cpu.Compile(p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = x.Trace(in, func(i int, v *tensor.Tensor) error {
-			values[i] = v.Clone()
-			values[i].Canonicalize()
-			op := &p.Ops[i]
-			if op.Kind != program.Input {
-				var operands []*tensor.Tensor
-				for _, k := range op.In {
-					operands = append(operands, values[k])
-				}
-				seen[op.Kind] = true
-				checkRanges(t, op, operands, values[i], seed+i)
-			}
-			return nil
+		traceOps(t, p, in, func(i int, operands []*tensor.Tensor, value *tensor.Tensor) {
+			seen[p.Ops[i].Kind] = true
+			checkRanges(t, &p.Ops[i], operands, value, seed+i)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	for _, k := range programtest.Kinds() {
 		if !seen[k] {

@@ -61,6 +61,13 @@ func FromBytes(s Shape, data []byte) (*Tensor, error) {
 	return t, nil
 }
 
+// CopyF32 returns a copy of little-endian float32.
+func CopyF32(data []byte) []float32 {
+	mem := Alloc(len(data))
+	copy(mem, data)
+	return As[float32](mem)
+}
+
 // FromF32 returns a tensor with a copy of data. No dims makes a scalar. The product of dims must be len(data).
 func FromF32(data []float32, dims ...int) *Tensor { return from(Float32, data, dims) }
 

@@ -51,15 +51,17 @@ type Head struct {
 // blocks calls f for each block of keys, with its range and the first query that visits it (Queries if none does).
 func (a *Head) blocks(f func(lo, hi, first int)) {
 	for lo := 0; lo < a.Keys; {
-		start := (a.Key + lo) / Block * Block
-		hi := min(a.Keys, start+Block-a.Key)
-		f(lo, hi, min(max(0, start-a.Query), a.Queries))
+		hi := min(a.Keys, (a.Key+lo)/Block*Block+Block-a.Key)
+		f(lo, hi, a.First(lo))
 		lo = hi
 	}
 }
 
-// seen is the number of keys that query i sees.
-func (a *Head) seen(i int) int { return max(0, min(a.Keys, a.Query+i+1-a.Key)) }
+// First is the first query that visits the block of a key, Queries if none does.
+func (a *Head) First(key int) int { return min(max(0, (a.Key+key)/Block*Block-a.Query), a.Queries) }
+
+// Seen is the number of keys that query i sees.
+func (a *Head) Seen(i int) int { return max(0, min(a.Keys, a.Query+i+1-a.Key)) }
 
 // Visited is the number of keys up to the end of the last block that query i visits.
 func (a *Head) Visited(i int) int {
@@ -112,7 +114,7 @@ func (a *Head) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float32) {
 
 // softmax turns the scores of query i into w, sets its lse, and returns 1/l.
 func (a *Head) softmax(row []float32, i int, lse []float32) float32 {
-	see := row[:a.seen(i)]
+	see := row[:a.Seen(i)]
 	var top [1]float32
 	a.Path.MaxRows(top[:], see, len(see))
 	for j := range see {
@@ -146,7 +148,7 @@ func (a *Head) Backward(dq, dk, dv Rows, q, k, v, do Rows, lse, delta, scratch [
 		}
 		a.product(n, w, a.Width, do.from(first), do.Stride, 1, v.from(from), 1, v.Stride, ds, w, false)
 		for i := range n {
-			see := max(0, min(w, a.seen(first+i)-from))
+			see := max(0, min(w, a.Seen(first+i)-from))
 			row, share, mean := ds[i*w:][:w], p[i*w:][:w], delta[first+i]
 			for j := range see {
 				row[j] = share[j] * (row[j] - mean)
@@ -173,6 +175,6 @@ func (a *Head) probabilities(p []float32, first, from, w int, lse []float32) {
 	}
 	a.Path.Exp(p)
 	for i := range min(rows, Block) { // later ones see all keys of the block
-		clear(p[i*w+max(0, min(w, a.seen(first+i)-from)) : (i+1)*w])
+		clear(p[i*w+max(0, min(w, a.Seen(first+i)-from)) : (i+1)*w])
 	}
 }

@@ -49,3 +49,22 @@ func Chain(c float32, a []float32, aStep int, b []float32, bStep, n int) float32
 	}
 	return c
 }
+
+// Continue computes the products from up to to, of length, of an element of a Gemm: a are the first factors, b the
+// second, bStep apart. chain is that of the chunk under way, sum that of the chunks before; with add, sum begins with
+// what C held.
+func Continue(sum, chain float32, a, b []float32, bStep, length, from, to int, add bool) (float32, float32) {
+	for at := from; at < to; {
+		end := min(to, at/ChunkK*ChunkK+ChunkK)
+		chain = Chain(chain, a[at-from:], 1, b[(at-from)*bStep:], bStep, end-at)
+		if at = end; at%ChunkK == 0 || at == length {
+			if at <= ChunkK && !add {
+				sum = chain
+			} else {
+				sum += chain
+			}
+			chain = 0
+		}
+	}
+	return sum, chain
+}

@@ -5,6 +5,8 @@
 package attend
 
 import (
+	"strings"
+
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/attention"
 	"github.com/starling-network/starling/compute/program"
@@ -44,19 +46,14 @@ func (a *List) byKeys() bool {
 // forward reports whether the list of a query has its blocks twice.
 func (a *List) forward() bool { return a.op.Kind <= program.CausalAttentionLSE }
 
-// Operands by what they are; those that a kind does not have are not asked for.
-func (a *List) output() int { return 3 - a.fewer() } // the gradient of the output
-func (a *List) lse() int    { return 4 - a.fewer() }
+// operand is the one with a role, of program.Kind.AttentionRoles.
+func (a *List) operand(role byte) int { return strings.IndexByte(a.op.Kind.AttentionRoles(), role) }
 
-// fewer is 1 for the kind without values.
-func (a *List) fewer() int {
-	if a.op.Kind == program.CausalAttentionGradV {
-		return 1
-	}
-	return 0
+// ofKeys reports whether an operand has a row for each key, and not for each query.
+func (a *List) ofKeys(operand int) bool {
+	role := a.op.Kind.AttentionRoles()[operand]
+	return role == 'k' || role == 'v'
 }
-
-const deltas = 5 // the operand delta
 
 // blocks is the number of blocks of keys.
 func (a *List) blocks() int {
@@ -112,20 +109,24 @@ func (s stretch) ends() (from, to int) { return s.rows[0].at, s.rows[len(s.rows)
 func (a *List) Needs(lo, hi, from, to int) []gather.Gather {
 	var all []gather.Gather
 	rows := func(operand, batch, head, first, end int) {
-		if first < end {
-			all = append(all, gather.Rows(operand, a.in[operand], batch, head, 1, first, end))
-		}
+		all = append(all, gather.Rows(operand, a.in[operand], batch, head, 1, first, end))
 	}
 	for _, s := range a.stretches(lo, hi) {
 		first, end := s.ends()
-		if a.byKeys() {
-			a.needsOfKeys(s, from, to, rows)
-			continue
-		}
-		for operand := range a.in {
-			if operand != 1 && operand != 2 {
+		for operand := range a.in { // the rows that it is about
+			if a.ofKeys(operand) == a.byKeys() {
 				rows(operand, s.batch, s.of, first, end)
 			}
+		}
+		if a.byKeys() {
+			a.heads(from, to, a.head.First(first), func(h, lo, hi int) {
+				for operand := range a.in {
+					if !a.ofKeys(operand) {
+						rows(operand, s.batch, s.of*a.group+h, lo, hi)
+					}
+				}
+			})
+			continue
 		}
 		for e := from; e < to; e++ {
 			keys, stop := a.block(e % a.blocks())
@@ -133,7 +134,7 @@ func (a *List) Needs(lo, hi, from, to int) []gather.Gather {
 				continue
 			}
 			rows(1, s.batch, s.of/a.group, keys, stop)
-			if a.op.Kind != program.CausalAttentionLSE && (!a.forward() || e >= a.blocks()) {
+			if a.hasValues(e) {
 				rows(2, s.batch, s.of/a.group, keys, stop)
 			}
 		}
@@ -141,25 +142,9 @@ func (a *List) Needs(lo, hi, from, to int) []gather.Gather {
 	return all
 }
 
-// needsOfKeys gathers the queries from up to to for rows of keys.
-func (a *List) needsOfKeys(s stretch, from, to int, rows func(operand, batch, head, first, end int)) {
-	first, end := s.ends()
-	rows(1, s.batch, s.of, first, end)
-	if a.fewer() == 0 {
-		rows(2, s.batch, s.of, first, end)
-	}
-	a.heads(from, to, a.firstQuery(first), func(h, lo, hi int) {
-		for operand := range a.in {
-			if operand == 0 || operand >= a.output() {
-				rows(operand, s.batch, s.of*a.group+h, lo, hi)
-			}
-		}
-	})
-}
-
-// firstQuery is the first that visits the block of a key, Queries if none does.
-func (a *List) firstQuery(key int) int {
-	return min(max(0, (a.head.Key+key)/attention.Block*attention.Block-a.head.Query), a.head.Queries)
+// hasValues reports whether an entry of the list of a query has values, and not keys alone.
+func (a *List) hasValues(e int) bool {
+	return a.op.Kind != program.CausalAttentionLSE && (!a.forward() || e >= a.blocks())
 }
 
 // heads calls f for the queries from first on among entries from up to to of a list, head by head.
@@ -171,9 +156,6 @@ func (a *List) heads(from, to, first int, f func(h, lo, hi int)) {
 		}
 	}
 }
-
-// sees is the number of keys that a query sees.
-func (a *List) sees(query int) int { return max(0, min(a.head.Keys, a.head.Query+query+1-a.head.Key)) }
 
 // kept is the number of float32 that are kept of a row after at entries of its list, some but not all.
 func (a *List) kept(r partRow, at int) int {
@@ -188,7 +170,7 @@ func (a *List) kept(r partRow, at int) int {
 	case a.op.Kind == program.CausalAttentionLSE:
 		n = 0
 	}
-	return 1 + kernel.SumState(a.sees(r.at)) + n
+	return 1 + kernel.SumState(a.head.Seen(r.at)) + n
 }
 
 // StateBytes is the size of what is kept of a range after at entries.

@@ -15,7 +15,7 @@ import (
 // last, the elements.
 func (a *List) Follow(in []*tensor.Partial, state []byte, lo, hi, from, to int) ([]byte, error) {
 	var out []float32
-	before := readFloats(state)
+	before := tensor.CopyF32(state)
 	for _, s := range a.stretches(lo, hi) {
 		x := attending{List: a, stretch: s, operands: in}
 		for _, r := range s.rows {
@@ -86,7 +86,7 @@ func (x *attending) queries(e, lo, hi int) error {
 		return err
 	}
 	var v []float32
-	if x.op.Kind != program.CausalAttentionLSE && (!x.forward() || e >= x.blocks()) {
+	if x.hasValues(e) {
 		if v, err = x.read(2, x.of/x.group, lo, hi); err != nil {
 			return err
 		}
@@ -99,20 +99,20 @@ func (x *attending) queries(e, lo, hi int) error {
 		if err != nil {
 			return err
 		}
-		seen := min(hi, x.sees(r.at)) - lo // may be negative
+		seen := max(0, min(hi, x.head.Seen(r.at))-lo)
 		weights := make([]float32, hi-lo)
-		for j := range max(0, seen) {
+		for j := range seen {
 			weights[j] = x.score(q, k[j*x.head.Width:])
 		}
 		switch {
 		case !x.forward():
-			if err = x.gradQ(r, x.state[i], weights, max(0, seen), lo, k, v); err != nil {
+			if err = x.gradQ(r, x.state[i], weights, seen, lo, k, v); err != nil {
 				return err
 			}
 		case e < x.blocks():
-			x.largest(x.state[i], weights[:max(0, seen)], lo)
+			x.largest(x.state[i], weights[:seen], lo)
 		default:
-			x.sum(r, x.state[i], weights, max(0, seen), lo, v)
+			x.sum(r, x.state[i], weights, seen, lo, v)
 		}
 	}
 	return nil
@@ -120,14 +120,7 @@ func (x *attending) queries(e, lo, hi int) error {
 
 // score is the product of a query and a key.
 func (x *attending) score(q, k []float32) float32 {
-	var sum float32
-	for at := 0; at < x.head.Width; at += matmul.ChunkK {
-		c := matmul.Chain(0, q[at:], 1, k[at:], 1, min(matmul.ChunkK, x.head.Width-at))
-		if at > 0 {
-			c += sum
-		}
-		sum = c
-	}
+	sum, _ := matmul.Continue(0, 0, q, k, 1, x.head.Width, 0, x.head.Width, false)
 	return sum
 }
 
@@ -149,7 +142,7 @@ func (x *attending) sum(r partRow, state, weights []float32, seen, lo int, v []f
 		w[j] -= state[0]
 	}
 	kernel.Portable.Exp(w)
-	lanes := state[1 : 1+kernel.SumState(x.sees(r.at))]
+	lanes := state[1 : 1+kernel.SumState(x.head.Seen(r.at))]
 	for j, weight := range w {
 		kernel.SumPart(lanes, lo+j, weight)
 	}
@@ -171,15 +164,15 @@ func (x *attending) add(out []float32, r partRow, weights, rows []float32, lo in
 
 // gradQ adds a block to a row of the gradient of the queries.
 func (x *attending) gradQ(r partRow, state, scores []float32, seen, lo int, k, v []float32) error {
-	do, err := x.read(x.output(), x.of, r.at, r.at+1)
+	do, err := x.read(x.operand('o'), x.of, r.at, r.at+1)
 	if err != nil {
 		return err
 	}
-	lse, err := x.read(x.lse(), x.of, r.at, r.at+1)
+	lse, err := x.read(x.operand('l'), x.of, r.at, r.at+1)
 	if err != nil {
 		return err
 	}
-	delta, err := x.read(deltas, x.of, r.at, r.at+1)
+	delta, err := x.read(x.operand('d'), x.of, r.at, r.at+1)
 	if err != nil {
 		return err
 	}
@@ -200,7 +193,7 @@ func (x *attending) end(r partRow, state []float32) []float32 {
 	if !x.forward() {
 		return state[:r.hi-r.lo]
 	}
-	seen := x.sees(r.at)
+	seen := x.head.Seen(r.at)
 	lanes := state[1 : 1+kernel.SumState(seen)]
 	out := state[1+len(lanes):]
 	total := kernel.SumEnd(lanes, seen)
@@ -217,7 +210,7 @@ func (x *attending) end(r partRow, state []float32) []float32 {
 // keys goes on with the rows of keys over entries from up to to.
 func (x *attending) keys(from, to int) (err error) {
 	first, _ := x.ends()
-	x.heads(from, to, x.firstQuery(first), func(h, lo, hi int) {
+	x.heads(from, to, x.head.First(first), func(h, lo, hi int) {
 		if err == nil {
 			err = x.keysOf(h, lo, hi)
 		}
@@ -231,19 +224,19 @@ func (x *attending) keysOf(h, lo, hi int) error {
 	operands := make([][]float32, len(x.in))
 	for i := range operands {
 		var err error
-		if i == 0 || i >= x.output() {
-			operands[i], err = x.read(i, head, lo, hi)
-		} else {
+		if x.ofKeys(i) {
 			first, end := x.ends()
 			operands[i], err = x.read(i, x.of, first, end)
+		} else {
+			operands[i], err = x.read(i, head, lo, hi)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	q, do := operands[0], operands[x.output()]
+	q, do := operands[0], operands[x.operand('o')]
 	for i, r := range x.rows {
-		skip := max(0, x.firstQuery(r.at)-lo) // queries of another block
+		skip := max(0, x.head.First(r.at)-lo) // queries of another block
 		if skip >= hi-lo {
 			continue
 		}
@@ -262,7 +255,7 @@ func (x *attending) keysOf(h, lo, hi int) error {
 func (x *attending) shares(operands [][]float32, key, lo, hi int) []float32 {
 	first, _ := x.ends()
 	at := (key - first) * x.head.Width
-	q, k, do, lse := operands[0], operands[1][at:], operands[x.output()], operands[x.lse()]
+	q, k, do, lse := operands[0], operands[1][at:], operands[x.operand('o')], operands[x.operand('l')]
 	p := make([]float32, hi-lo)
 	for i := range p {
 		p[i] = x.score(q[i*x.head.Width:], k) - lse[i]
@@ -270,10 +263,10 @@ func (x *attending) shares(operands [][]float32, key, lo, hi int) []float32 {
 	kernel.Portable.Exp(p)
 	for i := range p {
 		switch {
-		case key >= x.sees(lo+i):
+		case key >= x.head.Seen(lo+i):
 			p[i] = 0
 		case x.op.Kind == program.CausalAttentionGradK:
-			p[i] *= x.score(do[i*x.head.Width:], operands[2][at:]) - operands[deltas][i]
+			p[i] *= x.score(do[i*x.head.Width:], operands[2][at:]) - operands[x.operand('d')][i]
 		}
 	}
 	return p
@@ -282,32 +275,10 @@ func (x *attending) shares(operands [][]float32, key, lo, hi int) []float32 {
 // chain continues the products of a row of keys over the queries of a head from lo on: chunks as in matmul.Gemm, whose
 // first term is what the heads before have given.
 func (x *attending) chain(r partRow, state, shares, rows []float32, h, lo int) {
-	n, first := r.hi-r.lo, x.firstQuery(r.at)
+	n, first := r.hi-r.lo, x.head.First(r.at)
 	sums, chains := state[:n], state[n:]
-	length := x.head.Queries - first
 	for e := range n {
-		sum, c := sums[e], chains[e]
-		for at, end := lo-first, lo-first+len(shares); at < end; {
-			stop := min(end, at/matmul.ChunkK*matmul.ChunkK+matmul.ChunkK)
-			i := at - (lo - first)
-			c = matmul.Chain(c, shares[i:], 1, rows[i*x.head.Width+r.lo+e:], x.head.Width, stop-at)
-			if at = stop; at%matmul.ChunkK != 0 && at != length {
-				continue
-			}
-			if h == 0 && at <= matmul.ChunkK {
-				sum = c
-			} else {
-				sum += c
-			}
-			c = 0
-		}
-		sums[e], chains[e] = sum, c
+		sums[e], chains[e] = matmul.Continue(sums[e], chains[e], shares, rows[r.lo+e:], x.head.Width,
+			x.head.Queries-first, lo-first, lo-first+len(shares), h > 0)
 	}
-}
-
-// readFloats returns a copy of little-endian float32.
-func readFloats(b []byte) []float32 {
-	mem := tensor.Alloc(len(b))
-	copy(mem, b)
-	return tensor.As[float32](mem)
 }
