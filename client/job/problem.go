@@ -19,7 +19,7 @@ const (
 	CodeUnsupported  = "JOB_UNSUPPORTED"  // part of the format; this version does not run it
 	CodeNoData       = "JOB_NO_DATA"      // a dataset matches no file, or cannot be downloaded
 	CodeDataChanged  = "JOB_DATA_CHANGED" // a file at an address has another digest than it must have
-	CodeTooLarge     = "JOB_TOO_LARGE"    // more than the memory of this machine holds
+	CodeTooLarge     = "JOB_TOO_LARGE"    // more than memory holds, or than can be paid
 	CodeOutside      = "JOB_FILE_OUTSIDE" // a file that this job may not read
 	CodeBadOverride  = "JOB_BAD_OVERRIDE" // --set without a key
 )

@@ -29,7 +29,7 @@ type Plan struct {
 	Steps      int      `json:"steps"`
 	Rounds     int      `json:"rounds"`
 	Workers    int      `json:"workers"`
-	Flops      uint64   `json:"flops"`        // of all units once
+	Flops      uint64   `json:"flops"`        // of all units once, at most the largest number
 	Most       uint64   `json:"most_uzen"`    // that it may cost, with every unit audited
 	Budget     uint64   `json:"budget_uzen"`  //
 	Stakes     Bonds    `json:"stakes"`       // that members must have
@@ -98,7 +98,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	p := &Plan{
 		ID: b.PlanID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.Tokens(j.Training.MaxSteps),
 		Steps:  j.Training.MaxSteps,
-		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.RoundFlops() * uint64(s.Rounds),
+		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.Flops(),
 		Most: most, Budget: o.Budget, Stakes: bonds(o),
 		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor,
 		Notes: []string{},

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"slices"
 	"strings"
@@ -136,6 +137,11 @@ func (b *CompiledJob) Specify() error {
 	if err := b.Spec.Check(); err != nil {
 		return problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err,
 			"change the value that is named")
+	}
+	if over, _ := bits.Mul64(b.Step.Flops(), uint64(b.Spec.Steps)); over > 0 {
+		return problem(j, "strategy.sync_steps", job.CodeTooLarge, "a unit is too large to be paid",
+			fmt.Errorf("it has more than 2^64 operations: %d steps of %.3g", b.Spec.Steps, float64(b.Step.Flops())),
+			"lower sync_steps, or training.global_batch_size")
 	}
 	if _, share := outer.Sizes(b.Spec.Steps, j.Strategy.Workers.Paces); j.Strategy.Workers.Paces != nil &&
 		share < leastShare {

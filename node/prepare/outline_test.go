@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,19 @@ func TestNameAfterTheFirstCheckpoint(t *testing.T) {
 	old := idOf(b.Spec)
 	if old == b.JobID() || !b.Is(old) || b.JobID() != old {
 		t.Errorf("a run of the name %s is that of another job, %s", old, b.JobID())
+	}
+}
+
+// A unit of more operations than can be counted is refused: its price would be that of what is left of the count.
+func TestUnitsThatCannotBeCounted(t *testing.T) {
+	_, err := Outline(outlinedJob(t, "model.config={hidden_size: 10240, num_hidden_layers: 80, num_attention_heads: 80, "+
+		"num_key_value_heads: 8, intermediate_size: 35840, max_position_embeddings: 4096, vocab_size: 128256}",
+		"sequence_len=4096", "val_set_size=0", "training.global_batch_size=1024", "training.max_steps=1000",
+		"strategy.sync_steps=500", "strategy.workers=8", "budget.max_cost=2000000000"))
+	var list *job.ErrorList
+	if !errors.As(err, &list) || list.Errors[0].Code != job.CodeTooLarge ||
+		!strings.Contains(err.Error(), "sync_steps") {
+		t.Errorf("refused with %v", err)
 	}
 }
 

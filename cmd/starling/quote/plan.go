@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -42,8 +43,12 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
 	row("plan", "%s (%s), %s parameters", p.ID, p.Name, terminal.Number(float64(p.Parameters)))
-	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s operations", p.Steps, p.Rounds, p.Workers,
-		terminal.Number(float64(p.Tokens)), terminal.Number(float64(p.Flops)))
+	more := ""
+	if p.Flops == math.MaxUint64 {
+		more = "more than "
+	}
+	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s%s operations", p.Steps, p.Rounds, p.Workers,
+		terminal.Number(float64(p.Tokens)), more, terminal.Number(float64(p.Flops)))
 	row("executor", "%s", executor)
 	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most),
 		terminal.Zen(p.Budget))

@@ -38,7 +38,14 @@ func (t Terms) RoundFlops() uint64 {
 			n += uint64(size)
 		}
 	}
-	high, low := bits.Mul64(each, n)
+	return saturatingMul(each, n)
+}
+
+// Flops is the number of floating-point operations of all units, at most the largest number.
+func (t Terms) Flops() uint64 { return saturatingMul(t.RoundFlops(), uint64(t.Rounds)) }
+
+func saturatingMul(x, y uint64) uint64 {
+	high, low := bits.Mul64(x, y)
 	if high > 0 {
 		return math.MaxUint64
 	}
