@@ -76,8 +76,8 @@ func (j *Job) Files() ([]File, error) {
 	return files, nil
 }
 
-// Confine refuses a job that names a file outside of the folder of the job file, or a server to call: for a file that
-// somebody else wrote.
+// Confine refuses a job that names a file outside of the folder of the job file, or a server to call. It is for job
+// files that strangers send.
 // The model that it starts from, with its tokenizer, may also lie below another folder, if models names one. It goes by
 // the names alone, so that nobody learns from it what exists; a link inside of a folder leads where its owner wants.
 func (j *Job) Confine(models string) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 )
 
-// Coins speaks to the bank of the chain.
+// Coins sends the messages and the queries of the bank of the chain.
 type Coins struct{ account Account }
 
 // Balance of an account, in uzen.

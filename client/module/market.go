@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Market speaks to x/market: offers, orders and the budgets of jobs.
+// Market sends the messages and the queries of x/market: offers, orders and the budgets of jobs.
 type Market struct{ account Account }
 
 // Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as

@@ -1,5 +1,5 @@
-// Package module speaks to the modules of the chain: one type for each, with its messages and its queries in the types
-// of protocol/. It signs nothing and keeps no connection; that is package client.
+// Package module has a type for each module of the chain, which sends its messages and its queries in the types of
+// protocol/. It signs nothing and keeps no connection; that is package client.
 package module
 
 import (
@@ -22,7 +22,7 @@ type Account interface {
 	SubmitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (transaction.Result, error)
 }
 
-// Modules are those that an account speaks to.
+// Modules are all of them, for one account.
 type Modules struct {
 	Coins    Coins
 	Market   Market

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Registry speaks to x/registry: who takes part, on which machine and with which stake.
+// Registry sends the messages and the queries of x/registry: participants, their machines and their stakes.
 type Registry struct{ account Account }
 
 // Register makes the account a participant, as p says of its roles, place and hardware; the stake of p, in uzen, is
@@ -79,7 +79,7 @@ func (g Registry) Heartbeat(ctx context.Context) error {
 	return send(ctx, g.account, &registrypb.MsgHeartbeat{Sender: g.account.Address()})
 }
 
-// AskMeasure begins the measurement of the account's machine, with so many steps in each segment.
+// AskMeasure begins the measurement of the machine of the account. A segment of the program has the given steps.
 func (g Registry) AskMeasure(ctx context.Context, steps uint32) error {
 	return send(ctx, g.account, &registrypb.MsgAskMeasure{Sender: g.account.Address(), Steps: steps})
 }

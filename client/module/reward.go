@@ -18,7 +18,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// Reward speaks to x/reward: what epochs and models pay, and to whom.
+// Reward sends the messages and the queries of x/reward: what epochs and models pay, and to whom.
 type Reward struct {
 	account  Account
 	training Training

@@ -36,7 +36,7 @@ func (l *ledger) releases() {
 // mostRest is more than is kept for the fee of a transfer, in uzen.
 const mostRest = 20_000
 
-// One command lets a worker leave: its process drains, its tier and its stake end, and what it has goes to its owner.
+// starling worker retire drains the process of a worker, ends its tier, takes its stake back and sends its coins.
 func TestRetireDrainsAProcess(t *testing.T) {
 	l := startLedger(t, "consumer", "worker", "owner")
 	l.releases()

@@ -16,8 +16,8 @@ func peakBytes(pl *lower.Plan, steps []boundStep, threads int) int64 {
 	return pl.Bytes() + int64(scratch)*int64(threads)
 }
 
-// Memory is what a Run with so many threads or a Trace of a program that has passed program.Check holds at its peak, in
-// bytes.
+// Memory is the peak memory of a program, in bytes: the larger one of a Run with the given threads and of a Trace. The
+// program has passed program.Check.
 func Memory(p *program.Program, threads int) int64 {
 	pl := lower.Program(p)
 	return max(tracePeak(p), peakBytes(pl, bindAll(pl, 0), max(threads, 1)))

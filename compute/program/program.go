@@ -39,7 +39,7 @@ func (e *OpError) Error() string { return fmt.Sprintf("operator %d (%s): %v", e.
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// IndexError is the error of operator op, which was given an index that is none of so many rows.
+// IndexError is the error of an operator that was given an index outside of the rows of its table.
 func IndexError(op int, k Kind, index int64, rows int) error {
 	return &OpError{Index: op, Kind: k, Err: fmt.Errorf("%w: %d of %d rows", ErrIndex, index, rows)}
 }

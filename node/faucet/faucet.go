@@ -1,7 +1,7 @@
 // Package faucet gives coins of one account to whoever asks, over HTTP, within limits a day: for test networks, whose
 // coins are worth nothing. It keeps what it gave in a file, so that a restart forgets no limit.
 //
-// It knows nobody: who has many addresses and many hosts gets as often as many, up to the limit for all together.
+// It identifies nobody: a person with ten addresses on ten hosts gets ten gifts, up to the limit for all together.
 package faucet
 
 import (

@@ -149,7 +149,8 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 	return printDone(c, done, dirs, f)
 }
 
-// left says how long the rest of a sweep takes on this machine's clock, by what so many of its variants took.
+// left says how long the rest of a sweep takes, by this machine's clock, if its variants take as long as those that are
+// done.
 func left(took time.Duration, done, all int) string {
 	if done == 0 {
 		return ""
