@@ -20,17 +20,22 @@ func (l withoutGoodbyes) Error(text string, pairs ...any) {
 		return
 	}
 	for _, v := range pairs {
-		if err, ok := v.(error); ok && (errors.Is(err, service.ErrAlreadyStopped) || gone(err)) {
+		err, ok := v.(error)
+		if ok && (errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent" ||
+			toClient[text] && hungUp(err)) {
 			return
 		}
 	}
 	l.Logger.Error(text, pairs...)
 }
 
-// gone reports whether a connection has ended that one of its sides closed.
-func gone(err error) bool {
-	return err.Error() == "websocket: close sent" || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, syscall.ECONNRESET)
+// toClient are the errors of connections to clients of the RPC. The log tells of peers that are lost.
+var toClient = map[string]bool{"Failed to write response": true, "Failed to write ping": true,
+	"Failed to read request": true}
+
+// hungUp reports whether a connection has ended that one of its sides closed.
+func hungUp(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // With implements cmtlog.Logger.

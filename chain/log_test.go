@@ -24,6 +24,10 @@ func TestLogLeavesOutGoodbyes(t *testing.T) {
 	if b.Len() > 0 {
 		t.Error(b.String())
 	}
+	l.Error("Stopping peer for error", "err", &net.OpError{Op: "read", Err: syscall.ECONNRESET})
+	if !strings.Contains(b.String(), "Stopping peer") {
+		t.Error("nothing is said of a peer that is lost")
+	}
 	l.Error("Failed to write response", "err", errors.New("no room"))
 	if s := b.String(); !strings.Contains(s, "no room") || !strings.Contains(s, "rpc-server") {
 		t.Errorf("%q", s)
