@@ -48,7 +48,7 @@ func (r *Referee) begin(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, err
 	}
 	op := &r.step.Ops[c.Index]
-	i, from := r.index[op.Name], 3*len(r.names)
+	i, from := r.index[op.Name], len(r.index)
 	lo, hi := op.Out.LeafRange(int(c.Part))
 	base, err := elements(op.Out, p.Base, lo, hi, p.State[i])
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *Witness) begin(c dispute.Claim) (p beginPayload, err error) {
 	i := slices.Index(train.StateNames(w.task.Step), w.task.Step.Ops[c.Index].Name)
 	p.State, p.Before.Done = train.Roots(w.session.Named()), w.tree.Frontier(int(c.Part))
 	if p.Base, _, err = excerptOf(w.base.Params[i], []int{int(c.Part)}); err == nil {
-		left, _ := train.Split(w.task.Spec.Exchange, w.from)
+		left, _ := train.Split(w.task.Spec.Exchange, len(w.base.Params), w.from)
 		p.Left, _, err = excerptOf(w.task.Spec.Exchange.Below(w.base, w.unit, left)[i], []int{int(c.Part)})
 	}
 	return p, err

@@ -231,7 +231,7 @@ func (x sent) toSend(s *train.Spec, base, end, left []float32, lo, hi int) []flo
 }
 
 func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
-	if len(roots) != r.spec.Exchange.HandsOn()*len(r.names) || train.CarriedRoot(roots) != c.From {
+	if len(roots) != len(train.HandedOn(r.spec.Exchange, r.step)) || train.CarriedRoot(roots) != c.From {
 		return wrong("these are not the tensors of the state %s that was handed on", c.From.Short())
 	}
 	return nil
@@ -382,6 +382,6 @@ func (w *Witness) left(c dispute.Claim) []*tensor.Tensor {
 	if !adds(w.task.Spec, c.Round, w.base.Names[c.Index]) {
 		return nil
 	}
-	left, _ := train.Split(w.task.Spec.Exchange, w.from)
+	left, _ := train.Split(w.task.Spec.Exchange, len(w.base.Params), w.from)
 	return left
 }

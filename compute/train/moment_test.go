@@ -66,7 +66,7 @@ func TestSplit(t *testing.T) {
 		{train.Exchange{Fragments: 2, Moments: true}, from, from[:2], from[2:]},
 		{train.Exchange{Feedback: 1, Moments: true}, nil, nil, nil},
 	} {
-		if left, moments := train.Split(c.x, c.from); !slices.Equal(left, c.left) || !slices.Equal(moments, c.moments) {
+		if left, moments := train.Split(c.x, 2, c.from); !slices.Equal(left, c.left) || !slices.Equal(moments, c.moments) {
 			t.Errorf("%+v: %d and %d tensors of %d", c.x, len(left), len(moments), len(c.from))
 		}
 	}

@@ -25,8 +25,8 @@ type Task struct {
 type Session struct {
 	task        *Task
 	round, unit uint32
-	step        uint32 // inner steps done
-	names       []string
+	step        uint32           // inner steps done
+	names       []string         // of the state
 	base, from  []*tensor.Tensor // parameters that a replica is made from
 	// state before and after the current step, the same tensors where the program lets them
 	in, out map[string]*tensor.Tensor
@@ -37,10 +37,10 @@ type Session struct {
 // Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing:
 // where units are replicas they begin from the checkpoint less that.
 func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
-	left, moments := Split(t.Spec.Exchange, from)
+	left, moments := Split(t.Spec.Exchange, len(base.Params), from)
 	from = t.Spec.Exchange.Below(base, unit, left)
-	if from != nil && !alike(base.Params, from) || moments != nil &&
-		!alike(slices.Concat(base.Params, base.Params), moments) {
+	remembered, shapes := Moments(t.Step), t.Step.InputShapes()
+	if from != nil && !alike(base.Params, from) || moments != nil && !shaped(moments, remembered, shapes) {
 		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters",
 			unit, base.Round)
 	}
@@ -49,7 +49,7 @@ func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Ses
 			t.Spec.Rounds, t.Spec.Units)
 	}
 	s := &Session{
-		task: t, round: base.Round, unit: unit, names: base.Names, base: base.Params, from: from,
+		task: t, round: base.Round, unit: unit, names: StateNames(t.Step), base: base.Params, from: from,
 		in: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{},
 		tokens: tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{int(t.Spec.Batch), int(t.Spec.Length) + 1}}),
 	}
@@ -60,17 +60,17 @@ func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Ses
 			s.in[Param+n] = Difference(base.Params[i], from[i])
 			s.in[Param+n].Canonicalize()
 		}
-		for k, prefix := range []string{First, Second} {
-			if moments == nil {
-				s.in[prefix+n] = tensor.New(base.Params[i].Shape)
-			} else {
-				s.in[prefix+n] = moments[k*len(base.Names)+i].Clone()
-			}
+	}
+	for i, n := range remembered {
+		if moments == nil {
+			s.in[n] = tensor.New(shapes[n])
+		} else {
+			s.in[n] = moments[i].Clone()
 		}
-		for _, prefix := range []string{Param, First, Second} {
-			if s.out[prefix+n] = s.in[prefix+n]; !t.Exec.Shares(prefix+n, prefix+n) {
-				s.out[prefix+n] = tensor.New(base.Params[i].Shape)
-			}
+	}
+	for _, n := range s.names {
+		if s.out[n] = s.in[n]; !t.Exec.Shares(n, n) {
+			s.out[n] = tensor.New(shapes[n])
 		}
 	}
 	if Anchored(t.Step) {
@@ -80,6 +80,9 @@ func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Ses
 	}
 	for i, n := range Frozen(t.Step) {
 		s.in[Param+n] = t.Frozen[i]
+	}
+	if shape, ok := shapes["dice"]; ok {
+		s.in["dice"] = tensor.New(shape)
 	}
 	scalar := tensor.Shape{DType: tensor.Float32}
 	for _, n := range []string{"loss", "grad_norm"} {
@@ -100,6 +103,9 @@ func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 	lr, c1, c2 := sp.Scalars(s.round, s.unit, s.step)
 	s.in["tokens"] = s.tokens
 	s.in["lr"].F32()[0], s.in["c1"].F32()[0], s.in["c2"].F32()[0] = lr, c1, c2
+	if dice := s.in["dice"]; dice != nil {
+		copy(dice.Bytes(), sp.Dice(s.round, s.unit, s.step).Bytes())
+	}
 	return s.in, nil
 }
 
@@ -121,9 +127,7 @@ func (s *Session) Advance() (loss float32, err error) {
 		return 0, s.failed("execution", err)
 	}
 	for _, n := range s.names {
-		for _, prefix := range []string{Param, First, Second} {
-			s.in[prefix+n], s.out[prefix+n] = s.out[prefix+n], s.in[prefix+n]
-		}
+		s.in[n], s.out[n] = s.out[n], s.in[n]
 	}
 	s.step++
 	return s.out["loss"].F32()[0], nil
@@ -151,11 +155,9 @@ func (s *Session) skip(p *Progress, start canon.Digest) error {
 
 // Tensors returns the state in the order in which StateRoot takes it.
 func (s *Session) Tensors() []*tensor.Tensor {
-	out := make([]*tensor.Tensor, 0, 3*len(s.names))
-	for _, prefix := range []string{Param, First, Second} {
-		for _, n := range s.names {
-			out = append(out, s.in[prefix+n])
-		}
+	out := make([]*tensor.Tensor, len(s.names))
+	for i, n := range s.names {
+		out[i] = s.in[n]
 	}
 	return out
 }
@@ -172,6 +174,11 @@ func (s *Session) Named() []*tensor.Tensor {
 
 // Root is the root of the current inner state.
 func (s *Session) Root() canon.Digest { return StateRoot(s.step, Roots(s.Named())) }
+
+// shaped reports whether tensors have the shapes of inputs.
+func shaped(list []*tensor.Tensor, names []string, shapes map[string]tensor.Shape) bool {
+	return slices.EqualFunc(list, names, func(x *tensor.Tensor, n string) bool { return x.Shape.Equal(shapes[n]) })
+}
 
 func alike(a, b []*tensor.Tensor) bool {
 	return slices.EqualFunc(a, b, func(x, y *tensor.Tensor) bool { return x.Shape.Equal(y.Shape) })
@@ -266,7 +273,7 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *P
 	if err != nil {
 		return nil, err
 	}
-	left, _ := Split(t.Spec.Exchange, from)
+	left, _ := Split(t.Spec.Exchange, len(base.Params), from)
 	r.conclude(t.Spec.origin(base, left), base, unit)
 	return r, nil
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Prefixes of the names of state tensors: a parameter, its first and second AdamW moment.
-const (
-	Param  = "p/"
-	First  = "m/"
-	Second = "v/"
-)
+// Param is the prefix of the names of parameters, in the state and among the inputs of a step.
+const Param = "p/"
+
+// memories are the prefixes of the names of what an optimizer remembers of a parameter: moments, or, of rows and of
+// columns of a matrix, parts of them.
+var memories = []string{"m/", "v/", "r/", "s/"}
 
 // Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
 // reads.
@@ -74,9 +74,9 @@ func CheckpointRoot(round uint32, tensors []canon.Digest) canon.Digest {
 	return stateRoot("starling/checkpoint/1", round, canon.NewTree(tensors).Root())
 }
 
-// StateRoot is the root of an inner state after some steps of a unit: all parameters, all first moments, all second
-// moments. The place in the data and in every random stream is a function of (round, unit, step), so binding the step
-// binds them.
+// StateRoot is the root of an inner state after some steps of a unit: of the tensors of StateNames, for AdamW all
+// parameters, all first moments, all second moments. The place in the data and in every random stream is a function of
+// (round, unit, step), so binding the step binds them.
 func StateRoot(step uint32, tensors []canon.Digest) canon.Digest {
 	return StateRootOf(step, canon.NewTree(tensors).Root())
 }
@@ -120,12 +120,20 @@ func FrozenRoot(tensors []canon.Digest) canon.Digest {
 // Params returns the names of a training step's parameters, in the order of its inputs.
 func Params(p *program.Program) []string { return tensors(p, true) }
 
-// StateNames returns the names of the tensors of an inner state, in the order in which StateRoot takes them.
+// StateNames returns the names of the tensors of an inner state, in the order in which StateRoot takes them: all
+// parameters, then the moments, in the order of the step's inputs.
 func StateNames(p *program.Program) (names []string) {
-	params := Params(p)
-	for _, prefix := range []string{Param, First, Second} {
-		for _, n := range params {
-			names = append(names, prefix+n)
+	for _, n := range Params(p) {
+		names = append(names, Param+n)
+	}
+	return append(names, Moments(p)...)
+}
+
+// Moments returns the names of what a training step's optimizer remembers, in the order of its inputs.
+func Moments(p *program.Program) (names []string) {
+	for _, in := range p.Inputs() {
+		if slices.ContainsFunc(memories, func(m string) bool { return strings.HasPrefix(in.Name, m) }) {
+			names = append(names, in.Name)
 		}
 	}
 	return names
@@ -138,9 +146,22 @@ func HandedOn(x Exchange, p *program.Program) (names []string) {
 		names = Params(p)
 	}
 	if x.Moments {
-		names = append(names, StateNames(p)[len(Params(p)):]...)
+		names = append(names, Moments(p)...)
 	}
 	return names
+}
+
+// HandedShapes are the shapes of those tensors.
+func HandedShapes(x Exchange, p *program.Program) (list []tensor.Shape) {
+	shapes := p.InputShapes()
+	for _, n := range HandedOn(x, p) {
+		shape, moment := shapes[n]
+		if !moment {
+			shape = shapes[Param+n]
+		}
+		list = append(list, shape)
+	}
+	return list
 }
 
 // Anchored reports whether a training step reads the parameters that its unit began with.
@@ -156,16 +177,14 @@ func Anchored(p *program.Program) bool {
 // Frozen returns the names of the tensors that a training step reads and does not train, in the order of its inputs.
 func Frozen(p *program.Program) []string { return tensors(p, false) }
 
-// tensors lists the weights that have moments, or those that have none.
+// tensors lists the weights that a step gives the next values of, or those that it only reads.
 func tensors(p *program.Program, trained bool) (names []string) {
-	moments := map[string]bool{}
-	for _, in := range p.Inputs() {
-		if n, ok := strings.CutPrefix(in.Name, First); ok {
-			moments[n] = true
-		}
+	made := map[string]bool{}
+	for _, o := range p.Outputs {
+		made[o.Name] = true
 	}
 	for _, in := range p.Inputs() {
-		if n, ok := strings.CutPrefix(in.Name, Param); ok && n != "" && moments[n] == trained {
+		if n, ok := strings.CutPrefix(in.Name, Param); ok && n != "" && made[in.Name] == trained {
 			names = append(names, n)
 		}
 	}
@@ -191,10 +210,16 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	}
 	names, frozen := Params(p), Frozen(p)
 	anchors := 0
+	if dice, ok := shapes["dice"]; ok {
+		if !dice.Equal(tensor.Make(tensor.Int64, 3)) {
+			return fmt.Errorf("%w: the program's dice are %v", ErrSpec, dice)
+		}
+		delete(shapes, "dice")
+	}
 	if Anchored(p) {
 		anchors = len(names)
 	}
-	if len(names) == 0 || len(shapes) != 4+3*len(names)+anchors+len(frozen) {
+	if state := StateNames(p); len(names) == 0 || len(shapes) != 4+len(state)+anchors+len(frozen) {
 		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
 	}
 	if (len(frozen) == 0) != s.Frozen.IsZero() {
@@ -209,12 +234,10 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		if in, ok := shapes[Anchor+n]; anchors > 0 && (!ok || !in.Equal(shapes[Param+n])) {
 			return fmt.Errorf("%w: the program has no input %q like the parameter", ErrSpec, Anchor+n)
 		}
-		for _, prefix := range []string{Param, First, Second} {
-			in, ok := shapes[prefix+n]
-			out, produced := outputs[prefix+n]
-			if !ok || !produced || !in.Equal(shapes[Param+n]) || !out.Equal(in) || in.DType != tensor.Float32 {
-				return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, prefix+n)
-			}
+	}
+	for _, n := range StateNames(p) {
+		if in, out := shapes[n], outputs[n]; !out.Equal(in) || in.DType != tensor.Float32 {
+			return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, n)
 		}
 	}
 	for _, n := range []string{"loss", "grad_norm"} {

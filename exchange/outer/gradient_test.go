@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -36,7 +37,7 @@ func newSchool(t *testing.T) school {
 }
 
 // train runs a job to its end.
-func (s school) train(t *testing.T, spec train.Spec, o model.AdamW) *train.Checkpoint {
+func (s school) train(t *testing.T, spec train.Spec, o optimizer.AdamW) *train.Checkpoint {
 	t.Helper()
 	spec.Version, spec.Numerics, spec.Seed, spec.Batch, spec.Length = 1, kernel.Version, 7, 2, 12
 	spec.Rate = train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}
@@ -81,12 +82,12 @@ func TestGradientsAreDataParallelTraining(t *testing.T) {
 	alone := s.train(t, train.Spec{
 		Rounds: 1, Steps: steps, Segment: steps, Units: 1, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Rate: 1},
-	}, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
+	}, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
 	x := train.Exchange{
 		Codec: codec.Float32, Rule: aggregate.Mean, Outer: DecoupledAdam, Rate: 1,
 		Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: 0.1, Clip: 1,
 	}
-	together := s.train(t, train.Spec{Rounds: steps, Steps: 1, Segment: 1, Units: 1, Exchange: x}, model.Descent)
+	together := s.train(t, train.Spec{Rounds: steps, Steps: 1, Segment: 1, Units: 1, Exchange: x}, optimizer.Descent)
 	var apart, moved float64
 	begin := s.config.Init(7)
 	for i, p := range alone.Params {
@@ -98,7 +99,7 @@ func TestGradientsAreDataParallelTraining(t *testing.T) {
 	if moved < 0.05 || apart > moved/1000 {
 		t.Errorf("weights are up to %v apart, and moved by up to %v", apart, moved)
 	}
-	two := s.train(t, train.Spec{Rounds: 2, Steps: 1, Segment: 1, Units: 2, Exchange: x}, model.Descent)
+	two := s.train(t, train.Spec{Rounds: 2, Steps: 1, Segment: 1, Units: 2, Exchange: x}, optimizer.Descent)
 	if two.Round != 2 || len(two.Outer) != 2 {
 		t.Errorf("two workers end after %d rounds with %d tensors of state", two.Round, len(two.Outer))
 	}

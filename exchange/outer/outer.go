@@ -98,7 +98,7 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
 	for i, d := range r.Delta {
 		delta[i] = transform.Apply(x.Transform, d)
 	}
-	left, _ := train.Split(x, from)
+	left, _ := train.Split(x, len(names), from)
 	if x.Replicas() { // the unit began with it
 		left = nil
 	}

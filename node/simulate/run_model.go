@@ -37,8 +37,10 @@ func RunModel(b *prepare.CompiledJob, n Options, order market.Order, update int6
 			Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
 		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap,
-		Sizes:  order.Terms.Sizes,
-		Handed: int64(b.Spec.Exchange.HandsOn()) * b.ParameterBytes(),
+		Sizes: order.Terms.Sizes,
+	}
+	for _, shape := range train.HandedShapes(b.Spec.Exchange, b.Step) {
+		c.Handed += int64(shape.Bytes())
 	}
 	if c.Overlap {
 		if c.Updates, err = outer.Sent(b.Spec, train.Params(b.Step), b.Shapes()); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/bundle"
 )
 
 // maxStates is how many states that units hand on stay in memory.
@@ -159,12 +158,12 @@ func (e *Engine) fetchState(ctx context.Context, name run.HandedState, holders [
 	if err != nil {
 		return nil, err
 	}
-	names, shapes := train.HandedOn(e.task.Spec.Exchange, e.task.Step), bundle.Parameters(e.task.Step)
+	x, step := e.task.Spec.Exchange, e.task.Step
+	names, shapes := train.HandedOn(x, step), train.HandedShapes(x, step)
 	state := make([]*tensor.Tensor, len(names))
 	for i, n := range names {
-		shape := shapes[i%len(shapes)]
-		if state[i] = tensors[n]; state[i] == nil || !state[i].Shape.Equal(shape) {
-			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", name.CID, n, shape)
+		if state[i] = tensors[n]; state[i] == nil || !state[i].Shape.Equal(shapes[i]) {
+			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", name.CID, n, shapes[i])
 		}
 	}
 	if root := train.CarriedRoot(train.Roots(state)); root != name.Root {

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
@@ -29,7 +30,8 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 1,
+	step, err := model.TrainStep(c,
+		optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 1,
 		8)
 	if err != nil {
 		t.Fatal(err)

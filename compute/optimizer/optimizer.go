@@ -1,0 +1,208 @@
+// Package optimizer is the last part of a training step: the operators that take gradients, bound their norm, and move
+// each trained tensor and what the optimizer remembers of it.
+//
+// It computes nothing and knows no schedule: the learning rate and the corrections of bias are inputs of the program.
+// An optimizer consists of operators that programs have, so that a step of it is disputed like any other.
+package optimizer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Names of inputs and outputs of programs: what is trained, what an optimizer remembers of it, and what it was when its
+// unit began, are prefixed with these.
+const (
+	Param   = "p/"
+	First   = "m/" // the first moment, or the momentum
+	Second  = "v/" // the second moment
+	Rows    = "r/" // the second moment of rows, of Adafactor
+	Columns = "s/" // the second moment of columns
+	Begin   = "b/"
+)
+
+// memories are the prefixes of what optimizers remember, in the order of inputs and outputs.
+var memories = []string{First, Second, Rows, Columns}
+
+// ErrInvalid is wrapped by errors about constants that an optimizer cannot have.
+var ErrInvalid = errors.New("optimizer: invalid constant")
+
+// Tensor is a trained tensor.
+type Tensor struct {
+	Name  string
+	Shape tensor.Shape
+}
+
+// An Optimizer is one of AdamW, SGD, Lion and Adafactor.
+type Optimizer interface {
+	// Check reports constants that it cannot have.
+	Check() error
+	common() Common
+	// remembers are the shapes of what it remembers of a tensor, by prefix.
+	remembers(t Tensor) map[string]tensor.Shape
+	// next returns the next value of a tensor and of what is remembered of it, given its gradient, of which scale is to be
+	// taken.
+	next(s *Step, t Tensor, p, g, scale program.Value, before map[string]program.Value) (program.Value,
+		map[string]program.Value)
+}
+
+// Common is what all optimizers have. Weight decay applies to tensors of two or more dimensions, with DecayAll to every
+// tensor. MaxGradNorm bounds the norm of all gradients together; 0 is no bound.
+type Common struct {
+	WeightDecay, MaxGradNorm float64
+	DecayAll                 bool
+
+	// Proximal pulls every tensor back to where it was when a unit began: the gradient of Proximal/2 * |w - begin|^2 is
+	// added (FedProx, Li et al. 2020). 0 is none.
+	Proximal float64
+}
+
+func (c Common) common() Common { return c }
+
+func (c Common) check() error {
+	if !(c.Proximal >= 0 && c.Proximal <= 1e3) {
+		return fmt.Errorf("%w: proximal %g must be in 0..1000", ErrInvalid, c.Proximal)
+	}
+	if !(c.WeightDecay >= 0 && c.WeightDecay <= 1 && c.MaxGradNorm >= 0 && c.MaxGradNorm <= 1e9) {
+		return fmt.Errorf("%w: weight decay %g must be in 0..1, max grad norm %g in 0..1e9", ErrInvalid, c.WeightDecay,
+			c.MaxGradNorm)
+	}
+	return nil
+}
+
+// decay is the weight decay of a tensor.
+func (c Common) decay(t Tensor) float64 {
+	if c.DecayAll || len(t.Shape.Dims) >= 2 {
+		return c.WeightDecay
+	}
+	return 0
+}
+
+func share(name string, x float64) error {
+	if !(x >= 0 && x < 1) {
+		return fmt.Errorf("%w: %s %g must be at least 0 and below 1", ErrInvalid, name, x)
+	}
+	return nil
+}
+
+// Step appends the optimizer to a program. The first error sticks; what is appended after it is never seen.
+type Step struct {
+	b *program.Builder
+	// the learning rate, and the corrections 1/(1-beta^t) of AdamW: scalars
+	LR, C1, C2 program.Value
+
+	err error
+}
+
+func (s *Step) keep(v program.Value, err error) program.Value {
+	if s.err == nil {
+		s.err = err
+	}
+	return v
+}
+
+func (s *Step) apply(k program.Kind, operands ...program.Value) program.Value {
+	return s.keep(s.b.Apply(k, operands...))
+}
+
+func (s *Step) scalar(x float64) program.Value { return s.b.Constant(tensor.Scalar(float32(x))) }
+
+// like repeats a scalar to the shape of x.
+func (s *Step) like(scalar, x program.Value) program.Value {
+	return s.keep(s.b.Broadcast(scalar, s.b.Shape(x).Dims, nil))
+}
+
+// times is x times a scalar, rounded.
+func (s *Step) times(x, scalar program.Value) program.Value {
+	return s.apply(program.Mul, x, s.like(scalar, x))
+}
+
+// decayed adds to a step the weight decay of p.
+func (s *Step) decayed(step, p program.Value, decay float64) program.Value {
+	if decay == 0 {
+		return step
+	}
+	return s.apply(program.Add, step, s.times(p, s.scalar(decay)))
+}
+
+// moved is p - lr*step.
+func (s *Step) moved(p, step program.Value) program.Value {
+	return s.apply(program.Sub, p, s.times(step, s.LR))
+}
+
+// Append declares what the optimizer remembers, clips the gradients, and outputs the updated tensors, what is
+// remembered of them and "grad_norm", the Euclidean norm of all gradients before they are clipped. lr, c1 and c2 are
+// scalars.
+func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []program.Value,
+	lr, c1, c2 program.Value) error {
+	s := &Step{b: b, LR: lr, C1: c1, C2: c2}
+	memory := make([]map[string]program.Value, len(trained))
+	for i := range memory {
+		memory[i] = map[string]program.Value{}
+	}
+	each := func(visit func(prefix string, i int, shape tensor.Shape)) {
+		for _, prefix := range memories {
+			for i, t := range trained {
+				if shape, ok := o.remembers(t)[prefix]; ok {
+					visit(prefix, i, shape)
+				}
+			}
+		}
+	}
+	each(func(prefix string, i int, shape tensor.Shape) {
+		memory[i][prefix] = b.Input(prefix+trained[i].Name, shape)
+	})
+	c := o.common()
+	if c.Proximal > 0 {
+		s.pull(c.Proximal, trained, params, grads)
+	}
+	norm := s.norm(grads)
+	scale := s.clip(c.MaxGradNorm, norm)
+	for i, t := range trained {
+		params[i], memory[i] = o.next(s, t, params[i], grads[i], scale, memory[i])
+	}
+	for i, t := range trained {
+		b.Output(Param+t.Name, params[i])
+	}
+	each(func(prefix string, i int, _ tensor.Shape) { b.Output(prefix+trained[i].Name, memory[i][prefix]) })
+	b.Output("grad_norm", norm)
+	return s.err
+}
+
+// pull adds the proximal term to the gradients: proximal*(w - begin), every operation rounded.
+func (s *Step) pull(proximal float64, trained []Tensor, params, grads []program.Value) {
+	for i, t := range trained {
+		away := s.apply(program.Sub, params[i], s.b.Input(Begin+t.Name, t.Shape))
+		weight := s.like(s.scalar(proximal), params[i])
+		grads[i] = s.apply(program.Add, grads[i], s.apply(program.Mul, away, weight))
+	}
+}
+
+// norm is the Euclidean norm of all gradients together.
+func (s *Step) norm(grads []program.Value) program.Value {
+	total := s.apply(program.SumSquares, grads[0])
+	for _, g := range grads[1:] {
+		total = s.apply(program.Add, total, s.apply(program.SumSquares, g))
+	}
+	return s.apply(program.Sqrt, total)
+}
+
+// clip is the factor min(1, most/(norm+1e-6)) for the gradients, as PyTorch's clip_grad_norm_ has it.
+func (s *Step) clip(most float64, norm program.Value) program.Value {
+	one := s.scalar(1)
+	if most == 0 {
+		return one
+	}
+	floor := s.apply(program.Add, norm, s.scalar(1e-6))
+	ratio := s.apply(program.Div, s.scalar(most), floor)
+	return s.apply(program.Min, one, ratio)
+}
+
+// rootMean is sqrt(sum(x*x)/n) of n elements: a scalar.
+func (s *Step) rootMean(x program.Value) program.Value {
+	n := s.b.Shape(x).Elements()
+	return s.apply(program.Sqrt, s.apply(program.Mul, s.apply(program.SumSquares, x), s.scalar(1/float64(n))))
+}

@@ -1,0 +1,230 @@
+package optimizer_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/philox"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/record"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+const (
+	steps = 80
+	clip  = 0.3
+)
+
+// network lists the trained tensors of tanh(x w' + b) v', of which the loss is the mean cross-entropy.
+func network() []optimizer.Tensor {
+	return []optimizer.Tensor{
+		{Name: "w", Shape: tensor.Make(tensor.Float32, 8, 16)}, {Name: "b", Shape: tensor.Make(tensor.Float32, 8)},
+		{Name: "v", Shape: tensor.Make(tensor.Float32, 4, 8)},
+	}
+}
+
+// step is the program of a step of the network.
+func step(t *testing.T, o optimizer.Optimizer) *program.Program {
+	t.Helper()
+	b := program.NewBuilder()
+	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
+		float := func(name string, dims ...int) *graph.Node {
+			return graph.Parameter(g, name, shapes.Make(dtypes.Float32, dims...))
+		}
+		x, y := float("x", 32, 16), graph.Parameter(g, "y", shapes.Make(dtypes.Int32, 32))
+		nodes := []*graph.Node{float("lr"), float("c1"), float("c2")}
+		var params []*graph.Node
+		for _, p := range network() {
+			params = append(params, float("p/"+p.Name, p.Shape.Dims...))
+		}
+		hidden := graph.DotGeneral(x, []int{1}, nil, params[0], []int{1}, nil)
+		hidden = graph.Tanh(graph.Add(hidden, graph.BroadcastPrefix(params[1], 32)))
+		logits := graph.DotGeneral(hidden, []int{1}, nil, params[2], []int{1}, nil)
+		loss := graph.MulScalar(graph.ReduceAllSum(record.CrossEntropy(logits, y)), 1.0/32)
+		return append(append(append(nodes, params...), graph.Gradient(loss, params...)...), loss)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := optimizer.Append(b, o, network(), values[3:6], values[6:9], values[0], values[1], values[2]); err != nil {
+		t.Fatal(err)
+	}
+	b.Output("loss", values[9])
+	p, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Simplify()
+}
+
+// problem is the data and the first weights.
+func problem() map[string]*tensor.Tensor {
+	in := map[string]*tensor.Tensor{}
+	for i, s := range []struct {
+		name string
+		dims []int
+		std  float32
+	}{{"x", []int{32, 16}, 1}, {"p/w", []int{8, 16}, 0.3}, {"p/b", []int{8}, 0.1}, {"p/v", []int{4, 8}, 0.3}} {
+		t := tensor.New(tensor.Make(tensor.Float32, s.dims...))
+		philox.NormalTo(t.F32(), 7, uint64(i))
+		for k := range t.F32() {
+			t.F32()[k] *= s.std
+		}
+		in[s.name] = t
+	}
+	random, y := philox.New(7, 9), make([]int32, 32)
+	for i := range y {
+		y[i] = int32(random.Uint64n(4))
+	}
+	in["y"] = tensor.FromI32(y, 32)
+	return in
+}
+
+// losses trains the network with the program.
+func losses(t *testing.T, o optimizer.Optimizer, lr, beta2 float64) (list []float64) {
+	t.Helper()
+	p := step(t, o)
+	x, err := cpu.Compile(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := problem()
+	for _, i := range p.Inputs() {
+		if in[i.Name] == nil {
+			in[i.Name] = tensor.New(i.Shape)
+		}
+	}
+	for k := range steps {
+		in["lr"], in["c1"] = tensor.Scalar(float32(lr)), tensor.Scalar(1)
+		in["c2"] = tensor.Scalar(float32(1 / (1 - math.Pow(beta2, float64(k+1)))))
+		out, err := x.Run(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, float64(out["loss"].F32()[0]))
+		for name, v := range out {
+			if in[name] != nil {
+				in[name] = v
+			}
+		}
+	}
+	return list
+}
+
+// example is an optimizer, and what the script is told of it.
+type example struct {
+	o    optimizer.Optimizer
+	lr   float64
+	like map[string]any
+}
+
+// curves are the losses that the script prints.
+func curves(t *testing.T, python string, cases []example) (all [][]float64) {
+	t.Helper()
+	var jobs []map[string]any
+	for _, c := range cases {
+		jobs = append(jobs, c.like)
+	}
+	text, err := json.Marshal(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-I", "testdata/train.py")
+	cmd.Stdin = bytes.NewReader(text)
+	said, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(said, &all)
+	}
+	if err != nil || len(all) != len(cases) {
+		t.Fatal(len(all), err)
+	}
+	return all
+}
+
+// TestCurvesOfPyTorch holds the losses of training against those of a script on the same data.
+func TestCurvesOfPyTorch(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if err := exec.Command(python, "-I", "-c", "import torch").Run(); err != nil {
+		t.Skip("SKIPPED: there is no PyTorch (apt install python3-torch): nothing is known of its curves")
+	}
+	all := optimizer.Common{WeightDecay: 0.05, MaxGradNorm: clip}
+	cases := []example{
+		{optimizer.SGD{Common: all}, 0.3, map[string]any{"optimizer": "sgd", "momentum": 0.0}},
+		{optimizer.SGD{Common: all, Momentum: 0.9}, 0.1, map[string]any{"optimizer": "sgd", "momentum": 0.9}},
+		{optimizer.SGD{Common: all, Momentum: 0.8, Nesterov: true}, 0.1,
+			map[string]any{"optimizer": "sgd", "momentum": 0.8, "nesterov": true}},
+		{optimizer.Lion{Common: all, Beta1: 0.9, Beta2: 0.99}, 0.003,
+			map[string]any{"optimizer": "lion", "betas": []float64{0.9, 0.99}}},
+		{optimizer.Adafactor{Common: all, Beta2: 0.99, Threshold: 1}, 0.02,
+			map[string]any{"optimizer": "adafactor", "betas": []float64{0, 0.99}}},
+		{optimizer.Adafactor{Common: all, Beta1: 0.9, Beta2: 0.99, Threshold: 1}, 0.02,
+			map[string]any{"optimizer": "adafactor", "betas": []float64{0.9, 0.99}}},
+	}
+	in := problem()
+	for _, c := range cases {
+		maps.Copy(c.like, map[string]any{"x": in["x"].F32(), "y": in["y"].I32(), "w": in["p/w"].F32(),
+			"b": in["p/b"].F32(), "v": in["p/v"].F32(), "lr": c.lr, "clip": clip, "decay": all.WeightDecay, "steps": steps})
+		if c.like["nesterov"] == nil {
+			c.like["nesterov"] = false
+		}
+	}
+	for k, want := range curves(t, python, cases) {
+		c, worst := cases[k], 0.0
+		got := losses(t, c.o, c.lr, 0.99)
+		for i := range want {
+			worst = max(worst, math.Abs(got[i]-want[i]))
+		}
+		t.Logf("%#v: loss %.4f to %.4f, at most %.2g apart", c.o, got[0], got[steps-1], worst)
+		if !(worst <= 1e-4) || !(got[steps-1] < got[0]-0.3) {
+			t.Errorf("%#v: %v\nwant %v", c.o, got, want)
+		}
+	}
+}
+
+// TestMemory: an optimizer remembers no more than it says.
+func TestMemory(t *testing.T) {
+	for _, c := range []struct {
+		o    optimizer.Optimizer
+		want string
+	}{
+		{optimizer.AdamW{Eps: 1e-8}, "m/w m/b m/v v/w v/b v/v"}, {optimizer.SGD{}, ""},
+		{optimizer.SGD{Momentum: 0.9}, "m/w m/b m/v"}, {optimizer.Lion{}, "m/w m/b m/v"},
+		{optimizer.Adafactor{Threshold: 1}, "v/b r/w r/v s/w s/v"},
+		{optimizer.Adafactor{Beta1: 0.9, Threshold: 1}, "m/w m/b m/v v/b r/w r/v s/w s/v"},
+	} {
+		var got []string
+		for _, i := range step(t, c.o).Inputs() {
+			if strings.Contains("m/v/r/s/", i.Name[:1]+"/") && strings.Contains(i.Name, "/") {
+				got = append(got, i.Name)
+			}
+		}
+		if has := strings.Join(got, " "); has != c.want {
+			t.Errorf("%#v remembers %q, want %q", c.o, has, c.want)
+		}
+	}
+}
+
+func TestInvalidConstants(t *testing.T) {
+	for _, o := range []optimizer.Optimizer{
+		optimizer.SGD{Momentum: 1}, optimizer.SGD{Common: optimizer.Common{WeightDecay: -1}},
+		optimizer.Lion{Beta1: 1}, optimizer.Lion{Beta2: math.NaN()}, optimizer.Adafactor{},
+		optimizer.Adafactor{Threshold: 1, Beta2: 1},
+		optimizer.Adafactor{Threshold: 1, Common: optimizer.Common{MaxGradNorm: math.Inf(1)}},
+	} {
+		if err := o.Check(); !errors.Is(err, optimizer.ErrInvalid) {
+			t.Errorf("%#v: %v", o, err)
+		}
+	}
+}
