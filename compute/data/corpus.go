@@ -82,13 +82,22 @@ var (
 // tokenizer.Bytes, puts nothing between them. Tokens of a source that has them already are taken as they are. The last
 // valFraction of the tokens, rounded down, is for validation.
 func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corpus, error) {
+	return build(sources, t, valFraction, Choice{})
+}
+
+func build(sources []Source, t *tokenizer.Tokenizer, valFraction float64, choice Choice) (*Corpus, error) {
 	if !(valFraction >= 0 && valFraction < 1) {
 		return nil, fmt.Errorf("%w, not %v", ErrFraction, valFraction)
 	}
 	vocab := uint32(t.VocabSize())
-	all := Tokens{width: width(vocab)}
+	whole := vocab
+	if choice.silences() {
+		whole *= 2
+	}
+	all := Tokens{width: width(whole)}
 	end, hasEnd := t.EndOfText()
 	for _, s := range sources {
+		part := Tokens{width: all.width}
 		if Tokenized(s.Format) {
 			ids, err := tokens(s)
 			if err == nil {
@@ -97,24 +106,36 @@ func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corp
 			if err != nil {
 				return nil, &SourceError{Name: s.Name, Err: err}
 			}
-			all = all.join(ids)
+			all = all.join(choice.weighed(choice.filled(ids, vocab), s.Weight))
 			continue
 		}
-		docs, err := Documents(s)
+		docs, err := documents(s)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range docs {
-			all = all.append(t.EncodeText(d))
-			if hasEnd {
-				all = all.append([]uint32{end})
+			if !choice.Said {
+				d.Said = nil
 			}
+			ids, goesOn := silenced(t, d)
+			if last := end; hasEnd {
+				if !goesOn {
+					last += vocab
+				}
+				ids = append(ids, last)
+			}
+			part = part.append(choice.padded(ids, vocab))
 		}
+		all = all.join(choice.weighed(part, s.Weight))
 	}
 	if all.Len() == 0 {
 		return nil, ErrEmpty
 	}
-	return newCorpus(vocab, all, int(float64(all.Len())*valFraction)), nil
+	val := int(float64(all.Len()) * valFraction)
+	if choice.Pad > 0 {
+		val -= val % choice.Pad
+	}
+	return newCorpus(whole, all, val), nil
 }
 
 // newCorpus divides a stream, of which the last val tokens are for validation.

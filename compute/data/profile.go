@@ -160,7 +160,7 @@ func (p *profiler) lines(s Source) {
 		if !utf8.Valid(raw) {
 			p.NotUTF8++ // JSON replaces what is none
 		}
-		p.document(doc)
+		p.document(doc.Text)
 	}
 	for _, f := range fields {
 		p.Fields = append(p.Fields, *f)

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/starling-network/starling/compute/data/parquet"
 )
@@ -35,9 +34,12 @@ type Source struct {
 	Name   string // the path as the user gave it: for errors, and for its ending
 	Data   []byte
 
+	// how often its tokens are in the corpus: 0.5 is the first half, 2 is twice; 0: once
+	Weight float64
+
 	// Render makes a document of what a field of a JSONL object holds in place of a string, such as a conversation;
 	// nil: nothing does.
-	Render func(raw []byte) (string, error)
+	Render func(raw []byte) (Document, error)
 }
 
 // SourceError says where a source is wrong.
@@ -66,10 +68,15 @@ var (
 // Documents returns the documents of a source that are not empty, in order. Errors are of type *SourceError and wrap
 // ErrFormat, ErrNoText, ErrLine, ErrField, ErrCSV, ErrPacked, ErrTooLarge or an error of package parquet.
 func Documents(s Source) ([]string, error) {
+	docs, err := documents(s)
+	return texts(docs), err
+}
+
+func documents(s Source) ([]Document, error) {
 	if s.Field == "" {
 		s.Field = DefaultField
 	}
-	fail := func(err error) ([]string, error) { return nil, &SourceError{Name: s.Name, Err: err} }
+	fail := func(err error) ([]Document, error) { return nil, &SourceError{Name: s.Name, Err: err} }
 	switch s.Format {
 	case Text, JSONL, CSV:
 		text, err := unpacked(s, MaxUnpacked)
@@ -82,7 +89,7 @@ func Documents(s Source) ([]string, error) {
 		if err != nil {
 			return fail(err)
 		}
-		return slices.DeleteFunc(docs, func(doc string) bool { return doc == "" }), nil
+		return plain(docs), nil
 	case LLMC, NanoGPT:
 		return fail(ErrNoText)
 	default:
@@ -92,26 +99,27 @@ func Documents(s Source) ([]string, error) {
 	case JSONL:
 		return jsonLines(s)
 	case CSV:
-		return csvRows(s)
+		rows, err := csvRows(s)
+		return plain(rows), err
 	}
 	if len(s.Data) == 0 {
 		return nil, nil
 	}
-	return []string{string(s.Data)}, nil
+	return []Document{{Text: string(s.Data)}}, nil
 }
 
-func jsonLines(s Source) ([]string, error) {
-	var docs []string
+func jsonLines(s Source) ([]Document, error) {
+	var docs []Document
 	for line, raw := range eachLine(s.Data) {
 		fields, err := object(raw)
-		var doc string
+		var doc Document
 		if err == nil {
 			doc, err = s.document(fields)
 		}
 		if err != nil {
 			return nil, &SourceError{Name: s.Name, Line: line, Err: err}
 		}
-		if doc != "" {
+		if doc.Text != "" {
 			docs = append(docs, doc)
 		}
 	}
@@ -143,21 +151,21 @@ func object(raw []byte) (fields map[string]json.RawMessage, err error) {
 }
 
 // document is what the field of a JSON object holds, as text.
-func (s Source) document(fields map[string]json.RawMessage) (string, error) {
+func (s Source) document(fields map[string]json.RawMessage) (Document, error) {
 	raw, ok := fields[s.Field]
 	if !ok {
-		return "", fmt.Errorf("%w: the object has no field %q", ErrField, s.Field)
+		return Document{}, fmt.Errorf("%w: the object has no field %q", ErrField, s.Field)
 	}
 	var text *string
 	if err := json.Unmarshal(raw, &text); err == nil && text != nil {
-		return *text, nil
+		return Document{Text: *text}, nil
 	}
 	if s.Render == nil {
-		return "", fmt.Errorf("%w: the field %q is not a string", ErrField, s.Field)
+		return Document{}, fmt.Errorf("%w: the field %q is not a string", ErrField, s.Field)
 	}
 	out, err := s.Render(raw)
 	if err != nil {
-		return "", fmt.Errorf("%w: the field %q is neither a string nor a conversation: %w", ErrField, s.Field, err)
+		return Document{}, fmt.Errorf("%w: the field %q is neither a string nor a conversation: %w", ErrField, s.Field, err)
 	}
 	return out, nil
 }

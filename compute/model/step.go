@@ -3,8 +3,10 @@ package model
 import (
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
@@ -25,15 +27,62 @@ func tokenBatch(batch, length int) Named {
 	return Named{Name: "tokens", Shape: tensor.Make(tensor.Int32, batch, length)}
 }
 
+// Batch is what a step reads.
+type Batch struct {
+	Sequences, Length int
+
+	// Micro is how many sequences a step computes at a time. Their gradients are added up, those of the first ones first;
+	// 0: all at once.
+	Micro int
+
+	// Silent is from which token on a token stands for the one less Silent, and is read and not to be predicted; 0: there
+	// are none.
+	Silent int
+}
+
 // Language is the task of predicting each token of a sequence but the first from those before it. Batch: "tokens" int32
 // [batch, seqLen+1]. The loss is the mean cross-entropy in nats.
 func Language(c Config, batch, seqLen int) (Task, error) {
-	t := c.task(tokenBatch(batch, seqLen+1))
-	t.loss = func(w weights, in []*graph.Node) []*graph.Node {
-		seen, next := shift(in[0])
-		return []*graph.Node{crossEntropy(c.logits(w, seen), flat(next))}
+	return LanguageOf(c, Batch{Sequences: batch, Length: seqLen})
+}
+
+// LanguageOf is Language on a batch. Where tokens are silent the mean is over the others; of none it is 0.
+func LanguageOf(c Config, b Batch) (Task, error) {
+	t := c.task(tokenBatch(b.Sequences, b.Length+1))
+	t.micro = b.Micro
+	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
+		seen, next := shift(heard(in[0], b.Silent))
+		rows := record.CrossEntropy(c.logits(w, seen), flat(next))
+		if b.Silent == 0 {
+			return []*graph.Node{graph.MulScalar(graph.ReduceAllSum(rows), 1/float64(b.Sequences*b.Length))}
+		}
+		said := graph.ReduceAllSum(graph.Mul(rows, spoken(in[0], b.Silent)))
+		count := graph.MaxScalar(graph.ReduceAllSum(spoken(whole[0], b.Silent)), 1)
+		return []*graph.Node{graph.Div(said, count)}
 	}
-	return t, c.check(batch, seqLen)
+	if m := b.Micro; m < 0 || m > 0 && b.Sequences%m != 0 {
+		return Task{}, fmt.Errorf("%w: %d sequences in parts of %d", ErrStep, b.Sequences, m)
+	}
+	return t, c.check(b.Sequences, b.Length)
+}
+
+// heard are tokens with those in place that silent ones stand for.
+func heard(tokens *graph.Node, silent int) *graph.Node {
+	if silent == 0 {
+		return tokens
+	}
+	return graph.Where(isSilent(tokens, silent), graph.AddScalar(tokens, -silent), tokens)
+}
+
+func isSilent(tokens *graph.Node, silent int) *graph.Node {
+	return graph.GreaterOrEqual(tokens, graph.Scalar(tokens.Graph(), dtypes.Int32, silent))
+}
+
+// spoken is 1 for each token of tokens [batch, seqLen+1] but the first of each sequence that is to be predicted, and 0
+// for others, as one list.
+func spoken(tokens *graph.Node, silent int) *graph.Node {
+	_, next := shift(tokens)
+	return graph.ConvertDType(graph.LogicalNot(isSilent(flat(next), silent)), dtypes.Float32)
 }
 
 // flat is x as one list.
@@ -48,7 +97,7 @@ func shift(tokens *graph.Node) (seen, next *graph.Node) {
 }
 
 // TrainStep is the step of the task Language.
-func TrainStep(c Config, o AdamW, batch, seqLen int) (*program.Program, error) {
+func TrainStep(c Config, o optimizer.Optimizer, batch, seqLen int) (*program.Program, error) {
 	t, err := Language(c, batch, seqLen)
 	if err != nil {
 		return nil, err

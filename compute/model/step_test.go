@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -79,7 +80,7 @@ func inputs(w state, tokens *tensor.Tensor) state {
 }
 
 // stepInputs returns the inputs of the first TrainStep.
-func stepInputs(w state, tokens *tensor.Tensor, o AdamW, lr float64) state {
+func stepInputs(w state, tokens *tensor.Tensor, o optimizer.AdamW, lr float64) state {
 	in := inputs(w, tokens)
 	for name, x := range w {
 		in["m/"+name], in["v/"+name] = tensor.New(x.Shape), tensor.New(x.Shape)
@@ -88,7 +89,7 @@ func stepInputs(w state, tokens *tensor.Tensor, o AdamW, lr float64) state {
 	return in
 }
 
-func setStep(in state, o AdamW, lr float64, step int) {
+func setStep(in state, o optimizer.AdamW, lr float64, step int) {
 	in["lr"] = tensor.Scalar(float32(lr))
 	in["c1"] = tensor.Scalar(float32(1 / (1 - math.Pow(o.Beta1, float64(step)))))
 	in["c2"] = tensor.Scalar(float32(1 / (1 - math.Pow(o.Beta2, float64(step)))))
@@ -185,11 +186,11 @@ func TestUpdate(t *testing.T) {
 	const lr = 0.01
 	for name, c := range tiny(t) {
 		w, tokens := strongWeights(c.Tensors()), someTokens(c, testBatch, testLength+1, 7)
-		plain := AdamW{Eps: 1e-8}
+		plain := optimizer.AdamW{Eps: 1e-8}
 		p, err := TrainStep(c, plain, testBatch, testLength)
 		grads := mustRun(t, mustCompile(t, p, err), stepInputs(w, tokens, plain, 0))
 
-		o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5}
+		o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5}
 		p, err = TrainStep(c, o, testBatch, testLength)
 		in := stepInputs(w, tokens, o, lr)
 		setStep(in, o, lr, 3)
@@ -229,7 +230,7 @@ func TestUpdate(t *testing.T) {
 
 // TestOverfit trains on one batch until it is all but known by heart. The loss of each step is Eval's, bit for bit.
 func TestOverfit(t *testing.T) {
-	o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.01, MaxGradNorm: 1}
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.01, MaxGradNorm: 1}
 	for name, c := range tiny(t) {
 		tokens := someTokens(c, testBatch, testLength+1, 8)
 		p, err := TrainStep(c, o, testBatch, testLength)
@@ -267,7 +268,7 @@ func TestOverfit(t *testing.T) {
 // TestInterface checks the names, order and shapes of inputs and outputs.
 func TestInterface(t *testing.T) {
 	c := tiny(t)["llama"]
-	step, err := TrainStep(c, AdamW{Eps: 1e-8}, testBatch, testLength)
+	step, err := TrainStep(c, optimizer.AdamW{Eps: 1e-8}, testBatch, testLength)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,14 +322,14 @@ func checkInterface(t *testing.T, p *program.Program, in, out []Named) {
 
 func TestStepErrors(t *testing.T) {
 	c := tiny(t)["gpt2"]
-	good := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	good := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
 	for _, err := range []error{
 		second(TrainStep(c, good, 0, testLength)), second(TrainStep(c, good, testBatch, 0)),
 		second(TrainStep(c, good, testBatch, c.Context()+1)), second(Eval(c, testBatch, c.Context()+1)),
-		second(Logits(c, -1, testLength)), second(TrainStep(c, AdamW{}, testBatch, testLength)),
-		second(TrainStep(c, AdamW{Beta1: 1, Eps: 1e-8}, testBatch, testLength)),
-		second(TrainStep(c, AdamW{Beta2: math.NaN(), Eps: 1e-8}, testBatch, testLength)),
-		second(TrainStep(c, AdamW{Eps: 1e-8, WeightDecay: -1}, testBatch, testLength)),
+		second(Logits(c, -1, testLength)), second(TrainStep(c, optimizer.AdamW{}, testBatch, testLength)),
+		second(TrainStep(c, optimizer.AdamW{Beta1: 1, Eps: 1e-8}, testBatch, testLength)),
+		second(TrainStep(c, optimizer.AdamW{Beta2: math.NaN(), Eps: 1e-8}, testBatch, testLength)),
+		second(TrainStep(c, optimizer.AdamW{Eps: 1e-8, WeightDecay: -1}, testBatch, testLength)),
 	} {
 		if !errors.Is(err, ErrStep) {
 			t.Errorf("got %v, want ErrStep", err)
@@ -344,7 +345,7 @@ func second(_ *program.Program, err error) error { return err }
 // TestPrograms pins the digest of each program: it is the same for two builds, and in every process. A changed digest
 // is a changed program, which jobs under way do not survive; rewrite the file only if that is meant.
 func TestPrograms(t *testing.T) {
-	o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	build := func() string {
 		var text strings.Builder
 		models := tiny(t)
@@ -388,7 +389,7 @@ func TestPrograms(t *testing.T) {
 
 // BenchmarkTrainStep measures how long it takes to author the step of published and of laptop sizes.
 func BenchmarkTrainStep(b *testing.B) {
-	o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	small := map[string]any{"n_layer": 4, "n_embd": 128, "n_head": 4, "vocab_size": 256, "n_positions": 256}
 	smallLlama := map[string]any{"num_hidden_layers": 4, "hidden_size": 128, "num_attention_heads": 4,
 		"num_key_value_heads": 2,
@@ -420,7 +421,7 @@ func TestProximal(t *testing.T) {
 	for name, c := range tiny(t) {
 		w, tokens := strongWeights(c.Tensors()), someTokens(c, testBatch, testLength+1, 12)
 		begin := Init(c.Tensors(), 13)
-		moments := func(o AdamW) state {
+		moments := func(o optimizer.AdamW) state {
 			p, err := TrainStep(c, o, testBatch, testLength)
 			in := stepInputs(w, tokens, o, 0.01)
 			for n, x := range begin {
@@ -430,7 +431,7 @@ func TestProximal(t *testing.T) {
 			}
 			return mustRun(t, mustCompile(t, p, err), in)
 		}
-		plain, pulled := moments(AdamW{Eps: 1e-8}), moments(AdamW{Eps: 1e-8, Proximal: 0.25})
+		plain, pulled := moments(optimizer.AdamW{Eps: 1e-8}), moments(optimizer.AdamW{Eps: 1e-8, Proximal: 0.25})
 		for _, n := range c.Tensors() {
 			for i, g := range plain["m/"+n.Name].F32() {
 				away := w[n.Name].F32()[i] - begin[n.Name].F32()[i]
@@ -440,4 +441,73 @@ func TestProximal(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMicroBatches holds a step in parts against the whole: the same but for the order of sums, in less memory. What is
+// silent is not predicted, however the batch is cut.
+func TestMicroBatches(t *testing.T) {
+	const sequences, length = 4, 8
+	for name, c := range map[string]Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"]} {
+		if c.Context() < length {
+			t.Fatal(c.Context())
+		}
+		w, tokens := strongWeights(c.Tensors()), someTokens(c, sequences, length+1, 21)
+		silent := tokens.Clone()
+		for i := range silent.I32() {
+			if i%3 != 1 {
+				silent.I32()[i] += int32(c.VocabSize())
+			}
+		}
+		o := optimizer.AdamW{Eps: 1e-8}
+		for _, b := range []Batch{{}, {Silent: c.VocabSize()}} {
+			b.Sequences, b.Length = sequences, length
+			batch := tokens
+			if b.Silent > 0 {
+				batch = silent
+			}
+			var whole state
+			var peak int64
+			for _, b.Micro = range []int{0, 2, 1} {
+				task, err := LanguageOf(c, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := task.TrainStep(o)
+				e := mustCompile(t, p, err)
+				out := mustRun(t, e, stepInputs(w, batch, o, 0))
+				if b.Micro == 0 {
+					whole, peak = out, e.PeakBytes()
+					checkNear(t, name, scalar(out["loss"]), saidLoss(c, w, tokens.I32(), batch.I32(), sequences), 1e-4)
+					continue
+				}
+				if b.Micro == 1 && e.PeakBytes() >= peak {
+					t.Errorf("%s: %d bytes in parts, %d at once", name, e.PeakBytes(), peak)
+				}
+				for n, x := range whole {
+					for i, want := range x.F32() {
+						checkNear(t, fmt.Sprintf("%s: %s[%d] in parts of %d", name, n, i, b.Micro), float64(out[n].F32()[i]),
+							float64(want), 2e-5)
+					}
+				}
+			}
+		}
+	}
+	if _, err := LanguageOf(tiny(t)["gpt2"], Batch{Sequences: 4, Length: 4, Micro: 3}); !errors.Is(err, ErrStep) {
+		t.Error(err)
+	}
+}
+
+// saidLoss is the mean cross-entropy of the tokens that are not silent in said.
+func saidLoss(c Config, w state, tokens, said []int32, sequences int) (mean float64) {
+	n, count := len(tokens)/sequences, 0
+	for s := range sequences {
+		row := tokens[s*n : (s+1)*n]
+		for i, logits := range (reference{c, w}).logits(row[:n-1]) {
+			if said[s*n+i+1] < int32(c.VocabSize()) {
+				mean += crossEntropyOf(logits, row[i+1])
+				count++
+			}
+		}
+	}
+	return mean / float64(count)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
 )
 
 // chatJob is a job on a file of conversations, of a model with a chat template or none.
@@ -38,6 +39,50 @@ func chatJob(t *testing.T, template, lines string) *job.Job {
 }
 
 const talk = `{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]}` + "\n"
+
+// Of conversations whose answers alone are learnt, the rest is marked, in the form of the model that learns them.
+func TestAnswersAreMarked(t *testing.T) {
+	lines := `{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}, ` +
+		`{"role": "user", "content": "So"}, {"role": "assistant", "content": "No"}]}` + "\n"
+	for template, want := range map[string]string{
+		"": strings.Repeat(".", 20) + " Yes" + strings.Repeat(".", 22) + " No..",
+		"{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}" +
+			"{% if add_generation_prompt %}<assistant>{% endif %}": "...................Yes...................No",
+	} {
+		j := chatJob(t, template, lines)
+		j.Training.TrainOnInputs = false
+		sources, err := Sources(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Corpus(j, sources, tokenizer.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for _, part := range []data.Tokens{c.Train, c.Val} {
+			for i := range part.Len() {
+				if id := part.At(i); id < 256 {
+					got.WriteByte(byte(id))
+				} else {
+					got.WriteByte('.')
+				}
+			}
+		}
+		if plain := strings.ReplaceAll(got.String(), "\n", "."); plain != want {
+			t.Errorf("%q: %q, want %q", template, plain, want)
+		}
+	}
+	j := chatJob(t, "{% for m in messages %}{{ messages | length }}{{ m['content'] }}{% endfor %}", lines)
+	j.Training.TrainOnInputs = false
+	sources, err := Sources(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Corpus(j, sources, tokenizer.Bytes()); err == nil || !strings.Contains(err.Error(), "turn 2") {
+		t.Errorf("a template that counts turns: %v", err)
+	}
+}
 
 // Conversations are documents in the form of the model that learns them.
 func TestConversationsAreDocuments(t *testing.T) {

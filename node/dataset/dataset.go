@@ -25,7 +25,9 @@ type File struct {
 	Field  string
 	Key    string // of the job file that names it; "": none does
 
-	base string // folder of the model that conversations are written for; "": as plain text
+	base    string // folder of the model that conversations are written for; "": as plain text
+	weight  float64
+	answers bool // what the assistant says in them is to be learnt, and nothing else
 }
 
 // ErrFormat is returned for a file whose name does not tell its format.
@@ -63,7 +65,7 @@ func Of(j *job.Job) ([]File, error) {
 	for i, f := range found {
 		d := j.Datasets[f.Dataset]
 		files[i] = File{Name: f.Name, Path: f.Path, Format: d.Format, Field: d.Field,
-			Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
+			weight: d.Weight, answers: !j.Training.TrainOnInputs, Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
 		if j.Model.BaseModel != "" {
 			files[i].base = j.BaseModelPath()
 		}
@@ -73,15 +75,23 @@ func Of(j *job.Job) ([]File, error) {
 
 func (f File) source() (data.Source, error) {
 	raw, err := os.ReadFile(f.Path)
-	s := data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Data: raw}
+	s := data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Data: raw, Weight: f.weight}
 	if f.Field == job.FieldChats && f.Format == data.JSONL {
-		write, wrong := serve.Transcripts(f.base)
-		s.Render = func(raw []byte) (string, error) {
-			talk, err := openai.Conversation(raw)
-			if err = errors.Join(wrong, err); err != nil {
-				return "", err
+		write, wrong := serve.Answers(f.base)
+		if !f.answers {
+			all, err := serve.Transcripts(f.base)
+			wrong = err
+			write = func(talk []openai.Message) (text string, _ []data.Span, err error) {
+				text, err = all(talk)
+				return text, nil, err
 			}
-			return write(talk)
+		}
+		s.Render = func(raw []byte) (d data.Document, err error) {
+			talk, err := openai.Conversation(raw)
+			if err = errors.Join(wrong, err); err == nil {
+				d.Text, d.Said, err = write(talk)
+			}
+			return d, err
 		}
 	}
 	return s, err
@@ -170,7 +180,11 @@ func documents(sources []data.Source) (all []string, err error) {
 
 // Corpus is the data of a job in tokens. The error is a *job.ErrorList.
 func Corpus(j *job.Job, sources []data.Source, tok *tokenizer.Tokenizer) (*data.Corpus, error) {
-	c, err := data.Build(sources, tok, j.ValSetSize)
+	choice := data.Choice{Said: !j.Training.TrainOnInputs}
+	if !j.SamplePacking {
+		choice.Pad = j.SequenceLen
+	}
+	c, err := data.BuildChosen(sources, tok, j.ValSetSize, choice)
 	if err != nil {
 		return nil, unusable(j, err)
 	}

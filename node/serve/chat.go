@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/chat"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -35,6 +36,45 @@ func Transcripts(dir string) (func(conversation []openai.Message) (string, error
 		c = plainChat{}
 	}
 	return c.transcript, nil
+}
+
+// Answers is Transcripts with what the assistant says in them: the bytes after the prompt of each of its turns, to the
+// end of the turn.
+func Answers(dir string) (func(conversation []openai.Message) (string, []data.Span, error), error) {
+	var c template = plainChat{}
+	if dir != "" {
+		own, err := readChat(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+		}
+		if own != nil {
+			c = own
+		}
+	}
+	return func(conversation []openai.Message) (string, []data.Span, error) { return answers(c, conversation) }, nil
+}
+
+func answers(c template, conversation []openai.Message) (string, []data.Span, error) {
+	text, err := c.transcript(conversation)
+	said := []data.Span{}
+	for i, m := range conversation {
+		if err != nil || m.Role != "assistant" {
+			continue
+		}
+		var prompt, turn string
+		if i > 0 {
+			prompt, _, err = c.render(conversation[:i])
+		}
+		if err == nil {
+			turn, err = c.transcript(conversation[:i+1])
+		}
+		if err == nil && !(strings.HasPrefix(turn, prompt) && strings.HasPrefix(text, turn)) {
+			err = fmt.Errorf("%w: the chat template of the model does not write turn %d after those before it, so that it is "+
+				"not known what of the text it is", openai.ErrRequest, i+1)
+		}
+		said = append(said, data.Span{From: len(prompt), To: len(turn)})
+	}
+	return text, said, err
 }
 
 // What a job says whose model is tuned on conversations in the form of plainChat.
