@@ -20,6 +20,7 @@ import (
 // Exec runs one program again and again on the same memory. It is for one goroutine at a time.
 type Exec struct {
 	p       *program.Program
+	shown   *program.Program // by Trace: p, before it was made to recompute
 	plan    *lower.Plan
 	path    kernel.Path // 0 is the active path at the time of a run
 	steps   []boundStep
@@ -42,12 +43,26 @@ type worker struct {
 // intermediate values is allocated by the first run.
 func Compile(p *program.Program, threads int) (*Exec, error) { return compile(p, threads, 0) }
 
+// CompileLean is Compile for less memory and more time: lower.Recompute. The bits are those of Compile.
+func CompileLean(p *program.Program, threads int) (*Exec, error) {
+	if err := p.Check(program.Unlimited); err != nil {
+		return nil, err
+	}
+	x, err := compile(lower.Recompute(p), threads, 0)
+	if err == nil {
+		x.shown = p
+	}
+	return x, err
+}
+
 func compile(p *program.Program, threads int, path kernel.Path) (*Exec, error) {
 	if err := p.Check(program.Unlimited); err != nil {
 		return nil, err
 	}
-	x := &Exec{p: p, plan: lower.Program(p), path: path, inputs: map[string]int{}, shares: map[[2]string]bool{},
-		workers: make([]worker, max(threads, 1))}
+	shown := p
+	p = lower.Fresh(p)
+	x := &Exec{p: p, shown: shown, plan: lower.Program(p), path: path, inputs: map[string]int{},
+		shares: map[[2]string]bool{}, workers: make([]worker, max(threads, 1))}
 	x.steps = bindAll(x.plan, path)
 	for _, in := range p.Inputs() {
 		x.inputs[in.Name] = int(in.Value)

@@ -19,7 +19,7 @@ func peakBytes(pl *lower.Plan, steps []boundStep, threads int) int64 {
 // Memory is the peak memory of a program, in bytes: the larger one of a Run with the given threads and of a Trace. The
 // program has passed program.Check.
 func Memory(p *program.Program, threads int) int64 {
-	pl := lower.Program(p)
+	pl := lower.Program(lower.Fresh(p))
 	return max(tracePeak(p), peakBytes(pl, bindAll(pl, 0), max(threads, 1)))
 }
 

@@ -46,16 +46,16 @@ func (x *Exec) Trace(in map[string]*tensor.Tensor, visit func(op int, value *ten
 	if err := x.checkInputs(in); err != nil {
 		return err
 	}
-	last := make([]int, len(x.p.Ops)) // the last operator that reads a value
-	for i := range x.p.Ops {
+	last := make([]int, len(x.shown.Ops)) // the last operator that reads a value
+	for i := range x.shown.Ops {
 		last[i] = i
-		for _, v := range x.p.Ops[i].In {
+		for _, v := range x.shown.Ops[i].In {
 			last[v] = i
 		}
 	}
-	values := make([]*tensor.Tensor, len(x.p.Ops))
-	for i := range x.p.Ops {
-		op := &x.p.Ops[i]
+	values := make([]*tensor.Tensor, len(x.shown.Ops))
+	for i := range x.shown.Ops {
+		op := &x.shown.Ops[i]
 		if op.Kind == program.Input {
 			values[i] = in[op.Name]
 		} else if err := x.traceOp(i, values); err != nil {
@@ -74,7 +74,7 @@ func (x *Exec) Trace(in map[string]*tensor.Tensor, visit func(op int, value *ten
 }
 
 func (x *Exec) traceOp(i int, values []*tensor.Tensor) (err error) {
-	op := &x.p.Ops[i]
+	op := &x.shown.Ops[i]
 	operands := make([]*tensor.Tensor, len(op.In))
 	for k, v := range op.In {
 		operands[k] = values[v]

@@ -1,0 +1,196 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/compute/program"
+)
+
+// Recompute returns a program with the same inputs, outputs and bits that keeps less of a forward pass: what its
+// backward pass needs is computed again, from what the layers hand on to each other (Chen et al. 2016). Forward passes
+// are those of the CrossEntropy operators. A program that this makes no smaller is returned as it is.
+func Recompute(p *program.Program) *program.Program {
+	best, least := p, Program(Fresh(p)).Arena
+	f := forwardOf(p)
+	for _, every := range []int{1, 2, 4} {
+		if f.cuts(every); len(f.kept) == 0 {
+			break
+		}
+		q := f.rewrite()
+		if n := Program(Fresh(q)).Arena; n < least {
+			best, least = q, n
+		}
+	}
+	return best
+}
+
+// forward is which operators of a program are of forward passes.
+type forward struct {
+	p     *program.Program
+	pass  []int   // by operator: the pass that it is of, from 1; 0: none, or it depends on no input
+	root  []int32 // by operator: the value whose elements its result shows
+	ends  []int   // of each pass: its CrossEntropy
+	kept  map[int32]bool
+	tail  []int // of each pass: the operator after which its values are kept, as the backward pass begins with them
+	small int   // values of so many bytes are kept
+}
+
+// forwardOf finds the forward passes: what each loss needs, and what else is made of that before it.
+func forwardOf(p *program.Program) *forward {
+	f := &forward{p: p, pass: make([]int, len(p.Ops)), root: make([]int32, len(p.Ops))}
+	varies := make([]bool, len(p.Ops)) // with the inputs
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		f.root[i] = int32(i)
+		if op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves() {
+			f.root[i] = f.root[op.In[0]]
+		}
+		varies[i] = op.Kind == program.Input || slices.ContainsFunc(op.In, func(v int32) bool { return varies[v] })
+		if op.Kind == program.CrossEntropy {
+			f.ends = append(f.ends, i)
+		}
+	}
+	for k, end := range f.ends {
+		needed := make([]bool, end+1)
+		needed[end] = true
+		for i := end; i >= 0; i-- {
+			for _, v := range p.Ops[i].In {
+				needed[v] = needed[v] || needed[i]
+			}
+		}
+		for i := range end {
+			op := &p.Ops[i]
+			if f.pass[i] > 0 || !varies[i] || op.Kind == program.Input {
+				continue
+			}
+			of := func(v int32) bool { return f.pass[v] == k+1 }
+			beside := slices.ContainsFunc(op.In, of) &&
+				!slices.ContainsFunc(op.In, func(v int32) bool { return !of(v) && varies[v] && p.Ops[v].Kind != program.Input })
+			if needed[i] || beside {
+				f.pass[i] = k + 1
+			}
+		}
+	}
+	return f
+}
+
+// cuts keeps what is alive between layers: where the fewest bytes of a pass are, at one of so many of these places.
+func (f *forward) cuts(every int) {
+	f.kept, f.tail = map[int32]bool{}, make([]int, len(f.ends)+1)
+	for k, end := range f.ends {
+		alive := f.alive(k+1, end)
+		least := -1
+		dots, all := 0, 0
+		for _, a := range alive {
+			all += a.dots
+		}
+		for _, a := range alive {
+			if dots += a.dots; dots > 0 && dots < all && (least < 0 || a.bytes < least) {
+				least = a.bytes
+			}
+		}
+		f.small = least / 16
+		at, since, dots := 0, true, 0
+		for _, a := range alive {
+			if dots += a.dots; a.dots > 0 {
+				since = true
+			}
+			if !since || dots == 0 || dots == all || a.bytes > least+least/4 {
+				continue
+			}
+			if since = false; at%every == 0 {
+				for _, v := range a.values {
+					f.kept[v] = true
+				}
+				f.tail[k+1] = a.op
+			}
+			at++
+		}
+	}
+}
+
+// living is what is alive after an operator of a pass.
+type living struct {
+	op, bytes, dots int // dots: 1 if the operator is a product
+	values          []int32
+}
+
+// alive lists, for each operator that a loss needs, what of the pass is needed by those after it.
+func (f *forward) alive(pass, end int) (out []living) {
+	needed := map[int32]bool{int32(end): true}
+	last := map[int32]int{}
+	for i := end; i >= 0; i-- {
+		if !needed[int32(i)] {
+			continue
+		}
+		for _, v := range f.p.Ops[i].In {
+			needed[v] = true
+			if r := f.root[v]; f.pass[r] == pass {
+				last[r] = max(last[r], i)
+			}
+		}
+	}
+	var now []int32
+	for i := range end {
+		if f.pass[i] != pass || !needed[int32(i)] {
+			continue
+		}
+		if f.root[i] == int32(i) {
+			now = append(now, int32(i))
+		}
+		now = slices.DeleteFunc(now, func(v int32) bool { return last[v] <= i })
+		l := living{op: i, values: slices.Clone(now)}
+		for _, v := range now {
+			l.bytes += f.p.Ops[v].Out.Bytes()
+		}
+		if f.p.Ops[i].Kind == program.Dot {
+			l.dots = 1
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// rewrite computes again, for operators of no pass, what is of one and not kept.
+func (f *forward) rewrite() *program.Program {
+	out := &program.Program{Numerics: f.p.Numerics}
+	first, again := make([]int32, len(f.p.Ops)), make([]int32, len(f.p.Ops))
+	add := func(i int32, in []int32) int32 {
+		op := f.p.Ops[i]
+		op.In = in
+		out.Ops = append(out.Ops, op)
+		return int32(len(out.Ops) - 1)
+	}
+	var value func(v int32) int32 // for an operator of no pass
+	value = func(v int32) int32 {
+		r := f.root[v]
+		if f.pass[v] == 0 || int(v) > f.tail[f.pass[v]] || f.kept[r] || f.pass[r] == 0 || f.p.Ops[r].Out.Bytes() <= f.small {
+			return first[v]
+		}
+		if again[v] == 0 {
+			in := make([]int32, len(f.p.Ops[v].In))
+			for k, o := range f.p.Ops[v].In {
+				in[k] = value(o)
+			}
+			again[v] = add(v, in)
+		}
+		return again[v]
+	}
+	for i := range f.p.Ops {
+		op := &f.p.Ops[i]
+		in := make([]int32, len(op.In))
+		for k, v := range op.In {
+			if in[k] = first[v]; f.pass[i] == 0 && !f.isEnd(i) && i > f.ends[0] {
+				in[k] = value(v)
+			}
+		}
+		first[i] = add(int32(i), in)
+	}
+	for _, o := range f.p.Outputs {
+		out.Outputs = append(out.Outputs, program.Output{Name: o.Name, Value: first[o.Value]})
+	}
+	return out
+}
+
+// isEnd reports whether an operator is the loss of a pass.
+func (f *forward) isEnd(i int) bool { return slices.Contains(f.ends, i) }
