@@ -8,6 +8,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/blocks"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -16,7 +18,7 @@ import (
 )
 
 // adapterJob makes a task that trains an adapter of a frozen model, and its first checkpoint.
-func adapterJob(t *testing.T) (*train.Task, *train.Checkpoint) {
+func adapterJob(t *testing.T, dropout float64, inBlocks ...bool) (*train.Task, *train.Checkpoint) {
 	plain, _ := job(t, tiny)
 	cfg, err := model.Parse(model.GPT2, map[string]any{
 		"n_layer": tiny.layers, "n_embd": tiny.width, "n_head": tiny.heads, "n_positions": tiny.length, "vocab_size": 256,
@@ -24,19 +26,20 @@ func adapterJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adapted, err := cfg.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}})
+	adapted, err := cfg.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}, Dropout: dropout,
+		Blocks: len(inBlocks) > 0})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(adapted, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}, tiny.batch,
+	step, err := model.TrainStep(adapted, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}, tiny.batch,
 		tiny.length)
 	if err != nil {
 		t.Fatal(err)
 	}
 	weights := cfg.Init(3)
 	task := &train.Task{Spec: plain.Spec, Step: step, Corpus: plain.Corpus}
-	for _, n := range train.Frozen(step) {
-		task.Frozen = append(task.Frozen, weights[n])
+	if task.Frozen, err = blocks.Compress(train.Frozen(step), weights); err != nil {
+		t.Fatal(err)
 	}
 	spec := *plain.Spec
 	spec.Program, spec.Frozen = step.Digest(), train.FrozenRoot(train.Roots(task.Frozen))
@@ -50,7 +53,7 @@ func adapterJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 
 // A worker that trains an adapter of another model than the job's is convicted over the input that it changed.
 func TestOtherFrozenTensor(t *testing.T) {
-	task, base := adapterJob(t)
+	task, base := adapterJob(t, 0)
 	honest := vouch(t, task, base, unit, nil)
 	for _, i := range []int{0, len(task.Frozen) - 1} {
 		other := *task
@@ -72,7 +75,7 @@ func TestOtherFrozenTensor(t *testing.T) {
 
 // The roots shown of frozen tensors must be those of the specification.
 func TestForgedFrozenRoots(t *testing.T) {
-	task, _ := adapterJob(t)
+	task, _ := adapterJob(t, 0)
 	r := newReferee(task.Spec, task.Step)
 	name := train.Param + train.Frozen(task.Step)[0]
 	op := -1
@@ -94,9 +97,73 @@ func TestForgedFrozenRoots(t *testing.T) {
 	}
 }
 
+// What a step drops follows from the seed and the place of the step: a worker that drops anything else is convicted.
+func TestOtherDropout(t *testing.T) {
+	task, base := adapterJob(t, 0.25)
+	if err := train.CheckProgram(task.Spec, task.Step); err != nil {
+		t.Fatal(err)
+	}
+	w := NewWitness(task, base, unit, nil, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	for i := range task.Step.Ops {
+		checkPart(t, w, r, base, i, 0)
+	}
+	honest := vouch(t, task, base, unit, nil)
+	liar := vouch(t, tampered(t, task, program.Less, func(op *program.Operator) { op.Kind = program.Greater }), base, unit,
+		nil)
+	g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+	if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(dispute.Tile) {
+		t.Errorf("verdict %+v", *v)
+	}
+	dice := func(round, unit, step uint32) canon.Digest { return task.Spec.Dice(round, unit, step).Root() }
+	if one := dice(1, 0, 2); one == dice(1, 1, 2) || one == dice(1, 0, 3) || one == dice(2, 0, 2) {
+		t.Error("steps share their dice")
+	}
+}
+
+// Weights in blocks of 8 bits are disputed like others: each part of each operator on them, and what they are.
+func TestWeightsInBlocks(t *testing.T) {
+	task, base := adapterJob(t, 0, true)
+	w := NewWitness(task, base, unit, nil, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	codes := 0
+	for i, op := range task.Step.Ops {
+		if op.Kind == program.Dequantize {
+			codes++
+		}
+		n := w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)})
+		for _, part := range slices.Compact([]uint64{0, n - 1}) {
+			checkPart(t, w, r, base, i, part)
+		}
+	}
+	if codes != 4 {
+		t.Fatalf("%d of 4 layers are in blocks", codes)
+	}
+	honest := vouch(t, task, base, unit, nil)
+	caught := func(what string, liar *party) {
+		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(dispute.Tile) {
+			t.Errorf("%s: verdict %+v", what, *v)
+		}
+	}
+	caught("another product", vouch(t, tampered(t, task, program.Dequantize, func(op *program.Operator) {
+		op.Kind, op.In = program.Identity, op.In[1:]
+	}), base, unit, nil))
+	for i, x := range task.Frozen {
+		if x.Shape.DType != tensor.Int8 {
+			continue
+		}
+		other := *task
+		other.Frozen = slices.Clone(task.Frozen)
+		other.Frozen[i] = x.Clone()
+		other.Frozen[i].Bytes()[3] ^= 1
+		caught("another code", vouch(t, &other, base, unit, nil))
+	}
+}
+
 // What a unit began with is the checkpoint, and nothing else.
 func TestForgedAnchor(t *testing.T) {
-	task, base := jobOf(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1})
+	task, base := jobOf(t, tiny, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1})
 	r, w := newReferee(task.Spec, task.Step), NewWitness(task, base, unit, nil, shardTokens)
 	name := train.Anchor + train.Params(task.Step)[1]
 	c, prove := operatorClaim(t, w, base, 2,

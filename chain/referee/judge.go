@@ -109,7 +109,7 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		if err := r.isFrom(c, p.From); err != nil {
 			return dispute.Ruling{}, err
 		}
-		left, moments = train.Split(x, p.From)
+		left, moments = train.Split(x, n, p.From)
 	}
 	if x.Pairs > 0 && c.Unit < x.Pairs {
 		at := n * (1 + train.PairState*int(c.Unit))
@@ -127,7 +127,7 @@ func (r *Referee) startRoot(params, moments, left []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
 		shapes := r.step.InputShapes()
-		for _, name := range train.StateNames(r.step)[len(r.names):] {
+		for _, name := range train.Moments(r.step) {
 			roots = append(roots, zeroRoot(shapes[name]))
 		}
 	}
@@ -142,11 +142,11 @@ func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
 }
 
 func (r *Referee) isPrior(c dispute.Claim, roots []canon.Digest) error {
-	n := 3
+	n := len(r.index)
 	if c.Step == 0 && below(r.spec, c) {
-		n = 4 // and what it begins below
+		n += len(r.names) // and what it begins below
 	}
-	if len(roots) != n*len(r.names) || train.StateRoot(c.Step, roots) != c.Prior {
+	if len(roots) != n || train.StateRoot(c.Step, roots) != c.Prior {
 		return wrong("these are not the tensors of the agreed state %s", c.Prior.Short())
 	}
 	return nil
@@ -175,12 +175,11 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	switch name {
 	case "tokens":
 		return r.tokens(c, payload)
-	case "lr":
-		return rule(tensor.Scalar(lr).Root(), c.Output), nil
-	case "c1":
-		return rule(tensor.Scalar(c1).Root(), c.Output), nil
-	case "c2":
-		return rule(tensor.Scalar(c2).Root(), c.Output), nil
+	case "dice":
+		return rule(r.spec.Dice(c.Round, c.Unit, c.Step).Root(), c.Output), nil
+	}
+	if x, ok := map[string]float32{"lr": lr, "c1": c1, "c2": c2}[name]; ok {
+		return rule(tensor.Scalar(x).Root(), c.Output), nil
 	}
 	if n, ok := strings.CutPrefix(name, train.Anchor); ok {
 		return r.anchor(c, n, payload)

@@ -138,7 +138,7 @@ func (r *Referee) Config(job string, d run.AuditTarget, challenger string, block
 		Carried:   d.Commit.HandedState.Root,
 		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
 	}
-	if n := uint32(r.spec.Exchange.HandsOn() * len(r.names)); n != c.Parameters {
+	if n := uint32(len(train.HandedOn(r.spec.Exchange, r.step))); n != c.Parameters {
 		c.HandsOn = n
 	}
 	for k := range r.spec.SegmentsOf(d.Index) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
@@ -99,7 +100,7 @@ func models(t *testing.T) map[string]*program.Program {
 		}
 		out[name] = p
 	}
-	adamW := model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	adamW := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	gpt2 := func(vocab, width, heads, length int) model.Config {
 		c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads,
 			"n_positions": length, "vocab_size": vocab})

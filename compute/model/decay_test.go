@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 )
 
@@ -17,7 +18,7 @@ func TestDecayAll(t *testing.T) {
 			}
 		}
 		for all, want := range map[bool]int{false: matrices, true: len(c.Tensors())} {
-			o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, DecayAll: all}
+			o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, DecayAll: all}
 			p, err := TrainStep(c, o, testBatch, testLength)
 			if err != nil {
 				t.Fatal(err)

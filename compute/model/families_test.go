@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/compute/optimizer"
 )
 
 // forms are small models of the families besides GPT-2 and Llama, with windows shorter than the test's sequences.
@@ -118,7 +120,7 @@ func TestFormsSurvive(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, err := task.TrainStep(AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}); err != nil {
+		if _, err := task.TrainStep(optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}); err != nil {
 			t.Error(name, err)
 		}
 		if slices.ContainsFunc(a.Adapters(), func(n Named) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -68,7 +69,7 @@ func goldenBatch(task Task, in state, step int) {
 }
 
 func goldenRun(t *testing.T, name string, tr trial, steps []int) (lines []string) {
-	o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	p, err := tr.task.TrainStep(o)
 	e := mustCompile(t, p, err)
 	in := taskInputs(tr.task, Init(append(slices.Clone(tr.task.Frozen), tr.task.Trained...), 1), tr.batch, o, 0)

@@ -33,6 +33,8 @@ type LoRA struct {
 	Rank    int
 	Alpha   float64
 	Targets []string // last parts of the names of layers, such as "c_attn", "q_proj" or "mlp.up_proj"; or AllLinear
+	Dropout float64  // the share of x that A does not see in training
+	Blocks  bool     // W is in blocks of 8 bits, as package blocks has them, but for the output layer
 }
 
 func (l LoRA) scale() float64 { return float64(l.Alpha / float64(l.Rank)) }
@@ -42,6 +44,9 @@ func (c Config) Adapt(l LoRA) (Config, error) {
 	if l.Rank < 1 || l.Rank > maxWidth || !(l.Alpha > 0 && l.Alpha <= 1e6) {
 		return Config{}, fmt.Errorf("%w: rank %d and alpha %g; rank must be in 1..%d, alpha above 0 and at most 1e6",
 			ErrAdapter, l.Rank, l.Alpha, maxWidth)
+	}
+	if !(l.Dropout >= 0 && l.Dropout < 1) {
+		return Config{}, fmt.Errorf("%w: dropout %g; it must be at least 0 and below 1", ErrAdapter, l.Dropout)
 	}
 	if len(l.Targets) == 0 {
 		return Config{}, fmt.Errorf("%w: no target layers; name some, or %q", ErrAdapter, AllLinear)
@@ -121,7 +126,8 @@ func (c Config) AdapterJSON() ([]byte, error) {
 		modules = append(modules, module(n))
 	}
 	text, err := json.MarshalIndent(map[string]any{
-		"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": c.lora.Rank, "lora_alpha": c.lora.Alpha, "lora_dropout": 0.0,
+		"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": c.lora.Rank, "lora_alpha": c.lora.Alpha,
+		"lora_dropout":   c.lora.Dropout,
 		"target_modules": modules, "bias": "none", "fan_in_fan_out": c.architecture == GPT2, "inference_mode": true,
 		"base_model_name_or_path": nil,
 	}, "", "  ")
@@ -230,7 +236,7 @@ func (w weights) adapt(y, x *graph.Node, name string, lo, hi int) *graph.Node {
 		return y
 	}
 	b := graph.Slice(w.nodes[prefix+upSuffix], graph.AxisRange(lo, hi))
-	return graph.Add(y, linear(graph.MulScalar(linear(x, a), w.scale), b))
+	return graph.Add(y, linear(graph.MulScalar(linear(w.dice.dropped(x), a), w.scale), b))
 }
 
 // adaptEach is adapt with the adapters of the sequence that a row of x belongs to: there are as many rows of each.

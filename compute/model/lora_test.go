@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -114,7 +115,7 @@ func TestAdapterGradients(t *testing.T) {
 
 // TestAdapterStep checks the inputs and outputs, and that training moves the loss of a batch.
 func TestAdapterStep(t *testing.T) {
-	o := AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}
 	for name, c := range adaptedModels(t) {
 		p, err := TrainStep(c, o, testBatch, testLength)
 		if err != nil {

@@ -2,24 +2,25 @@ package model
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Names of inputs and outputs of programs: weights, the two moments of each, and what it was when its unit began, are
-// prefixed with these.
-const (
-	paramPrefix  = "p/"
-	firstPrefix  = "m/"
-	secondPrefix = "v/"
-	beginPrefix  = "b/"
-)
+// paramPrefix is the prefix of the names of weights, as inputs and outputs of programs.
+const paramPrefix = optimizer.Param
+
+// Dice is the input of a step with dropout: a key of the random streams that say what is dropped, as record.Dropout
+// takes it.
+const Dice = "dice"
 
 // ErrStep is wrapped by errors about a batch, a sequence length, an optimizer or a loss that no step can have.
 var ErrStep = errors.New("model: invalid step")
@@ -35,25 +36,26 @@ type Task struct {
 	Trained []Named  // tensors that are read and updated
 	Metrics []string // outputs besides the loss: float32 scalars
 
-	scale float64 // of what adapters add
-	// loss returns the loss, then the metrics.
-	loss func(w weights, batch []*graph.Node) []*graph.Node
+	scale   float64 // of what adapters add
+	dropout float64 // the share of what adapters read that is dropped
+	micro   int     // rows of the batch that a step computes at a time; 0: all
+	// loss returns the loss of a part of the batch, then the metrics: its share of what they are of the whole.
+	loss func(w weights, part, whole []*graph.Node) []*graph.Node
 }
 
-// TrainStep returns the program of one step of AdamW on one batch: forward, backward, clip, update.
+// TrainStep returns the program of one step of an optimizer on one batch: forward, backward, clip, update.
 //
-// Inputs: the batch; the float32 scalars "lr", "c1" = 1/(1-beta1^t) and
-// "c2" = 1/(1-beta2^t) for step t counted from 1; each tensor as "p/<name>", frozen ones first; for each trained tensor
-// "m/<name>", then for each "v/<name>", and with a proximal term "b/<name>". Outputs: all trained p/, then m/ and v/
-// after the step; "grad_norm", the norm of all gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6));
-// "loss" before the step; the metrics.
-func (t Task) TrainStep(o AdamW) (*program.Program, error) {
-	if err := o.check(); err != nil {
-		return nil, err
+// Inputs: the batch; with dropout the int64 [3] Dice; the float32 scalars "lr", "c1" = 1/(1-beta1^t) and
+// "c2" = 1/(1-beta2^t) for step t counted from 1; each tensor as "p/<name>", frozen ones first; what the optimizer
+// remembers of each trained tensor, of AdamW "m/<name>" for each, then for each "v/<name>"; with a proximal term
+// "b/<name>". Outputs: all trained p/, then what is remembered of them after the step; "grad_norm", the norm of all
+// gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step; the metrics.
+func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
+	if err := o.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStep, err)
 	}
 	b := program.NewBuilder()
-	u := update{b: b, o: o}
-	n := len(t.Trained)
+	n, added := len(t.Trained), 0
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
 		batch := parameters(g, "", t.Batch)
 		var nodes []*graph.Node
@@ -61,20 +63,63 @@ func (t Task) TrainStep(o AdamW) (*program.Program, error) {
 			nodes = append(nodes, graph.Parameter(g, name, shapes.Make(dtypes.Float32)))
 		}
 		w, params := t.inputs(g)
-		loss := t.loss(w, batch)
-		nodes = append(append(nodes, params...), graph.Gradient(loss[0], params...)...)
-		return append(nodes, loss...)
+		if t.dropout > 0 {
+			w.dice = &dice{key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3)), rate: t.dropout}
+		}
+		sums, partial := t.gradients(w, params, batch)
+		added = len(partial)
+		return slices.Concat(nodes, params, sums, partial)
 	})
 	if err != nil {
 		return nil, err
 	}
-	u.lr, u.c1, u.c2 = values[0], values[1], values[2]
-	u.apply(t.Trained, values[3:3+n], values[3+n:3+2*n])
-	t.output(b, values[3+2*n:])
-	if u.err != nil {
-		return nil, u.err
+	last := len(values) - added
+	early := values[last:]
+	values = values[:last]
+	trained := make([]optimizer.Tensor, n)
+	for i, named := range t.Trained {
+		trained[i] = optimizer.Tensor{Name: named.Name, Shape: named.Shape}
 	}
-	return finish(b)
+	if err := optimizer.Append(b, o, trained, values[3:3+n], values[3+n:3+2*n], values[0], values[1],
+		values[2]); err != nil {
+		return nil, err
+	}
+	t.output(b, values[3+2*n:])
+	p, err := b.Finish()
+	if err != nil {
+		return nil, err
+	}
+	return p.Soon(early).Simplify(), nil
+}
+
+// gradients returns the gradients and the loss with its metrics, and what they are the sums of: the sums up to each
+// part of the batch but the first.
+func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial []*graph.Node) {
+	rows := dims(batch[0])[0]
+	size := t.micro
+	if size == 0 {
+		size = rows
+	}
+	for from := 0; from < rows; from += size {
+		part := batch
+		if size < rows {
+			part = make([]*graph.Node, len(batch))
+			for i, x := range batch {
+				part[i] = graph.Slice(x, graph.AxisRange(from, from+size))
+			}
+		}
+		loss := t.loss(w, part, batch)
+		made := append(graph.Gradient(loss[0], params...), loss...)
+		if sums == nil {
+			sums = made
+			continue
+		}
+		for i := range sums {
+			sums[i] = graph.Add(sums[i], made[i])
+		}
+		partial = append(partial, sums...)
+	}
+	return sums, partial
 }
 
 // Eval returns the program of the loss. Inputs: the batch and the tensors as "p/<name>"; outputs: "loss", the same bits
@@ -84,7 +129,7 @@ func (t Task) Eval() (*program.Program, error) {
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
 		batch := parameters(g, "", t.Batch)
 		w, _ := t.inputs(g)
-		return t.loss(w, batch)
+		return t.loss(w, batch, batch)
 	})
 	if err != nil {
 		return nil, err
@@ -102,7 +147,11 @@ func (t Task) output(b *program.Builder, values []program.Value) {
 // inputs makes a parameter "p/<name>" for each tensor of the task, and lists those of the trained ones.
 func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
 	w.nodes, w.scale = make(map[string]*graph.Node), t.scale
-	for i, node := range parameters(g, paramPrefix, t.Frozen) {
+	frozen := parameters(g, paramPrefix, t.Frozen)
+	for i, node := range frozen {
+		if t.Frozen[i].Shape.DType == tensor.Int8 { // its scales follow
+			node = record.Dequantise(node, frozen[i+1])
+		}
 		w.nodes[t.Frozen[i].Name] = node
 	}
 	trained = parameters(g, paramPrefix, t.Trained)
@@ -116,10 +165,8 @@ func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
 func parameters(g *graph.Graph, prefix string, list []Named) []*graph.Node {
 	nodes := make([]*graph.Node, len(list))
 	for i, n := range list {
-		d := dtypes.Float32
-		if n.Shape.DType == tensor.Int32 {
-			d = dtypes.Int32
-		}
+		d := map[tensor.DType]dtypes.DType{tensor.Float32: dtypes.Float32, tensor.Int32: dtypes.Int32,
+			tensor.Int8: dtypes.Int8}[n.Shape.DType]
 		nodes[i] = graph.Parameter(g, prefix+n.Name, shapes.Make(d, n.Shape.Dims...))
 	}
 	return nodes

@@ -6,12 +6,13 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // taskInputs returns the inputs of the first step of a task.
-func taskInputs(task Task, w, batch state, o AdamW, lr float64) state {
+func taskInputs(task Task, w, batch state, o optimizer.AdamW, lr float64) state {
 	in := maps.Clone(batch)
 	for name, x := range w {
 		in["p/"+name] = x
@@ -42,7 +43,7 @@ func evalInputs(task Task, in state) state {
 // gradient.
 func checkGradients(t *testing.T, name string, task Task, w, batch state, h float64) {
 	t.Helper()
-	o := AdamW{Eps: 1e-8}
+	o := optimizer.AdamW{Eps: 1e-8}
 	p, err := task.TrainStep(o)
 	e := mustCompile(t, p, err)
 	in := taskInputs(task, w, batch, o, 0)

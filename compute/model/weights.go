@@ -5,7 +5,9 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/philox"
+	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -73,6 +75,23 @@ type weights struct {
 	prefix string
 	scale  float64 // of what adapters add
 	each   []own   // the adapters of each sequence, if they have their own
+	dice   *dice   // of dropout; nil: there is none
+}
+
+// dice draw what is dropped. Every place where something is has a random stream of its own.
+type dice struct {
+	key   *graph.Node
+	rate  float64
+	sites int // so far
+}
+
+// dropped is x less what is dropped of it.
+func (d *dice) dropped(x *graph.Node) *graph.Node {
+	if d == nil {
+		return x
+	}
+	d.sites++
+	return record.Dropout(x, d.key, d.sites, d.rate)
 }
 
 // own is the adapters of one sequence.
@@ -102,5 +121,18 @@ func (c Config) task(batch ...Named) Task {
 	if c.lora == nil {
 		return Task{Batch: batch, Trained: c.Tensors()}
 	}
-	return Task{Batch: batch, Frozen: c.Tensors(), Trained: c.Adapters(), scale: c.lora.scale()}
+	return Task{Batch: batch, Frozen: frozen(c), Trained: c.Adapters(), scale: c.lora.scale(), dropout: c.lora.Dropout}
+}
+
+// frozen lists the tensors of a model under adapters: weights, or their codes and then their scales.
+func frozen(c Config) (list []Named) {
+	for _, n := range c.Tensors() {
+		list = append(list, n)
+		if linear := n.Shape.Rank() == 2 && !n.embedding && n.Name != c.OutputName(); linear && c.lora.Blocks {
+			codes, scales := blocks.Shapes(n.Shape.Dims[0], n.Shape.Dims[1])
+			list[len(list)-1].Shape = codes
+			list = append(list, Named{Name: n.Name + blocks.Suffix, Shape: scales})
+		}
+	}
+	return list
 }

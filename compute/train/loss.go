@@ -27,6 +27,9 @@ func (t *Task) Evaluator() (*Evaluator, error) {
 		tokens: tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{int(t.Spec.Batch), int(t.Spec.Length) + 1}}),
 	}
 	m.in["tokens"] = m.tokens
+	if shape, ok := t.Step.InputShapes()["dice"]; ok { // what is dropped is the same for all parameters
+		m.in["dice"] = tensor.New(shape)
+	}
 	for i, n := range Frozen(t.Step) {
 		m.in[Param+n] = t.Frozen[i]
 	}

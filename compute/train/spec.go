@@ -13,9 +13,12 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // ErrSpec wraps every reason why a specification is refused.
@@ -45,6 +48,17 @@ type Spec struct {
 	// Sizes are in how many segments every unit of a round ends, where they differ: made for machines of different
 	// speeds. The largest has all segments, and all segments have the same number of steps. nil: every unit is whole.
 	Sizes []uint32 `cbor:"19,keyasint,omitempty"`
+
+	// Members compute what a backward pass needs a second time rather than keep it. No bit of a unit depends on that.
+	Recompute bool `cbor:"20,keyasint,omitempty"`
+}
+
+// Compile compiles the step of the job, as the specification asks for.
+func (s *Spec) Compile(step *program.Program, threads int) (*cpu.Exec, error) {
+	if s.Recompute {
+		return cpu.CompileLean(step, threads)
+	}
+	return cpu.Compile(step, threads)
 }
 
 // Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.
@@ -104,29 +118,19 @@ func (x Exchange) GoesOn() bool { return x.drifts() || x.Moments }
 // where they are beside the checkpoint.
 func (x Exchange) Leaves() bool { return x.Feedback > 0 || x.drifts() }
 
-// HandsOn is how many lists of tensors, shaped like the parameters, a unit hands on: first what Leaves says, then the
-// two moments.
-func (x Exchange) HandsOn() (lists int) {
-	if x.Leaves() {
-		lists++
-	}
-	if x.Moments {
-		lists += 2
-	}
-	return lists
-}
+// HandsOn reports whether a unit hands on anything: what HandedOn names.
+func (x Exchange) HandsOn() bool { return x.Leaves() || x.Moments }
 
-// Split takes what was handed on to a unit of so many parameters apart: what was left out, and the first and the second
-// moments; nil for what there is none of.
-func Split[T any](x Exchange, from []T) (left, moments []T) {
-	n := len(from) / max(1, x.HandsOn())
+// Split takes what was handed on to a unit of so many parameters apart: what was left out, and the moments; nil for
+// what there is none of.
+func Split[T any](x Exchange, params int, from []T) (left, moments []T) {
 	switch {
-	case len(from) == 0 || !x.Moments:
+	case len(from) < params || !x.Moments:
 		return from, nil
 	case !x.Leaves():
 		return nil, from
 	}
-	return from[:n], from[n:]
+	return from[:params], from[params:]
 }
 
 // drifts reports whether they begin from what was handed on to them.
@@ -145,7 +149,9 @@ type Rate struct {
 	Kind   string  `cbor:"1,keyasint"` // Cosine, Linear or Constant
 	Peak   float64 `cbor:"2,keyasint"`
 	Warmup uint32  `cbor:"3,keyasint"` // steps of linear increase to Peak
-	Floor  float64 `cbor:"4,keyasint"` // share of Peak that Cosine and Linear end at
+	Floor  float64 `cbor:"4,keyasint"` // share of Peak that all but Constant end at
+	// share of all steps, the last ones, in which WSD falls, on a line
+	Decay float64 `cbor:"5,keyasint,omitempty"`
 }
 
 // Kinds of schedules.
@@ -153,6 +159,7 @@ const (
 	Cosine   = "cosine"
 	Linear   = "linear"
 	Constant = "constant"
+	WSD      = "wsd" // it stays at the peak, and falls in the last steps (Hu et al. 2024)
 )
 
 // Limits of a specification. They bound what a unit may cost before anything of it is computed.
@@ -199,8 +206,11 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("%w: made for numerics version %d; this program computes version %d", ErrSpec, s.Numerics,
 			kernel.Version)
 	}
-	if k := s.Rate.Kind; k != Cosine && k != Linear && k != Constant {
+	if k := s.Rate.Kind; k != Cosine && k != Linear && k != Constant && k != WSD {
 		return fmt.Errorf("%w: schedule %q is not known", ErrSpec, k)
+	}
+	if r := s.Rate; (r.Kind == WSD) != (r.Decay > 0) || !(r.Decay >= 0 && r.Decay <= 1) {
+		return fmt.Errorf("%w: schedule %q falls in a share %v of the steps", ErrSpec, r.Kind, r.Decay)
 	}
 	return errors.Join(
 		positive("rounds", s.Rounds, 1<<20), positive("steps", s.Steps, maxSteps), positive("segment", s.Segment, s.Steps),
@@ -262,7 +272,7 @@ const (
 
 func (s *Spec) checkCarry() error {
 	x := s.Exchange
-	if (x.Carry > 1) != (x.HandsOn() > 0) || x.Carry == 1 || x.Carry > maxCarry {
+	if (x.Carry > 1) != x.HandsOn() || x.Carry == 1 || x.Carry > maxCarry {
 		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 "+
 			"to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
 	}
@@ -408,6 +418,29 @@ func correction(beta float64, t uint32) float32 {
 	return float32(1 / (1 - power))
 }
 
+// late is At of WSD after the warm-up.
+func (r Rate) late(step, total uint32) float32 {
+	last := uint32(float64(r.Decay * float64(total)))
+	if last = max(1, min(last, total-r.Warmup)); step < total-last {
+		return float32(r.Peak)
+	}
+	left := float64(total-1-step) / float64(last)
+	return float32(r.Peak * (r.Floor + float64(left*(1-r.Floor))))
+}
+
+// diceStream is the random stream of the key of the dice of a step: those after it are of the places in a program, and
+// those of initial weights and of the order of data are below.
+const diceStream = 1 << 62
+
+// Dice are the key of what a step drops, of a unit in a round: seed, stream, and a first index that is at least 2^32
+// away from that of any other of the first 2^32 steps.
+func (s *Spec) Dice(round, unit, step uint32) *tensor.Tensor {
+	place := (uint64(round)*uint64(s.Units)+uint64(unit))*uint64(s.Steps) + uint64(step)
+	t := tensor.New(tensor.Make(tensor.Int64, 3))
+	copy(tensor.As[int64](t.Bytes()), []int64{int64(s.Seed), diceStream, int64(place << 32)})
+	return t
+}
+
 // At is the learning rate of the global inner step (from 0) out of total.
 func (r Rate) At(step, total uint32) float32 {
 	if step < r.Warmup {
@@ -415,6 +448,9 @@ func (r Rate) At(step, total uint32) float32 {
 	}
 	if r.Kind == Constant || total <= r.Warmup+1 {
 		return float32(r.Peak)
+	}
+	if r.Kind == WSD {
+		return r.late(step, total)
 	}
 	const pi = 3.14159265358979323846
 	progress := min(float64(step-r.Warmup)/float64(total-r.Warmup-1), 1)

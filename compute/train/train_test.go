@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 )
 
@@ -32,7 +33,7 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1},
+	step, err := model.TrainStep(c, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1},
 		z.batch, z.length)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +303,7 @@ func TestTraceAgreesWithTheStep(t *testing.T) {
 	want := map[string]canon.Digest{}
 	names := train.Params(task.Step)
 	for i, x := range s.Tensors() {
-		want[[]string{train.Param, train.First, train.Second}[i/len(names)]+names[i%len(names)]] = x.Root()
+		want[[]string{"p/", "m/", "v/"}[i/len(names)]+names[i%len(names)]] = x.Root()
 	}
 	for _, o := range task.Step.Outputs {
 		root, state := want[o.Name]
@@ -413,6 +414,15 @@ func TestRate(t *testing.T) {
 		if got := r.At(step, 105); math.Abs(float64(got)-want) > 1e-6 {
 			t.Errorf("linear, step %d: %v, want %v", step, got, want)
 		}
+	}
+	w := train.Rate{Kind: train.WSD, Peak: 2, Warmup: 2, Floor: 0.25, Decay: 0.3}
+	for step, want := range []float32{1, 2, 2, 2, 2, 2, 2, 1.5, 1, 0.5} {
+		if got := w.At(uint32(step), 10); got != want {
+			t.Errorf("wsd is %v at step %d of 10, want %v", got, step, want)
+		}
+	}
+	if got := (train.Rate{Kind: train.WSD, Peak: 2, Warmup: 4, Decay: 1}).At(4, 10); !(got < 2 && got > 1.6) {
+		t.Errorf("wsd that falls from the warm-up on begins with %v", got)
 	}
 	if c := (train.Rate{Kind: train.Constant, Peak: 3}); c.At(0, 10) != 3 || c.At(9, 10) != 3 {
 		t.Error("a constant rate is not constant")

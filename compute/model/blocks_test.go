@@ -1,0 +1,65 @@
+package model
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/starling-network/starling/compute/model/blocks"
+	"github.com/starling-network/starling/compute/optimizer"
+)
+
+// TestWeightsInBlocks trains adapters on weights in 8 bits: with the bits of adapters on the float32 weights that these
+// stand for, and in less memory.
+func TestWeightsInBlocks(t *testing.T) {
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	deep := mustParse(t, Llama, map[string]any{"num_hidden_layers": 8, "hidden_size": 128, "num_attention_heads": 4,
+		"num_key_value_heads": 2, "intermediate_size": 384, "vocab_size": 64, "max_position_embeddings": 16})
+	for name, c := range map[string]Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"], "deep": deep} {
+		step := func(inBlocks bool, micro int) (Task, state) {
+			adapted, err := c.Adapt(LoRA{Rank: 2, Alpha: 4, Targets: []string{AllLinear}, Blocks: inBlocks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			task, err := LanguageOf(adapted, Batch{Sequences: 2, Length: testLength, Micro: micro})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return task, strongWeights(adapted.Adapters())
+		}
+		for _, micro := range []int{0, 1} {
+			task, adapters := step(true, micro)
+			plain, _ := step(false, micro)
+			var names []string
+			for _, n := range task.Frozen {
+				names = append(names, n.Name)
+			}
+			list, err := blocks.Compress(names, strongWeights(c.Tensors()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			coded := state{}
+			for i, n := range names {
+				coded[n] = list[i]
+			}
+			run := func(task Task, weights state) (state, int64) {
+				w := maps.Clone(weights)
+				maps.Copy(w, adapters)
+				p, err := task.TrainStep(o)
+				e := mustCompile(t, p, err)
+				in := taskInputs(task, w, state{"tokens": someTokens(c, 2, testLength+1, 41)}, o, 0.01)
+				return mustRun(t, e, in), e.PeakBytes()
+			}
+			got, small := run(task, coded)
+			want, large := run(plain, blocks.Expand(coded))
+			for n, x := range want {
+				if got[n].Root() != x.Root() {
+					t.Errorf("%s in parts of %d: another %s", name, micro, n)
+				}
+			}
+			t.Logf("%s in parts of %d: %d bytes, %d with float32", name, micro, small, large)
+			if name == "deep" && 2*small > large {
+				t.Errorf("%d bytes, %d with float32", small, large)
+			}
+		}
+	}
+}
