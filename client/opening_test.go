@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -27,7 +28,7 @@ func realOrder(n *network, job string, change func(*program.Program)) (market.Or
 	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8,
 		"vocab_size": 32})
 	n.must(err)
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, 2, 8)
+	step, err := model.TrainStep(c, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, 2, 8)
 	n.must(err)
 	change(step)
 	m := data.Manifest{Vocab: 32, Width: 2, TrainTokens: 1000, ShardTokens: 1000, Shards: make([]canon.Digest, 1)}

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -77,26 +78,25 @@ type unitKey struct {
 // Size of a job.
 type Size struct {
 	Rounds, Units, Steps, Segment uint32
-	Rate                          float64 // learning rate; 0: one that learns
-	// rounds through which units hand on what their updates left out; 0: nothing is left out
-	Carry     uint32
-	Replicas  bool     // units begin from that, and have sent one of eight elements
-	Overlap   bool     // rounds overlap: units begin from their own progress, which is sent meanwhile
-	Moments   bool     // the moments of the inner optimizer are handed on, too
-	Fragments uint32   // of which rounds that overlap send one; 0: all
-	Sizes     []uint32 // segments of every unit; nil: all are whole
+	Rate                          float64  // learning rate; 0: one that learns
+	Carry                         uint32   // rounds through which units hand on what updates left out; 0: nothing is
+	Replicas                      bool     // units begin from that, and have sent one of eight elements
+	Overlap                       bool     // rounds overlap: units begin from their own progress, which is sent meanwhile
+	Moments                       bool     // the moments of the inner optimizer are handed on, too
+	Fragments                     uint32   // of which rounds that overlap send one; 0: all
+	Sizes                         []uint32 // segments of every unit; nil: all are whole
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
 func NewJob(z Size) (*Job, error) {
 	const batch, length, seed = 1, 8, 3
-	config, err := model.Parse(model.GPT2,
-		map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": length, "vocab_size": 256})
+	size := map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": length, "vocab_size": 256}
+	config, err := model.Parse(model.GPT2, size)
 	if err != nil {
 		return nil, err
 	}
-	step, err := model.TrainStep(config,
-		model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, batch, length)
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	step, err := model.TrainStep(config, o, batch, length)
 	if err != nil {
 		return nil, err
 	}

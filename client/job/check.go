@@ -18,10 +18,11 @@ type checker struct {
 
 func (c *checker) run() {
 	c.names()
-	c.unsupported()
+	c.datasets()
 	c.model()
 	c.length()
 	c.batch()
+	c.optimizer()
 	c.rounds()
 	c.workers()
 	c.outer()
@@ -54,23 +55,13 @@ func (c *checker) report(path, code, what, why, fix string) {
 	c.d.report(c.mark(path), path, code, what, why, fix)
 }
 
-var (
-	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (c *checker) names() {
 	if !c.bad("name") && !nameForm.MatchString(c.Name) {
 		c.report("name", CodeBadValue, fmt.Sprintf("name: %q cannot be a name", clip(c.Name)),
 			"a name has 1 to 63 letters, digits, points, hyphens and underscores, and starts with a letter or a digit",
 			"add name: my-job, or correct it")
-	}
-	for i, s := range c.Secrets {
-		if !variableForm.MatchString(s) {
-			c.report(fmt.Sprintf("secrets.%d", i), CodeBadValue,
-				fmt.Sprintf("secrets.%d is not the name of an environment variable", i),
-				"a secret is named here and never written here", "write the name of the variable, such as HF_TOKEN")
-		}
 	}
 	for i, set := range c.Datasets {
 		if p := fmt.Sprintf("datasets.%d.path", i); !c.bad(p) && set.Path == "" && c.Given(p) {
@@ -84,43 +75,14 @@ func (c *checker) names() {
 	}
 }
 
-// unsupported refuses what belongs to the format, would change the result, and is not built. Words are refused by the
-// tags of Spec.
-func (c *checker) unsupported() {
-	for _, u := range []struct {
-		asked           bool
-		path, what, fix string
-	}{
-		{c.Model.Adapter != nil && c.Model.Adapter.LoRA != nil && c.Model.Adapter.LoRA.Dropout != 0,
-			"model.adapter.lora.dropout",
-			"dropout in adapters", "set dropout: 0"},
-		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
-		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
-		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "recomputing activations",
-			"remove the key: --dry-run says what memory the job takes without it"},
-		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy",
-			"more than one verifier for every audited unit", "raise strategy.verification.fraction, or remove the key"},
-		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "keeping the best checkpoint",
-			"raise checkpoint.keep_last, or remove the key"},
-		{c.Checkpoint.Resume == "never", "checkpoint.resume", "a run that cannot be resumed",
-			"remove the key, and give --dir another folder to begin anew"},
-		{c.Tracking.JSONL != "", "tracking.jsonl", "another place for the metrics",
-			"remove the key: they are in metrics.jsonl in the output folder"},
-		{c.Given("tracking.system_metrics_interval"), "tracking.system_metrics_interval",
-			"sampling the machine in intervals", "remove the key: --metrics HOST:PORT serves the figures of the process to " +
-				"Prometheus"},
-		{len(c.Secrets) > 0, "secrets", "reading secrets", "remove the key: nothing in a job needs one"},
-	} {
-		if u.asked && !c.bad(u.path) {
-			c.report(u.path, CodeUnsupported, fmt.Sprintf("%s: %s is not built in this version", u.path, u.what),
-				"leaving it out silently would give something else than the file asks for", u.fix)
-		}
+// datasets checks that what is to be learnt of the data is in it.
+func (c *checker) datasets() {
+	if at := "training.train_on_inputs"; !c.Training.TrainOnInputs && !c.Chats() && !c.bad(at, "datasets") {
+		c.report(at, CodeBadValue, at+" is false, and no dataset holds conversations",
+			"in other text nobody answers, and all of it is trained on",
+			"remove it, or give conversations as {format: jsonl, field: messages}")
 	}
 	for i, set := range c.Datasets {
-		if p := fmt.Sprintf("datasets.%d.weight", i); set.Weight != 1 && c.Given(p) && !c.bad(p) {
-			c.report(p, CodeUnsupported, p+": mixing datasets by weight is not built in this version",
-				"every token of every dataset is used equally often", "set weight: 1, or remove the key")
-		}
 		if p := fmt.Sprintf("datasets.%d.format", i); strings.HasSuffix(set.Format, "-bin") &&
 			c.Model.Tokenizer.Kind == TrainBPE && !c.bad(p, "model.tokenizer") {
 			c.report(p, CodeBadValue, fmt.Sprintf("%s is %s, and model.tokenizer is to be trained", p, set.Format),
@@ -143,6 +105,9 @@ func (c *checker) model() {
 		c.report("model.adapter", CodeBadValue, "model.adapter is given without "+base,
 			"an adapter is an addition to a model that exists",
 			"add base_model: ./folder, or remove adapter")
+	case m.LoadIn8bit && (m.Adapter == nil || m.Adapter.LoRA == nil) && !c.bad("model.load_in_8bit"):
+		c.report("model.load_in_8bit", CodeBadValue, "model.load_in_8bit is given without model.adapter",
+			"weights in 8 bits are not trained", "add adapter: {lora: {r: 16}}, or remove it")
 	case m.BaseModel != "" && len(m.Config) > 0:
 		c.report(config, CodeBadValue, config+" is given, and "+base+" too",
 			"the base model's own config.json says what it is", "remove config")
@@ -165,6 +130,10 @@ func (c *checker) length() {
 		c.report("training.warmup_ratio", CodeBadValue, "training.warmup_ratio and training.warmup_steps are both given",
 			"each of them is the length of the warm-up", "remove one of the two")
 	}
+	if at := "training.lr_decay_ratio"; c.Given(at) && t.LRScheduler != "wsd" && !c.bad(at, "training.lr_scheduler") {
+		c.report(at, CodeBadValue, at+" is given and training.lr_scheduler is "+t.LRScheduler, "it is a setting of wsd",
+			"remove it, or use lr_scheduler: wsd")
+	}
 	if t.MaxSteps > 0 && t.WarmupSteps >= t.MaxSteps && !c.bad("training.max_steps", "training.warmup_steps") {
 		c.report("training.warmup_steps", CodeBadValue, fmt.Sprintf("training.warmup_steps is %d and training.max_steps "+
 			"is %d",
@@ -184,16 +153,32 @@ func (c *checker) batch() {
 			"every worker takes the same number of sequences in a step", "use "+neighbours(t.GlobalBatchSize, n))
 		return
 	}
-	each := c.WorkerBatch()
-	if m := int(t.MicroBatchSize); m != 0 && m != each && !c.bad("training.micro_batch_size") {
-		c.report("training.micro_batch_size", CodeUnsupported,
-			fmt.Sprintf("training.micro_batch_size: %d, where a worker takes %d sequences in a step", m, each),
-			"splitting a worker's batch is not built in this version", "set micro_batch_size: auto")
+	const micro, accumulate = "training.micro_batch_size", "training.gradient_accumulation_steps"
+	each, m, g := c.WorkerBatch(), int(t.MicroBatchSize), int(t.GradientAccumulation)
+	if wrong := m > 0 && (each%m != 0 || g > 0 && m*g != each); wrong && !c.bad(micro, accumulate) {
+		c.report(micro, CodeBadValue, fmt.Sprintf("%s is %d and %s is %d", micro, m, accumulate, g),
+			fmt.Sprintf("a worker takes %d sequences in a step, in parts of the same size", each),
+			"use a micro_batch_size that divides it, and leave gradient_accumulation_steps out")
+	} else if g > 0 && each%g != 0 && !c.bad(accumulate) {
+		c.report(accumulate, CodeBadValue, fmt.Sprintf("%s is %d", accumulate, g),
+			fmt.Sprintf("a worker takes %d sequences in a step, in parts of the same size", each),
+			"use a number that divides it")
 	}
-	if g := t.GradientAccumulation; g > 1 && !c.bad("training.gradient_accumulation_steps") {
-		c.report("training.gradient_accumulation_steps", CodeUnsupported,
-			fmt.Sprintf("training.gradient_accumulation_steps: %d", g),
-			"splitting a worker's batch is not built in this version", "set gradient_accumulation_steps: auto")
+}
+
+// optimizer checks that the settings of the inner optimizer are those that it has, and that it takes the steps.
+func (c *checker) optimizer() {
+	const at = "training.optimizer"
+	o, outer := c.Training.Optimizer, c.Strategy.OuterOptimizer
+	if c.bad(at, at+".name", "strategy.outer_optimizer.name") {
+		return
+	}
+	c.owned(at, "optimizer is "+o.Name, setting{"momentum", o.Name == SGD, "sgd"},
+		setting{"nesterov", o.Name == SGD && o.Momentum > 0, "sgd with a momentum"},
+		setting{"betas", o.Name != SGD, "adamw, lion and adafactor"}, setting{"eps", o.Name == AdamW, "adamw"})
+	if outer.Gradients() && o.Name != AdamW {
+		c.report(at+".name", CodeBadValue, fmt.Sprintf("%s.name is %s and the outer optimizer is %s", at, o.Name, outer.Name),
+			"a unit is a gradient, and the outer optimizer takes the steps", "remove name, or use method: diloco")
 	}
 }
 
@@ -290,16 +275,23 @@ func (c *checker) outer() {
 		c.report(mu, CodeBadValue, fmt.Sprintf("%s is %g and the outer optimizer is %s", mu, c.Strategy.ProximalMu, o.Name),
 			"a unit of one step is where it began", "remove proximal_mu, or use method: fedprox")
 	}
-	for _, k := range []struct {
-		key   string
-		has   bool
-		owner string
-	}{
-		{"momentum", o.Name == "nesterov" || o.Name == "pairs" || o.Momentum == 0, "nesterov and pairs"},
-		{"betas", o.Adaptive(), "adam and yogi"}, {"eps", o.Adaptive(), "adam and yogi"},
-	} {
+	c.owned(at, "outer optimizer is "+o.Name,
+		setting{"momentum", o.Name == "nesterov" || o.Name == "pairs" || o.Momentum == 0, "nesterov and pairs"},
+		setting{"betas", o.Adaptive(), "adam and yogi"}, setting{"eps", o.Adaptive(), "adam and yogi"})
+}
+
+// setting is a key of an optimizer, whether it has it, and which do.
+type setting struct {
+	key   string
+	has   bool
+	owner string
+}
+
+// owned refuses settings that are given and that an optimizer does not have.
+func (c *checker) owned(at, is string, settings ...setting) {
+	for _, k := range settings {
 		if p := at + "." + k.key; !k.has && c.Given(p) && !c.bad(p) {
-			c.report(p, CodeBadValue, p+" is given and the outer optimizer is "+o.Name, "it is a setting of "+k.owner,
+			c.report(p, CodeBadValue, p+" is given and the "+is, "it is a setting of "+k.owner,
 				"remove "+k.key+", or use another name")
 		}
 	}
@@ -439,9 +431,9 @@ func (c *checker) moments() {
 		return
 	}
 	switch {
-	case s.OuterOptimizer.Gradients():
-		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+s.OuterOptimizer.Name,
-			"units that are gradients have no moments", "remove it")
+	case s.OuterOptimizer.Gradients() || !c.Training.Optimizer.Remembers():
+		c.report(at, CodeBadValue, at+" is given and units have no moments",
+			"those that are gradients have none, and those of sgd without a momentum", "remove it")
 	case s.Replicas.Paired():
 		c.report(at, CodeUnsupported, at+" is given and replicas average in pairs",
 			"they are in the checkpoint, and hand on nothing", "remove it, or use another method")
@@ -501,7 +493,11 @@ func (c *checker) verification() {
 
 // executor checks that another executor is used where a difference in the last bits convicts nobody.
 func (c *checker) executor() {
-	const at, numerics = "executor", "training.numerics"
+	const at, numerics, drop = "executor", "training.numerics", "model.adapter.lora.dropout"
+	if a := c.Model.Adapter; c.Executor == Torch && a != nil && a.LoRA != nil && a.LoRA.Dropout > 0 && !c.bad(at, drop) {
+		c.report(drop, CodeBadValue, drop+" is given and "+at+" is "+Torch, "what is dropped follows from the seed, step by "+
+			"step, which a vendor's stack is not told", "remove it, or use executor: builtin")
+	}
 	if c.Executor == Torch && c.Training.Numerics != Tolerant && !c.bad(at, numerics) {
 		c.report(at, CodeBadValue, at+" is "+Torch+" and "+numerics+" is "+c.Training.Numerics,
 			"PyTorch does not give the bits of the built-in engine, and exact work that differs in one bit costs its worker "+

@@ -16,8 +16,11 @@ func (v Verification) Checks() bundle.Checks {
 
 // AuditPPM is the floor of the audit rate, in parts per million.
 func (v Verification) AuditPPM() uint32 {
-	if v.Mode == "none" {
+	switch v.Mode {
+	case "none":
 		return 0
+	case "full":
+		return 1e6
 	}
 	return uint32(v.Fraction*1e6 + 0.5)
 }

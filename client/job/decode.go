@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/starling-network/starling/client/job/spelling"
 )
 
 // mark is where a value stands.
@@ -228,7 +230,7 @@ func (d *decoder) unknown(path string, k *yaml.Node, siblings []field) {
 		names[i] = f.name
 	}
 	fix := "remove it; the keys here are " + strings.Join(names, ", ")
-	if s := Nearest(k.Value, names); s != "" {
+	if s := spelling.Nearest(k.Value, names); s != "" {
 		fix = fmt.Sprintf("did you mean %s?", s)
 		d.bad[join(path, s)] = true // given, if misspelt: not missing as well
 	} else if paths := elsewhere(k.Value); len(paths) > 0 {

@@ -24,10 +24,10 @@ func defaults() Spec {
 			LearningRate: 3e-4,
 			LRScheduler:  "cosine",
 			MinLRRatio:   0.1,
-			Optimizer:    Optimizer{Name: "adamw", WeightDecay: 0.1, Betas: []float64{0.9, 0.95}, Eps: 1e-8},
-			MaxGradNorm:  1,
-			Precision:    "fp32",
-			Numerics:     ExactF32,
+			Optimizer:    Optimizer{Name: AdamW, WeightDecay: 0.1, Betas: []float64{0.9, 0.95}, Eps: 1e-8},
+			MaxGradNorm:  1, TrainOnInputs: true,
+			Precision: "fp32",
+			Numerics:  ExactF32,
 		},
 		Executor: Builtin,
 		Strategy: Strategy{
@@ -38,12 +38,11 @@ func defaults() Spec {
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},
 			RoundTimeout: Duration(10 * time.Minute),
-			OnWorkerLoss: "continue",
-			Verification: Verification{Mode: "spot_check", Verifiers: 2, Fraction: 0.1, Segments: "all", Redundancy: 1,
+			Verification: Verification{Mode: "spot_check", Verifiers: 2, Fraction: 0.1, Segments: "all",
 				Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
 		},
 		Budget:     Budget{MaxCost: 25_000_000, MaxPrice: 1_000_000_000, OnExceed: "pause"},
-		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},
+		Checkpoint: Checkpoint{KeepLast: 3},
 		Eval:       Eval{Tasks: []string{"perplexity"}},
 		Notify:     Notify{On: []string{"finished", "failed", "paused", "budget_80"}},
 		Output:     Output{Dir: "./out", Formats: []string{"safetensors"}},
@@ -55,8 +54,6 @@ func fill(section any) {
 	switch s := section.(type) {
 	case *Dataset:
 		*s = Dataset{Format: "text", Field: "text", Split: "train", Weight: 1}
-	case *KeepBest:
-		*s = KeepBest{Metric: "eval/loss", Mode: "min"}
 	case *LoRA:
 		*s = LoRA{R: 16, Alpha: 32}
 	}
@@ -109,6 +106,10 @@ func (j *Job) derive() {
 	if t.WarmupRatio > 0 && !j.Given("training.warmup_steps") {
 		t.WarmupSteps = int(math.Ceil(t.WarmupRatio * float64(t.MaxSteps)))
 	}
+	t.Optimizer.derive(j.Given)
+	if t.LRScheduler == "wsd" && t.LRDecayRatio == 0 {
+		t.LRDecayRatio = 0.2
+	}
 	s.derive(j.Given)
 	every := divisorBelow(j.marked(), recipes[s.Method].length())
 	if s.OuterOptimizer.Gradients() {
@@ -123,9 +124,9 @@ func (j *Job) derive() {
 	if !s.OuterOptimizer.Gradients() {
 		every = s.SyncSteps
 	}
-	if !j.Given("strategy.moment_rounds") && t.Numerics == Tolerant && !s.Replicas.handOn() &&
-		!s.Compression.ErrorFeedback {
-		s.MomentRounds = 1 // what such a unit hands on would be different for every worker
+	if !j.Given("strategy.moment_rounds") && (t.Numerics == Tolerant && !s.Replicas.handOn() &&
+		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers()) {
+		s.MomentRounds = 1 // what such a unit hands on would be different for every worker, or nothing
 	}
 	if !j.Given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
 		s.Aggregation.Trim = 0.2
@@ -138,6 +139,21 @@ func (j *Job) derive() {
 	}
 	if j.Eval.EverySteps == 0 {
 		j.Eval.EverySteps = every
+	}
+}
+
+// derive fills what is left of the settings of an optimizer, as those who published it have them.
+func (o *Optimizer) derive(given func(path string) bool) {
+	const at = "training.optimizer."
+	if !given(at+"weight_decay") && (o.Name == SGD || o.Name == Adafactor) {
+		o.WeightDecay = 0
+	}
+	if !given(at+"momentum") && o.Name == SGD {
+		o.Momentum = 0.9
+	}
+	own := map[string][]float64{Lion: {0.9, 0.99}, Adafactor: {0, 0.999}}
+	if betas, has := own[o.Name]; has && !given(at+"betas") {
+		o.Betas = betas
 	}
 }
 

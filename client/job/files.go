@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/job/pattern"
+	"github.com/starling-network/starling/client/job/spelling"
 )
 
 // MaxFiles bounds how many files the datasets of a job may match.
@@ -139,7 +140,7 @@ func (j *Job) CheckFiles() error {
 	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
 		if info, err := os.Stat(j.locate(t.Path)); err != nil || info.IsDir() {
 			fix := "correct the path (relative to the folder of the job file), or use byte-level"
-			if Nearest(t.Path, []string{string(ByteLevel)}) != "" {
+			if spelling.Nearest(t.Path, []string{string(ByteLevel)}) != "" {
 				fix = "did you mean byte-level?"
 			}
 			problems = append(problems, j.Problem("model.tokenizer", CodeFileNotFound,

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/starling-network/starling/client/job/spelling"
 )
 
 // field is one key of a section, as its tag says.
@@ -18,7 +20,7 @@ type field struct {
 	name                  string
 	required, null, local bool
 	in, size              interval
-	one, later            []string
+	one                   []string
 	kind                  reflect.Type
 }
 
@@ -83,7 +85,6 @@ func keysOf(t reflect.Type) []field {
 			in:       parseInterval(tag.Get("in")),
 			size:     parseInterval(tag.Get("size")),
 			one:      strings.Fields(tag.Get("one")),
-			later:    strings.Fields(tag.Get("later")),
 			kind:     t.Field(i).Type,
 		})
 	}
@@ -126,12 +127,9 @@ func (d *decoder) checkWord(path string, n *yaml.Node, f field, word string) {
 	choices := strings.Join(f.one, ", ")
 	switch {
 	case slices.Contains(f.one, word):
-	case slices.Contains(f.later, word):
-		d.report(d.at(n), path, CodeUnsupported, fmt.Sprintf("%s: %s is not built in this version", path, word),
-			"running something else in its place would not give what the file asks for", "use "+choices)
 	default:
 		fix := "use " + choices
-		if guess := Nearest(word, f.one); guess != "" {
+		if guess := spelling.Nearest(word, f.one); guess != "" {
 			fix = fmt.Sprintf("did you mean %s?", guess)
 		}
 		d.report(d.at(n), path, CodeBadValue, fmt.Sprintf("%s: %q is not one of its values", path, clip(word)),
@@ -200,7 +198,7 @@ func elsewhere(word string) []string {
 		byName[name] = append(byName[name], path)
 		names = append(names, name)
 	})
-	near := Nearest(word, names)
+	near := spelling.Nearest(word, names)
 	if len(near) < 3 && near != word { // words of two letters are near to any other
 		return nil
 	}

@@ -129,6 +129,18 @@ func (j *Job) WorkerBatch() int { return j.Training.GlobalBatchSize / j.Strategy
 // Dir is the folder that relative paths of the file start from.
 func (j *Job) Dir() string { return filepath.Dir(j.Path) }
 
+// MicroBatch is how many sequences of its batch a worker computes at a time; 0: all of them.
+func (j *Job) MicroBatch() int {
+	m, each := int(j.Training.MicroBatchSize), j.WorkerBatch()
+	if g := int(j.Training.GradientAccumulation); m == 0 && g > 0 {
+		m = each / g
+	}
+	if m == each {
+		return 0
+	}
+	return m
+}
+
 // Canonical is the canonical encoding of what the job asks for: a map from keys to values, zero values left out. It
 // holds no path, no output folder and nothing else that is about one machine, so the same job has the same bytes
 // everywhere; the data and the tokenizer it stands for are bound by their own digests.

@@ -12,7 +12,7 @@ var plain = map[string]string{
 	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",
 	"Spec.SequenceLen": "the number of tokens of one training example",
 	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
-		"without it, documents would be padded",
+		"false: each document begins one, and is filled up to sequence_len",
 	"Spec.Training": "the inner loop; steps are inner steps, and batch sizes count " +
 		"sequences",
 	"Spec.Executor": "what computes the steps: the built-in kernels, or PyTorch at workers " +
@@ -26,8 +26,6 @@ var plain = map[string]string{
 	"Spec.Tracking": "where metrics go besides the output folder",
 	"Spec.Output":   "what the run leaves behind, and where",
 	"Spec.Notify":   "who is told of events of the job",
-	"Spec.Secrets":  "names of environment variables that hold secrets",
-	"Spec.Privacy":  "settings of differential privacy",
 	"Model.BaseModel": "the folder of a model to start from; without it, training starts " +
 		"from random weights",
 	"Model.Architecture": "the architecture of a model that starts from random weights; " +
@@ -36,11 +34,12 @@ var plain = map[string]string{
 	"Model.Tokenizer": "how text becomes tokens: byte-level, the path of a tokenizer.json, " +
 		"or {train: ...} to train one on the data",
 	"Model.Adapter": "a small addition to the base model that is trained in its place",
-	"Adapter.LoRA":  "a low-rank adapter (Hu et al., 2021)",
-	"LoRA.R":        "the rank of the adapter",
-	"LoRA.Alpha":    "the scale of the adapter: its output is multiplied by alpha/r",
-	"LoRA.Dropout": "the fraction of the inputs of the adapter that is dropped; 0 is the " +
-		"only value that is built",
+	"Model.LoadIn8bit": "whether the weights under an adapter are kept in 8 bits, with a scale for each block of 64 in " +
+		"a row",
+	"Adapter.LoRA": "a low-rank adapter (Hu et al., 2021)",
+	"LoRA.R":       "the rank of the adapter",
+	"LoRA.Alpha":   "the scale of the adapter: its output is multiplied by alpha/r",
+	"LoRA.Dropout": "the fraction of the inputs of the adapter that is dropped in training",
 	"LoRA.TargetModules": "the layers that get an adapter, by the last part of their names; " +
 		"default: every linear layer except the output",
 	"Dataset.Path": "the files: a path or a glob that starts from the folder of the job " +
@@ -52,15 +51,19 @@ var plain = map[string]string{
 	"Dataset.Field": "the field of a jsonl object, or the column of a csv or parquet file, that " +
 		"holds the text",
 	"Dataset.Split":     "what the files are used for",
-	"Dataset.Weight":    "how often the text is used relative to that of the other datasets",
+	"Dataset.Weight":    "how often the text is used: 2 is twice, 0.5 is its first half",
 	"Training.MaxSteps": "the length of the run in inner steps; give this or num_epochs",
 	"Training.NumEpochs": "the length of the run in passes over the data, rounded up to " +
 		"whole rounds; give this or max_steps",
+	"Training.TrainOnInputs": "whether the loss is over the whole of a conversation; false: over what the " +
+		"assistant says",
 	"Training.GlobalBatchSize":      "the number of sequences of one step, over all workers",
 	"Training.MicroBatchSize":       "the number of sequences that a worker computes at a time",
 	"Training.GradientAccumulation": "the number of micro-batches in one step of a worker",
 	"Training.LearningRate":         "the largest learning rate, which is reached after the warm-up",
-	"Training.LRScheduler":          "how the learning rate falls after the warm-up",
+	"Training.LRScheduler":          "how the learning rate falls after the warm-up; wsd: at the end alone",
+	"Training.LRDecayRatio": "the share of the steps, the last ones, in which the learning rate of wsd falls; " +
+		"default: 0.2",
 	"Training.WarmupSteps": "the number of steps in which the learning rate rises from 0; " +
 		"give this or warmup_ratio",
 	"Training.WarmupRatio": "the warm-up as a fraction of the run; give this or " +
@@ -71,13 +74,16 @@ var plain = map[string]string{
 	"Training.Precision":   "the number format of weights and activations",
 	"Training.Numerics": "what two executions of the same work must have in common: every " +
 		"bit, or results within a tolerance",
-	"Training.GradientCheckpointing": "whether activations are computed twice to save " +
-		"memory; not built",
-	"Optimizer.Name":        "the name of the inner optimizer",
-	"Optimizer.WeightDecay": "the decoupled weight decay of matrices",
-	"Optimizer.Betas":       "the decay rates of the first and the second moment",
-	"Optimizer.Eps":         "the number that is added to the root of the second moment",
-	"Strategy.Method":       "the name of the strategy; it sets the defaults of the keys below",
+	"Training.GradientCheckpointing": "whether activations are computed twice to save memory, with the same bits",
+	"Optimizer.Name":                 "the name of the inner optimizer",
+	"Optimizer.WeightDecay": "the weight decay of matrices: decoupled, but for that of sgd, which is part of the " +
+		"gradient; default: 0.1, of sgd and adafactor 0",
+	"Optimizer.Betas": "the decay rates of the first and the second moment, of lion of the step and of the moment; " +
+		"default: [0.9, 0.95], of lion [0.9, 0.99], of adafactor [0, 0.999]",
+	"Optimizer.Eps":      "the number that adamw adds to the root of the second moment",
+	"Optimizer.Momentum": "the momentum of sgd; default: 0.9",
+	"Optimizer.Nesterov": "whether sgd looks ahead by its momentum",
+	"Strategy.Method":    "the name of the strategy; it sets the defaults of the keys below",
 	"Strategy.SyncSteps": "the number of inner steps between two synchronizations: the " +
 		"length of a round",
 	"Strategy.ProximalMu": "the strength with which a worker is pulled back to the " +
@@ -93,7 +99,6 @@ var plain = map[string]string{
 	"Strategy.Workers":     "how many machines train: a number, or {min, target, max}",
 	"Strategy.RoundTimeout": "the time in which a worker must submit its work in the first " +
 		"rounds; later deadlines follow the observed times",
-	"Strategy.OnWorkerLoss": "what happens when a worker is lost",
 	"Strategy.Verification": "how much work is done a second time by somebody else",
 	"OuterOptimizer.Name": "the name of the outer optimizer; adamw and sign take a step " +
 		"with the combined gradients, pairs averages workers in pairs",
@@ -140,7 +145,6 @@ var plain = map[string]string{
 		"a new worker are",
 	"Verification.Segments": "the part of a unit that an audit re-executes: all, or the " +
 		"segments up to a drawn one",
-	"Verification.Redundancy": "the number of verifiers of one audited unit",
 	"Verification.Screen": "how members compare updates before they attest; default: " +
 		"updates, or losses if numerics is tolerant",
 	"Verification.Tolerance": "how far an update may be from the exact result, if numerics " +
@@ -184,32 +188,18 @@ var plain = map[string]string{
 	"Checkpoint.EverySteps": "the number of steps between two checkpoints in the output " +
 		"folder",
 	"Checkpoint.KeepLast": "the number of latest checkpoints that are kept",
-	"Checkpoint.KeepBest": "keeps the best checkpoint besides the latest; not built",
-	"Checkpoint.Resume":   "whether an unfinished run in the output folder is continued",
-	"KeepBest.Metric":     "the metric that decides which checkpoint is the best",
-	"KeepBest.Mode":       "whether the smallest or the largest value is the best",
 	"Eval.EverySteps":     "the number of steps between two evaluations on the held-out text",
 	"Eval.Tasks":          "the measurements that an evaluation makes",
 	"Eval.Prompts":        "texts that the checkpoint continues at every evaluation",
-	"Tracking.JSONL": "another file for the metrics; not built, they are in metrics.jsonl " +
-		"in the output folder",
 	"Tracking.Tensorboard": "the folder for TensorBoard event files, relative to the " +
 		"current folder",
-	"Tracking.MLflow": "an MLflow server that receives the metrics",
-	"Tracking.SystemMetricsInterval": "the time between two measurements of the machine's " +
-		"load; not built",
+	"Tracking.MLflow":   "an MLflow server that receives the metrics",
 	"MLflow.URI":        "the address of the MLflow server",
 	"MLflow.Experiment": "the name of the experiment on the MLflow server; default: Default",
 	"Output.Dir": "the folder of the run, relative to the current folder and not to the job " +
 		"file",
-	"Output.Formats":          "the formats of the model files",
-	"Output.License":          "the license of the model for its card, as an SPDX identifier",
-	"Notify.Webhook":          "the address that receives a POST of a JSON object for each event",
-	"Notify.On":               "the events that are reported; default: all",
-	"Privacy.ClipNorm":        "the norm that updates are clipped to",
-	"Privacy.NoiseMultiplier": "the noise, as a multiple of clip_norm",
-	"Privacy.TargetEpsilon":   "the privacy budget epsilon",
-	"Privacy.Delta":           "the privacy budget delta",
-	"Privacy.SecureAggregation": "whether updates are combined such that no single one is " +
-		"seen",
+	"Output.Formats": "the formats of the model files",
+	"Output.License": "the license of the model for its card, as an SPDX identifier",
+	"Notify.Webhook": "the address that receives a POST of a JSON object for each event",
+	"Notify.On":      "the events that are reported; default: all",
 }

@@ -8,13 +8,12 @@ import "math"
 //	                    something about this machine only, so it is left out of Canonical)
 //	in:"(0,1]"          the interval a number must lie in
 //	one:"a b"           the words a text may be
-//	later:"c d"         words that belong to the format and that this version does not run: JOB_UNSUPPORTED
 //	size:"[1,8]"        the interval the length of a list must lie in
 
 // Spec is a training job as its author means it: every key of the file, with defaults filled in.
 type Spec struct {
 	APIVersion    string            `job:"apiVersion,required" one:"starling/v1"`
-	Kind          string            `job:"kind,required" one:"TrainingJob" later:"FederatedJob Simulation"`
+	Kind          string            `job:"kind,required" one:"TrainingJob"`
 	Name          string            `job:"name"`         // default: the file's name without its extension
 	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
@@ -34,8 +33,6 @@ type Spec struct {
 	Tracking   Tracking   `job:"tracking,local"`
 	Output     Output     `job:"output"`
 	Notify     Notify     `job:"notify,null,local"`
-	Secrets    []string   `job:"secrets,local"` // names of environment variables
-	Privacy    *Privacy   `job:"privacy"`
 }
 
 // Model says what is trained.
@@ -43,11 +40,13 @@ type Model struct {
 	// folder of a model to start from; empty: from scratch
 	BaseModel string `job:"base_model,null,local"`
 	// of a model from scratch, or to hold against the base model's
-	Architecture string `job:"architecture" one:"gpt2 llama" later:"mlp cnn gcn"`
+	Architecture string `job:"architecture" one:"gpt2 llama"`
 	// Hugging Face config.json keys, for compute/model to check
 	Config    map[string]any `job:"config"`
 	Tokenizer Tokenizer      `job:"tokenizer"`
 	Adapter   *Adapter       `job:"adapter"`
+	// the weights under an adapter are kept in 8 bits, with a scale for each block of 64
+	LoadIn8bit bool `job:"load_in_8bit"`
 }
 
 // Adapter trains a small addition to a base model in place of the model.
@@ -69,9 +68,9 @@ type Dataset struct {
 	// glob, relative to the folder of the job file (** spans folders), or the address of a file on a web server
 	Path   string  `job:"path,required,local"`
 	SHA256 string  `job:"sha256,local"` // of that file, in hexadecimal; "": any, recorded when it is downloaded
-	Format string  `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin" later:"webdataset"`
+	Format string  `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin"`
 	Field  string  `job:"field"` // of a jsonl object, or column of a csv or parquet file
-	Split  string  `job:"split" one:"train" later:"validation test"`
+	Split  string  `job:"split" one:"train"`
 	Weight float64 `job:"weight" in:"(0,inf)"`
 }
 
@@ -83,26 +82,37 @@ type Training struct {
 	MicroBatchSize       Auto      `job:"micro_batch_size"`
 	GradientAccumulation Auto      `job:"gradient_accumulation_steps"`
 	LearningRate         float64   `job:"learning_rate" in:"(0,10]"`
-	LRScheduler          string    `job:"lr_scheduler" one:"cosine linear constant"`
+	LRScheduler          string    `job:"lr_scheduler" one:"cosine linear constant wsd"`
+	LRDecayRatio         float64   `job:"lr_decay_ratio" in:"(0,1]"` // of wsd
 	WarmupSteps          int       `job:"warmup_steps" in:"[0,1000000000]"`
 	WarmupRatio          float64   `job:"warmup_ratio" in:"[0,1)"`
 	MinLRRatio           float64   `job:"min_lr_ratio" in:"[0,1]"`
 	Optimizer            Optimizer `job:"optimizer"`
 	MaxGradNorm          float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
-	Precision            string    `job:"precision" one:"fp32" later:"bf16 fp16"`
+	Precision            string    `job:"precision" one:"fp32"`
 	// what two executions of a work unit have in common: every bit, or a tolerance
-	Numerics string `job:"numerics" one:"exact-f32 tolerant" later:"exact-int"`
-	// trades memory for time, never changes a bit
-	GradientCheckpointing bool `job:"gradient_checkpointing,local"`
+	Numerics string `job:"numerics" one:"exact-f32 tolerant"`
+	// whether the loss is over all of a conversation, or over what the assistant says in it
+	TrainOnInputs bool `job:"train_on_inputs"`
+	// what the backward pass needs is computed a second time, in less memory and with the same bits
+	GradientCheckpointing bool `job:"gradient_checkpointing"`
 }
 
 // Optimizer is the inner optimizer.
 type Optimizer struct {
-	Name        string    `job:"name" one:"adamw" later:"sgd muon"`
-	WeightDecay float64   `job:"weight_decay" in:"[0,10]"`
-	Betas       []float64 `job:"betas" in:"[0,1)" size:"[2,2]"`
-	Eps         float64   `job:"eps" in:"(0,1]"`
+	Name        string    `job:"name" one:"adamw sgd lion adafactor"`
+	WeightDecay float64   `job:"weight_decay" in:"[0,1]"`
+	Betas       []float64 `job:"betas" in:"[0,1)" size:"[2,2]"` // not of sgd
+	Eps         float64   `job:"eps" in:"(0,1]"`                // of adamw
+	Momentum    float64   `job:"momentum" in:"[0,1)"`           // of sgd
+	Nesterov    bool      `job:"nesterov"`                      // of sgd
 }
+
+// Remembers reports whether the optimizer has a state beside the weights.
+func (o Optimizer) Remembers() bool { return o.Name != SGD || o.Momentum > 0 }
+
+// Inner optimizers.
+const AdamW, SGD, Lion, Adafactor = "adamw", "sgd", "lion", "adafactor"
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
@@ -122,7 +132,6 @@ type Strategy struct {
 	Workers        Workers        `job:"workers"`
 	// in which a worker has to commit to a unit at first; later deadlines follow the observed times
 	RoundTimeout Duration     `job:"round_timeout" in:"[1,604800]"`
-	OnWorkerLoss string       `job:"on_worker_loss" one:"continue" later:"wait abort"`
 	Verification Verification `job:"verification"`
 }
 
@@ -231,14 +240,13 @@ type Workers struct {
 
 // Verification says how much work is done a second time by somebody else.
 type Verification struct {
-	// none: no unit is audited, and any verifier may still challenge
-	Mode string `job:"mode" one:"spot_check none" later:"full"`
+	// full: every unit is audited; none: no unit is, and any verifier may still challenge
+	Mode string `job:"mode" one:"spot_check full none"`
 	// that a run has; each audit is drawn from all of the network
 	Verifiers int     `job:"verifiers" in:"[1,64]"`
 	Fraction  float64 `job:"fraction" in:"(0,1]"` // probability that a work unit is audited
 	// of a unit that an audit executes: all, or those up to one that is drawn
-	Segments   string `job:"segments" one:"all drawn"`
-	Redundancy int    `job:"redundancy" in:"[1,64]"` // verifiers of one audited unit
+	Segments string `job:"segments" one:"all drawn"`
 	// how members look at updates before they attest; default: updates, losses where numerics is tolerant
 	Screen    string    `job:"screen" one:"off updates losses"`
 	Tolerance Tolerance `job:"tolerance"` // where numerics is tolerant
@@ -296,16 +304,8 @@ type Budget struct {
 
 // Checkpoint says which checkpoints are kept. Steps are multiples of sync_steps.
 type Checkpoint struct {
-	EverySteps int       `job:"every_steps" in:"[1,1000000000]"`
-	KeepLast   int       `job:"keep_last" in:"[1,1000000]"`
-	KeepBest   *KeepBest `job:"keep_best"`
-	Resume     string    `job:"resume" one:"auto never"`
-}
-
-// KeepBest keeps the best checkpoint by a metric.
-type KeepBest struct {
-	Metric string `job:"metric" one:"eval/loss" later:"train/loss"`
-	Mode   string `job:"mode" one:"min" later:"max"`
+	EverySteps int `job:"every_steps" in:"[1,1000000000]"`
+	KeepLast   int `job:"keep_last" in:"[1,1000000]"`
 }
 
 // Eval says when and how the checkpoint is measured. Steps are multiples of sync_steps.
@@ -317,10 +317,8 @@ type Eval struct {
 
 // Tracking says where metrics go besides the output folder.
 type Tracking struct {
-	JSONL                 string   `job:"jsonl,null"`
-	Tensorboard           string   `job:"tensorboard,null"` // folder of event files, relative to the current folder
-	MLflow                MLflow   `job:"mlflow,null"`
-	SystemMetricsInterval Duration `job:"system_metrics_interval,null"`
+	Tensorboard string `job:"tensorboard,null"` // folder of event files, relative to the current folder
+	MLflow      MLflow `job:"mlflow,null"`
 }
 
 // MLflow is a tracking server.
@@ -340,13 +338,4 @@ type Output struct {
 type Notify struct {
 	Webhook string   `job:"webhook,null"`
 	On      []string `job:"on" one:"finished failed paused budget_80"`
-}
-
-// Privacy is for federated jobs.
-type Privacy struct {
-	ClipNorm          float64 `job:"clip_norm" in:"(0,inf)"`
-	NoiseMultiplier   float64 `job:"noise_multiplier" in:"[0,inf)"`
-	TargetEpsilon     float64 `job:"target_epsilon" in:"(0,inf)"`
-	Delta             float64 `job:"delta" in:"(0,1)"`
-	SecureAggregation bool    `job:"secure_aggregation"`
 }

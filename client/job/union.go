@@ -28,7 +28,7 @@ func (t *Tokenizer) decode(d *decoder, path string, n *yaml.Node) {
 	case n.Kind == yaml.MappingNode:
 		form := struct {
 			Train struct {
-				Type      string `job:"type,required" one:"bpe" later:"unigram wordpiece"`
+				Type      string `job:"type,required" one:"bpe"`
 				VocabSize int    `job:"vocab_size,required" in:"[257,1048576]"`
 			} `job:"train,required"`
 		}{}

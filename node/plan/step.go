@@ -22,7 +22,7 @@ const (
 // MeasureStep says what memory and time an inner step takes. A small one is taken; what does not fit into the memory is
 // not timed.
 func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
-	exec, err := cpu.Compile(b.Step, kernel.Cores)
+	exec, err := b.Spec.Compile(b.Step, kernel.Cores)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gguf"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -163,7 +164,8 @@ func (b *CompiledJob) Specify() error {
 	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
 		return problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
-			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss")
+			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss; or, of a program "+
+				"that is too large, raise training.micro_batch_size")
 	}
 	return nil
 }
@@ -246,24 +248,46 @@ func (b *CompiledJob) buildModel() (err error) {
 				"use safetensors, or architecture: llama")
 		}
 	}
-	if b.Step, err = model.TrainStep(b.Trained, b.optimizer(), j.WorkerBatch(), j.SequenceLen); err != nil {
+	batch := model.Batch{Sequences: j.WorkerBatch(), Length: j.SequenceLen, Micro: j.MicroBatch()}
+	if !j.Training.TrainOnInputs || !j.SamplePacking {
+		batch.Silent = b.Tokenizer.VocabSize()
+	}
+	task, err := model.LanguageOf(b.Trained, batch)
+	if err == nil {
+		b.Step, err = task.TrainStep(b.optimizer())
+	}
+	if err != nil {
 		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")
 	}
 	b.EvalBatch = min(8, EvalSequences)
-	if b.Eval, err = model.Eval(b.Trained, b.EvalBatch, j.SequenceLen); err != nil {
+	batch.Sequences, batch.Micro = b.EvalBatch, 0
+	if task, err = model.LanguageOf(b.Trained, batch); err == nil {
+		b.Eval, err = task.Eval()
+	}
+	if err != nil {
 		return problem(j, "model", job.CodeBadValue, "the evaluation cannot be built", err, "check model.config")
 	}
 	return nil
 }
 
 // optimizer is that of inner steps. In a job of gradients the outer one takes its place.
-func (b *CompiledJob) optimizer() model.AdamW {
+func (b *CompiledJob) optimizer() optimizer.Optimizer {
 	if b.Job.Strategy.OuterOptimizer.Gradients() {
-		return model.Descent
+		return optimizer.Descent
 	}
 	o := b.Job.Training.Optimizer
-	return model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay,
-		MaxGradNorm: b.Job.Training.MaxGradNorm, Proximal: b.Job.Strategy.ProximalMu}
+	all := optimizer.Common{WeightDecay: o.WeightDecay, MaxGradNorm: b.Job.Training.MaxGradNorm,
+		Proximal: b.Job.Strategy.ProximalMu}
+	switch o.Name {
+	case job.SGD:
+		return optimizer.SGD{Common: all, Momentum: o.Momentum, Nesterov: o.Nesterov}
+	case job.Lion:
+		return optimizer.Lion{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1]}
+	case job.Adafactor:
+		return optimizer.Adafactor{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1], Threshold: 1}
+	}
+	return optimizer.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: all.WeightDecay,
+		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal}
 }
 
 func (b *CompiledJob) spec() *train.Spec {
@@ -276,8 +300,9 @@ func (b *CompiledJob) spec() *train.Spec {
 		Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
-		Rate:     train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
-		Exchange: b.Exchange(),
+		Rate: train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio,
+			Decay: t.LRDecayRatio},
+		Exchange: b.Exchange(), Recompute: t.GradientCheckpointing,
 	}
 	if sizes, _ := outer.Sizes(steps, st.Workers.Paces); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
 		s.Sizes, s.Segment = sizes, steps/slices.Max(sizes)
@@ -285,7 +310,7 @@ func (b *CompiledJob) spec() *train.Spec {
 	if b.Genesis != nil {
 		s.Genesis = b.Genesis.Root()
 	}
-	if !s.Exchange.Gradients {
+	if n := t.Optimizer.Name; !s.Exchange.Gradients && (n == job.AdamW || n == job.Adafactor) {
 		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
 	}
 	return s

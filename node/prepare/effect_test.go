@@ -18,10 +18,10 @@ var settings = map[string][]string{
 	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
 	"sample_packing": {"sample_packing=false"},
 	"labels":         {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
-	"secrets": {"secrets=[HF_TOKEN]"},
 
 	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},
 	"model.architecture": {"model.architecture=gpt2", "model.config={n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}"},
+	"model.load_in_8bit": {"model.load_in_8bit=true"},
 	"model.config":       {"model.config.hidden_size=32"}, "model.tokenizer": {"model.tokenizer=./none.json"},
 	"model.tokenizer.train.type":        {"model.tokenizer={train: {type: bpe, vocab_size: 257}}"},
 	"model.tokenizer.train.vocab_size":  {"model.tokenizer={train: {type: bpe, vocab_size: 258}}"},
@@ -41,17 +41,23 @@ var settings = map[string][]string{
 	"training.global_batch_size":           {"training.global_batch_size=16"},
 	"training.micro_batch_size":            {"training.micro_batch_size=1"},
 	"training.gradient_accumulation_steps": {"training.gradient_accumulation_steps=2"},
-	"training.learning_rate":               {"training.learning_rate=0.002"},
-	"training.lr_scheduler":                {"training.lr_scheduler=constant"},
-	"training.warmup_steps":                {"training.warmup_steps=2"},
-	"training.warmup_ratio":                {"training.warmup_ratio=0.25"},
-	"training.min_lr_ratio":                {"training.min_lr_ratio=0.3"},
-	"training.max_grad_norm":               {"training.max_grad_norm=2"},
-	"training.numerics":                    {"training.numerics=tolerant"},
-	"training.gradient_checkpointing":      {"training.gradient_checkpointing=true"},
-	"training.optimizer.weight_decay":      {"training.optimizer.weight_decay=0.3"},
-	"training.optimizer.betas":             {"training.optimizer.betas=[0.8, 0.9]"},
-	"training.optimizer.eps":               {"training.optimizer.eps=1e-6"},
+	"training.train_on_inputs": {"datasets=[{path: chats.jsonl, format: jsonl, field: messages}]",
+		"training.train_on_inputs=false"},
+	"training.learning_rate":          {"training.learning_rate=0.002"},
+	"training.lr_scheduler":           {"training.lr_scheduler=constant"},
+	"training.lr_decay_ratio":         {"training.lr_scheduler=wsd", "training.lr_decay_ratio=0.5"},
+	"training.warmup_steps":           {"training.warmup_steps=2"},
+	"training.warmup_ratio":           {"training.warmup_ratio=0.25"},
+	"training.min_lr_ratio":           {"training.min_lr_ratio=0.3"},
+	"training.max_grad_norm":          {"training.max_grad_norm=2"},
+	"training.numerics":               {"training.numerics=tolerant"},
+	"training.gradient_checkpointing": {"training.gradient_checkpointing=true"},
+	"training.optimizer.weight_decay": {"training.optimizer.weight_decay=0.3"},
+	"training.optimizer.betas":        {"training.optimizer.betas=[0.8, 0.9]"},
+	"training.optimizer.eps":          {"training.optimizer.eps=1e-6"},
+	"training.optimizer.name":         {"training.optimizer.name=lion"},
+	"training.optimizer.momentum":     {"training.optimizer={name: sgd}", "training.optimizer.momentum=0.5"},
+	"training.optimizer.nesterov":     {"training.optimizer={name: sgd}", "training.optimizer.nesterov=true"},
 
 	"strategy.method": {"strategy.method=fedavg"}, "strategy.sync_steps": {"strategy.sync_steps=2"},
 	"strategy.proximal_mu":   {"strategy.method=fedprox", "strategy.proximal_mu=0.5"},
@@ -69,25 +75,24 @@ var settings = map[string][]string{
 	"strategy.compression.error_feedback": {"strategy.compression={quantize: fp4, error_feedback: true}"},
 	"strategy.compression.feedback_rounds": {"strategy.compression={quantize: fp4, error_feedback: true, " +
 		"feedback_rounds: 4}"},
-	"strategy.replicas.sample":         {"strategy.replicas={sample: 4}"},
-	"strategy.replicas.fragments":      {"strategy.replicas={fragments: 2}"},
-	"strategy.replicas.overlap":        {"strategy.replicas={overlap: 0.5}"},
-	"strategy.replicas.rounds":         {"strategy.replicas={sample: 4, rounds: 4}"},
-	"strategy.replicas.topology":       {"strategy.replicas={topology: ring}"},
-	"strategy.aggregation.rule":        {"strategy.aggregation.rule=median"},
-	"strategy.aggregation.trim":        {"strategy.aggregation={rule: trimmed_mean, trim: 0.3}"},
-	"strategy.aggregation.slices":      {"strategy.aggregation.slices=2"},
-	"strategy.workers":                 {"strategy.workers=2"},
-	"strategy.workers.min":             {"strategy.workers={target: 4, min: 2}"},
-	"strategy.workers.target":          {"strategy.workers={target: 2}"},
-	"strategy.workers.max":             {"strategy.workers={target: 4, max: 8}"},
-	"strategy.workers.paces":           {"strategy.workers={target: 4, paces: [1, 0.5, 0.5, 0.5]}"},
-	"strategy.verification.mode":       {"strategy.verification.mode=none"},
-	"strategy.verification.verifiers":  {"strategy.verification.verifiers=3"},
-	"strategy.verification.fraction":   {"strategy.verification.fraction=0.3"},
-	"strategy.verification.segments":   {"strategy.verification.segments=drawn"},
-	"strategy.verification.redundancy": {"strategy.verification.redundancy=2"},
-	"strategy.verification.screen":     {"strategy.verification.screen=off"},
+	"strategy.replicas.sample":        {"strategy.replicas={sample: 4}"},
+	"strategy.replicas.fragments":     {"strategy.replicas={fragments: 2}"},
+	"strategy.replicas.overlap":       {"strategy.replicas={overlap: 0.5}"},
+	"strategy.replicas.rounds":        {"strategy.replicas={sample: 4, rounds: 4}"},
+	"strategy.replicas.topology":      {"strategy.replicas={topology: ring}"},
+	"strategy.aggregation.rule":       {"strategy.aggregation.rule=median"},
+	"strategy.aggregation.trim":       {"strategy.aggregation={rule: trimmed_mean, trim: 0.3}"},
+	"strategy.aggregation.slices":     {"strategy.aggregation.slices=2"},
+	"strategy.workers":                {"strategy.workers=2"},
+	"strategy.workers.min":            {"strategy.workers={target: 4, min: 2}"},
+	"strategy.workers.target":         {"strategy.workers={target: 2}"},
+	"strategy.workers.max":            {"strategy.workers={target: 4, max: 8}"},
+	"strategy.workers.paces":          {"strategy.workers={target: 4, paces: [1, 0.5, 0.5, 0.5]}"},
+	"strategy.verification.mode":      {"strategy.verification.mode=none"},
+	"strategy.verification.verifiers": {"strategy.verification.verifiers=3"},
+	"strategy.verification.fraction":  {"strategy.verification.fraction=0.3"},
+	"strategy.verification.segments":  {"strategy.verification.segments=drawn"},
+	"strategy.verification.screen":    {"strategy.verification.screen=off"},
 	"strategy.verification.tolerance.distance": {"training.numerics=tolerant",
 		"strategy.verification.tolerance.distance=0.3"},
 	"strategy.verification.tolerance.cosine": {"training.numerics=tolerant",
@@ -112,21 +117,14 @@ var settings = map[string][]string{
 	"budget.on_exceed": {"budget.on_exceed=cancel"}, "budget.contributor_part": {"budget.contributor_part=0.3"},
 
 	"checkpoint.every_steps": {"checkpoint.every_steps=8"}, "checkpoint.keep_last": {"checkpoint.keep_last=2"},
-	"checkpoint.keep_best.metric": {"checkpoint.keep_best={metric: eval/loss}"},
-	"checkpoint.keep_best.mode":   {"checkpoint.keep_best={mode: min}"}, "checkpoint.resume": {"checkpoint.resume=never"},
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
-	"tracking.jsonl": {"tracking.jsonl=x"}, "tracking.tensorboard": {"tracking.tensorboard=tb"},
-	"tracking.mlflow.uri":              {"tracking.mlflow.uri=http://localhost"},
-	"tracking.mlflow.experiment":       {"tracking.mlflow={uri: http://localhost, experiment: x}"},
-	"tracking.system_metrics_interval": {"tracking.system_metrics_interval=5s"},
-	"output.dir":                       {"output.dir=other"}, "output.formats": {"output.formats=[safetensors, gguf]"},
+	"tracking.tensorboard":       {"tracking.tensorboard=tb"},
+	"tracking.mlflow.uri":        {"tracking.mlflow.uri=http://localhost"},
+	"tracking.mlflow.experiment": {"tracking.mlflow={uri: http://localhost, experiment: x}"},
+	"output.dir":                 {"output.dir=other"}, "output.formats": {"output.formats=[safetensors, gguf]"},
 	"output.license": {"output.license=mit"},
 	"notify.webhook": {"notify.webhook=http://localhost"}, "notify.on": {"notify={webhook: http://localhost, " +
 		"on: [failed]}"},
-	"privacy.clip_norm": {"privacy={clip_norm: 1}"}, "privacy.noise_multiplier": {"privacy={noise_multiplier: 1}"},
-	"privacy.target_epsilon":     {"privacy={target_epsilon: 1}"},
-	"privacy.delta":              {"privacy={delta: 0.1}"},
-	"privacy.secure_aggregation": {"privacy={secure_aggregation: true}"},
 }
 
 // left are the keys that change what a run leaves behind, and nothing else, with the field that the code reads them
@@ -143,7 +141,9 @@ var left = map[string]string{
 func TestNoKeyWithoutEffect(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"data.txt": strings.Repeat("the quick brown fox. ", 200),
-		"other.txt":  strings.Repeat("jumps over the dog. ", 200),
+		"other.txt": strings.Repeat("jumps over the dog. ", 200),
+		"chats.jsonl": strings.Repeat("{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"+
+			"{\"role\":\"assistant\",\"content\":\"the fox\"}]}\n", 200),
 		"data.jsonl": strings.Repeat("{\"text\":\"the fox\",\"other\":\"a dog\"}\n", 200)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -242,8 +242,7 @@ func leaves(t *testing.T) (keys []string) {
 			for _, x := range slices.Concat(list("anyOf"), list("oneOf")) {
 				walk(path, x.(map[string]any))
 			}
-		case s["type"] == "null" || len(list("enum")) == 1 &&
-			!slices.Contains([]string{"checkpoint.keep_best.metric", "checkpoint.keep_best.mode"}, path):
+		case s["type"] == "null" || len(list("enum")) == 1:
 		case of("properties") != nil:
 			for name, x := range of("properties") {
 				walk(strings.TrimPrefix(path+"."+name, "."), x.(map[string]any))

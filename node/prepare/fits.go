@@ -62,7 +62,7 @@ func (b *CompiledJob) TrainingFits() error {
 	if !ok {
 		return nil
 	}
-	exec, err := cpu.Compile(b.Step, 1)
+	exec, err := b.Spec.Compile(b.Step, 1)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/market"
@@ -77,11 +78,11 @@ func (s *surrogate) build(of *train.Spec, layers int) (err error) {
 	if err != nil {
 		return err
 	}
-	optimizer := model.AdamW{Beta1: of.Beta1, Beta2: of.Beta2, Eps: 1e-8, MaxGradNorm: 1}
+	inner := optimizer.AdamW{Beta1: of.Beta1, Beta2: of.Beta2, Eps: 1e-8, MaxGradNorm: 1}
 	if of.Exchange.Gradients {
-		optimizer = model.Descent
+		inner = optimizer.Descent
 	}
-	if s.Step, err = model.TrainStep(config, optimizer, standInBatch, standInLength); err != nil {
+	if s.Step, err = model.TrainStep(config, inner, standInBatch, standInLength); err != nil {
 		return err
 	}
 	if s.Genesis, err = outer.Genesis(of.Exchange, train.Params(s.Step), config.Init(of.Seed)); err != nil {

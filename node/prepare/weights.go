@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -22,7 +23,8 @@ func (b *CompiledJob) adapt() (err error) {
 	if len(targets) == 0 {
 		targets = []string{model.AllLinear}
 	}
-	if b.Trained, err = b.Model.Adapt(model.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets}); err != nil {
+	if b.Trained, err = b.Model.Adapt(model.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
+		Dropout: a.LoRA.Dropout, Blocks: b.Job.Model.LoadIn8bit}); err != nil {
 		return problem(b.Job, "model.adapter", job.CodeBadValue, "the adapter cannot be built", err,
 			"change r, alpha or target_modules")
 	}
@@ -41,8 +43,8 @@ func (b *CompiledJob) begin(base *folder.Model) (err error) {
 		weights = b.Model.Init(b.Job.Seed)
 	case b.adapted():
 		weights = b.Trained.InitAdapters(b.Job.Seed)
-		for _, n := range train.Frozen(b.Step) {
-			b.Frozen = append(b.Frozen, base.Tensors[n])
+		if b.Frozen, err = blocks.Compress(train.Frozen(b.Step), base.Tensors); err != nil {
+			return err
 		}
 	default:
 		weights = base.Tensors
@@ -88,7 +90,7 @@ func (b *CompiledJob) Weights(c *train.Checkpoint) (map[string]*tensor.Tensor, e
 	if !b.adapted() {
 		return trainedWeights(c), nil
 	}
-	return b.Trained.Merge(b.base(), trainedWeights(c))
+	return b.Trained.Merge(blocks.Expand(b.base()), trainedWeights(c))
 }
 
 // EvalInputs are what the evaluation of a checkpoint reads besides tokens.

@@ -101,7 +101,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 		trained, bulk, price = s.CompiledJob, s.Bulk, s.Price
 		order.PriceCap, order.Terms.Spec, order.Terms.UnitFlops = price, s.Spec.Digest(), s.UnitFlops()
 	}
-	exec, err := cpu.Compile(trained.Step, opt.Threads)
+	exec, err := trained.Spec.Compile(trained.Step, opt.Threads)
 	if err != nil {
 		return nil, err
 	}

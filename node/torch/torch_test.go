@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/screen"
@@ -59,9 +60,9 @@ func newTask(t testing.TB, architecture string, config map[string]any, batch, le
 	return newTaskWith(t, adamw, architecture, config, batch, length, steps)
 }
 
-var adamw = model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+var adamw = optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 
-func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[string]any, batch, length,
+func newTaskWith(t testing.TB, o optimizer.AdamW, architecture string, config map[string]any, batch, length,
 	steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
 	c, err := model.Parse(architecture, config)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
@@ -252,7 +251,7 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 	threads := min(kernel.Cores, int(v.b.Spec.Units))
 	v.tasks = make(chan *train.Task, threads)
 	for range threads {
-		exec, err := cpu.Compile(v.b.Step, 1)
+		exec, err := v.b.Spec.Compile(v.b.Step, 1)
 		if err != nil {
 			return nil, err
 		}

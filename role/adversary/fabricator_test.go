@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -39,7 +40,8 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 	cfg, err := model.Parse(model.GPT2,
 		map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})
 	must(err)
-	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1},
+	step, err := model.TrainStep(cfg,
+		optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1},
 		2, 8)
 	must(err)
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))

@@ -13,7 +13,6 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/admit"
-	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -165,7 +164,7 @@ func (j *Job) Task(ctx context.Context, threads int, get Getter) (*train.Task, e
 	if err != nil {
 		return nil, err
 	}
-	exec, err := cpu.Compile(j.Step, threads)
+	exec, err := j.Spec.Compile(j.Step, threads)
 	if err != nil {
 		return nil, err
 	}

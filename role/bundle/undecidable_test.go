@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -26,7 +27,7 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, 2, 8)
+	step, err := model.TrainStep(c, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, 2, 8)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,9 @@ func (b *builder) finish() {
 	if b.micro > 0 {
 		one := b.micro * max(b.accumulate, 1)
 		b.set("training.global_batch_size", one*workers)
+		if b.accumulate > 1 {
+			b.set("training.micro_batch_size", b.micro)
+		}
 		b.leave("batch size", fmt.Sprintf("%d sequences a step of one device became %d, those of %d workers; correct "+
 			"global_batch_size if that is too many", one, one*workers, workers))
 	}
@@ -70,6 +73,7 @@ func (b *builder) finish() {
 			n+workers-n%workers, workers))
 	}
 	b.length()
+	b.constants()
 	b.set("strategy.method", "diloco")
 	b.set("strategy.workers", workers)
 	if _, ok := b.job["model"]; !ok {
@@ -89,6 +93,22 @@ func (b *builder) finish() {
 	if _, ok := b.job["datasets"]; !ok {
 		b.set("datasets", []any{map[string]any{"path": "./data/*.jsonl", "format": "jsonl"}})
 		b.leave("datasets", "the configuration names none on disk; correct the path")
+	}
+}
+
+// constants takes out constants of an optimizer that the one that is set does not have.
+func (b *builder) constants() {
+	training, _ := b.job["training"].(map[string]any)
+	section, _ := training["optimizer"].(map[string]any)
+	name, other := section["name"].(string)
+	if !other || name == "adamw" {
+		return
+	}
+	for key, has := range map[string]bool{"eps": false, "betas": name == "lion"} {
+		if _, given := section[key]; given && !has {
+			delete(section, key)
+			b.leave("adam_"+key, name+" has none here")
+		}
 	}
 }
 
@@ -161,6 +181,18 @@ func (r rules) apply(b *builder, key string, value any) {
 // needless says why a key needs no counterpart.
 func needless(why string) rule {
 	return func(_ *builder, v any) error { return fmt.Errorf("%v: not needed: %s", v, why) }
+}
+
+// toggle takes true or false over.
+func toggle(path string) rule {
+	return func(b *builder, v any) error {
+		on, is := v.(bool)
+		if !is {
+			return fmt.Errorf("%v: wanted true or false", v)
+		}
+		b.set(path, on)
+		return nil
+	}
 }
 
 // not refuses a key unless it is off.
@@ -305,13 +337,21 @@ var (
 
 const eightBit = "its state takes 8 bits; that of AdamW here is float32"
 
-// optimizer takes any of the names of AdamW.
+// otherOptimizers are names of the others.
+var otherOptimizers = map[string]string{"sgd": "sgd", "lion_pytorch": "lion", "lion": "lion", "lion_32bit": "lion",
+	"adafactor": "adafactor"}
+
+// optimizer takes any of the names of the optimizers that there are.
 func optimizer(b *builder, v any) error {
 	s := fmt.Sprint(v)
 	name := strings.ToLower(s)
 	why, near := nearAdamW[name]
+	if other, ok := otherOptimizers[name]; ok {
+		b.set("training.optimizer.name", other)
+		return nil
+	}
 	if !near && !slices.Contains(sameAdamW, name) {
-		return fmt.Errorf("%s: the inner optimizer is AdamW", s)
+		return fmt.Errorf("%s: the inner optimizer is adamw, sgd, lion or adafactor; adamw is set", s)
 	}
 	b.set("training.optimizer.name", "adamw")
 	if near {

@@ -25,7 +25,7 @@ var shared = rules{
 	"save_total_limit":            integer("checkpoint.keep_last"),
 	"output_dir":                  text("output.dir"),
 	"gradient_accumulation_steps": count(func(b *builder) *int { return &b.accumulate }),
-	"gradient_checkpointing":      not("memory is not traded for time; --dry-run says what the job takes"),
+	"gradient_checkpointing":      toggle("training.gradient_checkpointing"),
 	"logging_steps":               not("every step is logged"),
 	"logging_dir":                 needless("the run folder holds the metrics"),
 	"overwrite_output_dir":        needless("no run is overwritten"),
@@ -69,12 +69,12 @@ var llamaFactory = with(rules{
 	"lora_target":                 targets,
 	"lora_rank":                   integer("model.adapter.lora.r"),
 	"lora_alpha":                  real("model.adapter.lora.alpha", 1e-9, 1e9),
-	"lora_dropout":                not("adapters have no dropout"),
+	"lora_dropout":                real("model.adapter.lora.dropout", 0, 0.999),
 	"dataset":                     named,
 	"dataset_dir":                 needless("give the files under datasets"),
 	"template":                    not("the tokenizer's own chat template is used"),
 	"cutoff_len":                  integer("sequence_len"),
-	"packing":                     packing,
+	"packing":                     toggle("sample_packing"),
 	"val_size":                    real("val_set_size", 0, 0.5),
 	"per_device_train_batch_size": count(func(b *builder) *int { return &b.micro }),
 	"per_device_eval_batch_size":  needless("the evaluation chooses its batch"),
@@ -97,22 +97,22 @@ var axolotl = with(rules{
 	"dataset_prepared_path":    needless("there is no cache of the data"),
 	"val_set_size":             real("val_set_size", 0, 0.5),
 	"sequence_len":             integer("sequence_len"),
-	"sample_packing":           packing,
+	"sample_packing":           toggle("sample_packing"),
 	"eval_sample_packing":      needless("text is always packed"),
 	"pad_to_sequence_len":      needless("text is packed, not padded"),
 	"adapter":                  lora,
 	"lora_r":                   integer("model.adapter.lora.r"),
 	"lora_alpha":               real("model.adapter.lora.alpha", 1e-9, 1e9),
-	"lora_dropout":             not("adapters have no dropout"),
+	"lora_dropout":             real("model.adapter.lora.dropout", 0, 0.999),
 	"lora_target_modules":      targets,
 	"lora_target_linear":       needless("every linear layer is the default"),
 	"micro_batch_size":         count(func(b *builder) *int { return &b.micro }),
 	"num_epochs":               epochs,
 	"optimizer":                optimizer,
 	"lr_scheduler":             schedule,
-	"load_in_8bit":             not("weights are float32"),
-	"load_in_4bit":             not("weights are float32"),
-	"train_on_inputs":          needless("the loss is over the whole of a conversation"),
+	"load_in_8bit":             toggle("model.load_in_8bit"),
+	"load_in_4bit":             not("weights have 8 bits or 32"),
+	"train_on_inputs":          needless("for conversations give training.train_on_inputs: false"),
 	"group_by_length":          not("text is packed"),
 	"flash_attention":          not("attention is computed in one way, with the same bits everywhere"),
 	"saves_per_epoch":          not("give checkpoint.every_steps"),
@@ -148,7 +148,7 @@ var torchtitan = rules{
 	"checkpoint.enable_checkpoint":           needless("checkpoints are always written"),
 	"checkpoint.folder":                      needless("checkpoints are in output.dir"),
 	"checkpoint.async_mode":                  needless("the strategy decides when checkpoints are written"),
-	"activation_checkpoint.mode":             needless("memory is not traded for time; --dry-run says what the job takes"),
+	"activation_checkpoint.mode":             not("give training.gradient_checkpointing: true"),
 	"metrics.log_freq":                       needless("every step is logged"),
 	"metrics.enable_tensorboard":             needless("`starling job export-metrics` writes TensorBoard"),
 	"fault_tolerance.sync_steps":             integer("strategy.sync_steps"),
@@ -183,14 +183,6 @@ func preferences(*builder, any) error { return &MethodError{"preferences (DPO an
 
 func named(_ *builder, v any) error {
 	return fmt.Errorf("%v is a name that the trainer resolves: give the files under datasets", v)
-}
-
-func packing(b *builder, v any) error {
-	if v != true {
-		return fmt.Errorf("%v: text is always packed", v)
-	}
-	b.set("sample_packing", true)
-	return nil
 }
 
 func architecture(b *builder, v any) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	yaml "go.yaml.in/yaml/v3"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spelling"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
@@ -140,7 +140,7 @@ func (r *reader) pair(k, v *yaml.Node) {
 	names := r.names()
 	if k.Kind != yaml.ScalarNode || !slices.Contains(names, key) {
 		fix := "remove it; the keys are " + strings.Join(append([]string{keyVersion, keyKind}, names...), ", ")
-		if guess := job.Nearest(key, append(names, keyVersion, keyKind)); guess != "" {
+		if guess := spelling.Nearest(key, append(names, keyVersion, keyKind)); guess != "" {
 			fix = "did you mean " + guess + "?"
 			r.meant[guess] = true
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -138,6 +139,6 @@ func (t *Trainer) rootTime() time.Duration {
 }
 
 // AdamW is the optimizer of all measurements: that of PyTorch, which decays every tensor alike.
-func AdamW(decay, clip float64) model.AdamW {
-	return model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: decay, DecayAll: true, MaxGradNorm: clip}
+func AdamW(decay, clip float64) optimizer.AdamW {
+	return optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: decay, DecayAll: true, MaxGradNorm: clip}
 }

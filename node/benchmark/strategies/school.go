@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -85,9 +86,9 @@ const (
 )
 
 // optimizer of the inner steps. Where units are gradients there is none.
-func (l lesson) optimizer() model.AdamW {
+func (l lesson) optimizer() optimizer.AdamW {
 	if l.exchange.Gradients {
-		return model.Descent
+		return optimizer.Descent
 	}
 	o := machine.AdamW(decay, clip)
 	o.Proximal = l.proximal
