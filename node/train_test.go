@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 func mustTrain(t *testing.T, opt consumer.Options) *rundir.Summary {
@@ -435,7 +436,7 @@ func mustSimulate(t *testing.T, opt simulate.Options) *simulate.Simulation {
 	t.Helper()
 	opt.Gflops, opt.Validators, opt.BlockTime, opt.Threads = []float64{1}, 2, time.Second, 1
 	if len(opt.Links) == 0 {
-		opt.Links = []sim.Link{sim.Profiles["home"]}
+		opt.Links = []link.Link{link.Profiles["home"]}
 	}
 	s, err := simulate.Run(t.Context(), opt)
 	if err != nil {
@@ -448,7 +449,7 @@ func mustSimulate(t *testing.T, opt simulate.Options) *simulate.Simulation {
 func testSimulated(t *testing.T, j *job.Job, trained *rundir.Summary) {
 	for name, opt := range map[string]simulate.Options{
 		"as it was":         {Seed: 1},
-		"on two continents": {Seed: 2, Links: []sim.Link{sim.Profiles["global"], sim.Profiles["bad"]}},
+		"on two continents": {Seed: 2, Links: []link.Link{link.Profiles["global"], link.Profiles["bad"]}},
 		"with a crash":      {Seed: 3, Faults: []sim.Fault{{At: 5 * time.Second, For: 10 * time.Second, Who: "worker-1"}}},
 		"with a liar":       {Seed: 4, Acts: map[string]string{"worker-2": "skips"}},
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run/schedule"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // RunModel is what a run consists of whose rounds are all alike, but for the audits.
@@ -63,7 +64,7 @@ func (c RunModel) Forecast() Forecast {
 		together += took
 	}
 	members := int64(r.Workers + r.Verifiers)
-	f.Start = over(int(c.Job*members), r.Link.Up) + r.Block + 2*r.Link.slowest(r.Workers)
+	f.Start = link.Over(int(c.Job*members), r.Link.Up) + r.Block + 2*r.Link.Slowest(r.Workers)
 	plain := f.Start + time.Duration(c.Rounds)*(f.Inner+r.Overhead())
 	if c.Overlap {
 		unaudited := c

@@ -3,11 +3,13 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/sim/link"
 )
 
 func course() RunModel {
 	return RunModel{
-		Round: Round{Workers: 4, Verifiers: 1, Update: 1000, Link: Link{Up: 100, Down: 100, Latency: time.Second / 10},
+		Round: Round{Workers: 4, Verifiers: 1, Update: 1000, Link: link.Link{Up: 100, Down: 100, Latency: time.Second / 10},
 			Block: time.Second},
 		Units:  []time.Duration{20 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second},
 		Check:  20 * time.Second,

@@ -4,63 +4,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/tally"
+	"github.com/starling-network/starling/sim/link"
 )
-
-// Link is how a machine is connected.
-type Link struct {
-	Latency  time.Duration // one way, without jitter; up to as much again is added at random
-	Up, Down float64       // bytes a second
-	Loss     float64       // probability that a message must be sent again
-}
-
-// again is how long it takes to notice that a message was lost.
-const again = time.Second
-
-// sendings is how often a message is sent at most, before it is taken to arrive.
-const sendings = 10
-
-// delay is how long a short message is under way. What is lost is sent again: links are slow, not forgetful.
-func (l Link) delay(random *rand.Rand, bytes int) time.Duration {
-	d := l.Latency + time.Duration(random.Float64()*float64(l.Latency)) + over(bytes, l.Up)
-	for range sendings {
-		if random.Float64() >= l.Loss {
-			break
-		}
-		d += again
-	}
-	return d
-}
-
-// over is how long bytes take at a rate.
-func over(bytes int, rate float64) time.Duration {
-	return time.Duration(float64(bytes) / rate * float64(time.Second))
-}
 
 // transfer takes the time of a blob. A machine sends one blob after the other, in the order in which they are asked
 // for, and receives so: the bytes wait for those before them, on the way up of the one and on the way down of the
 // other.
 func (w *Network) transfer(from, to *process, bytes int) error {
 	begin := max(from.sending, w.clock.now)
-	sent := begin + over(bytes, from.link.Up)
+	sent := begin + link.Over(bytes, from.link.Noisy(w.random, from.link.Up))
 	from.sending = sent
 	line, peer := to.line, to.deliveredBy(from)
 	line.Begin(peer, w.clock.now)
 	if err := w.clock.sleep(begin - w.clock.now); err != nil {
 		return err
 	}
-	to.receiving = max(to.receiving, w.clock.now) + over(bytes, to.link.Down)
+	to.receiving = max(to.receiving, w.clock.now) + link.Over(bytes, to.link.Noisy(w.random, to.link.Down))
 	from.usage.Sent += uint64(bytes)
 	if from.role == 0 {
 		to.usage.Job += uint64(bytes)
 	} else {
 		to.usage.Received += uint64(bytes)
 	}
-	late := from.link.delay(w.random, 0)
+	late := from.link.Delay(w.random, 0)
 	if err := w.clock.sleep(max(sent, to.receiving) - w.clock.now); err != nil {
 		return err
 	}
@@ -97,7 +67,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times
 		if from == nil || from == p {
 			continue
 		}
-		if err := w.clock.sleep(p.link.delay(w.random, 0)); err != nil {
+		if err := w.clock.sleep(p.link.Delay(w.random, 0)); err != nil {
 			return nil, err
 		}
 		if !from.up || w.cut(p, from) {

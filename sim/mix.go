@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Mixer draws networks by seeds, each with its links, faults and adversaries, on the terms of a job on a network whose
@@ -131,7 +132,7 @@ func (m *Mixer) mix(c Config, seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 1))
 	between := func(low, high int) int { return low + r.IntN(high-low+1) }
 	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 4)
-	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Up: float64(between(1, 100)) * 1e5,
+	c.Link = link.Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Up: float64(between(1, 100)) * 1e5,
 		Down: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
 	c.Unit = time.Duration(between(500, 4000)) * time.Millisecond
 	names := c.Names()

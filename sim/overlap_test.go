@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Where rounds overlap, updates travel while workers train: of links that are nearly as slow as the machines much less
@@ -21,7 +22,7 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 	for name, size := range jobs {
 		c := sized(t, size)
 		c.AuditPPM, c.Deadline, c.Machines = 0, 100, map[string]Machine{}
-		alike := Machine{Link: Link{Latency: 50 * time.Millisecond, Up: 3e3, Down: 1e6}, Unit: 20 * time.Second}
+		alike := Machine{Link: link.Link{Latency: 50 * time.Millisecond, Up: 3e3, Down: 1e6}, Unit: 20 * time.Second}
 		for _, name := range c.Names() {
 			c.Machines[name] = alike
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/role/reporter"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // process is a simulated machine with its account, its disk and its link.
@@ -37,7 +38,7 @@ type process struct {
 	role  run.Role // 0: the consumer
 	key   *wallet.Key
 	store *store // survives a crash
-	link  Link
+	link  link.Link
 	unit  time.Duration // that it computes at a unit
 	job   *Job          // that it works on
 
@@ -308,12 +309,12 @@ func (p *process) try(ctx context.Context, fee transaction.Fee, msgs []sdk.Msg) 
 		return r, err
 	}
 	p.account.Sequence++
-	p.sent = max(p.sent, w.clock.now+p.link.delay(w.random, len(tx)))
+	p.sent = max(p.sent, w.clock.now+p.link.Delay(w.random, len(tx)))
 	waited := w.clock.wait(func(wake func()) {
 		w.clock.after(p.sent-w.clock.now, func() {
 			w.arrive(p, tx, func(result transaction.Result, failed error) {
 				r, err = result, failed
-				w.clock.after(p.link.delay(w.random, 0), wake)
+				w.clock.after(p.link.Delay(w.random, 0), wake)
 			})
 		})
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Quarter is a network on the terms of a job whose file says nothing of verification. One adversary holds a quarter
@@ -141,7 +142,7 @@ func (q Quarter) settle(w *Network, ours []string, o *Quartered) error {
 func (q Quarter) config() (c Config, ours []string) {
 	c = Config{
 		Seed: q.Seed, Job: q.Job, Workers: quarterWorkers, Verifiers: quarterVerifiers, Validators: 1, MaxBlocks: 20_000,
-		Link: Link{Latency: 50 * time.Millisecond, Up: 1e7, Down: 1e7}, Unit: 2 * time.Second,
+		Link: link.Link{Latency: 50 * time.Millisecond, Up: 1e7, Down: 1e7}, Unit: 2 * time.Second,
 		Acts: map[string]adversary.Attack{}, Machines: map[string]Machine{},
 	}.usual()
 	defaults := job.Default()

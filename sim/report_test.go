@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/reporter"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // brief gives a chain short epochs from its first block on.
@@ -81,7 +82,7 @@ func reporting(t *testing.T, defamed, narrow string, liars []string, log func(li
 	c.Machines, c.Acts = map[string]Machine{}, map[string]adversary.Attack{}
 	for _, name := range c.Names() {
 		m := Machine{
-			Link: Link{Latency: 20 * time.Millisecond, Up: 8 * megabit, Down: 8 * megabit}, Unit: 7 * time.Second,
+			Link: link.Link{Latency: 20 * time.Millisecond, Up: 1e6, Down: 1e6}, Unit: 7 * time.Second,
 			Tier: registry.Bronze, Hardware: registry.Hardware{Memory: 8 << 10, Upload: 8000},
 		}
 		if name == narrow {

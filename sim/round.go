@@ -1,8 +1,9 @@
 package sim
 
 import (
-	"math"
 	"time"
+
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Round is what a round of a job consists of, for a worker among equals.
@@ -13,7 +14,7 @@ type Round struct {
 	Combine            time.Duration // computing the next checkpoint of all updates
 	Update             int64         // bytes of the update of a unit
 	Sliced             int64         // bytes that a worker receives in a round that is reduced in slices; 0: it is not
-	Link               Link          // of everybody
+	Link               link.Link     // of everybody
 	Block              time.Duration // from block to block
 }
 
@@ -42,19 +43,8 @@ func (r Round) Chain() time.Duration {
 	if r.Sliced > 0 {
 		decisions, messages = 3, 10
 	}
-	return decisions*r.Block/2 + messages*r.Link.slowest(r.Workers)
+	return decisions*r.Block/2 + messages*r.Link.Slowest(r.Workers)
 }
 
 // Utilisation is the share of its time that a worker is in inner steps.
 func (r Round) Utilisation() float64 { return r.Inner.Seconds() / (r.Inner + r.Overhead()).Seconds() }
-
-// slowest is about how long the slowest of n messages is under way: twice the latency, and as often again as the
-// unluckiest of them is lost.
-func (l Link) slowest(n int) time.Duration {
-	d, lost := 2*l.Latency, l.Loss
-	for range sendings {
-		d += time.Duration((1 - math.Pow(1-lost, float64(n))) * float64(again))
-		lost *= l.Loss
-	}
-	return d
-}

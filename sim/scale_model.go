@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // ScaleModel is a network that is too large to be played with its mathematics. The rules of runs (protocol/run,
@@ -36,7 +37,7 @@ type ScaleModel struct {
 	Verifiers int // of a run
 	Rounds    uint32
 	AuditPPM  uint32
-	Link      Link          // of everybody
+	Link      link.Link     // of everybody
 	Update    int64         // bytes of the update of a unit
 	Block     time.Duration // from block to block
 	Unit      time.Duration // that a unit takes; up to as much again is drawn for every member
@@ -221,7 +222,7 @@ func (g *gathering) block() {
 	}
 	var b role.Event = role.Block{Height: env.Height, Run: g.state}
 	for _, p := range g.members {
-		g.clock.after(g.of.Link.delay(g.random, 0), func() {
+		g.clock.after(g.of.Link.Delay(g.random, 0), func() {
 			answers := p.answers
 			p.answers = nil
 			for _, e := range answers {
@@ -285,7 +286,7 @@ func (p *participant) perform(a role.Action) {
 	g := p.in
 	switch a := a.(type) {
 	case role.Load:
-		g.clock.after(g.of.Link.delay(g.random, int(g.of.Update)), func() { p.tell(role.Loaded{Action: a}) })
+		g.clock.after(g.of.Link.Delay(g.random, int(g.of.Update)), func() { p.tell(role.Loaded{Action: a}) })
 	case role.Train:
 		p.compute(a, func() role.Event { return role.Trained{Action: a, Commit: commitment(g.state.Terms.Job, a.Work)} })
 	case role.Check:
@@ -307,7 +308,7 @@ func (p *participant) perform(a role.Action) {
 		}
 	case role.Depart:
 	default:
-		g.inbox = append(g.inbox, message{g.clock.now + g.of.Link.delay(g.random, messageBytes), p, a})
+		g.inbox = append(g.inbox, message{g.clock.now + g.of.Link.Delay(g.random, messageBytes), p, a})
 	}
 }
 

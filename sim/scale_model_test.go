@@ -8,13 +8,14 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/sim/link"
 )
 
 func crowd(workers int, rounds uint32) ScaleModel {
 	return ScaleModel{
 		Seed: 1, Workers: workers, Run: 16, Verifiers: 1, Rounds: rounds, AuditPPM: 50_000, Block: 5 * time.Second,
 		Unit: 10 * time.Second,
-		Link: Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
+		Link: link.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
 	}
 }
 
@@ -67,7 +68,7 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}
+	link := link.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}
 	w, err := New(Config{
 		Seed: 1, Job: job, Workers: 4, Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 200, Link: link,
 		Unit: 20 * time.Second, MaxBlocks: 1000,

@@ -27,6 +27,7 @@ import (
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Config is a network to play.
@@ -44,7 +45,7 @@ type Config struct {
 	BlockTime  time.Duration
 	// blocks that a duty may take before anything is measured; 0: as long as in a job on a network
 	Deadline  int64
-	Link      Link               // of everybody
+	Link      link.Link          // of everybody
 	ByteScale ByteScale          // of what goes over it
 	Unit      time.Duration      // that a unit takes; up to as much again is drawn for every machine
 	Combine   time.Duration      // that a member takes to make the next checkpoint of the updates of a round
@@ -64,7 +65,7 @@ type Config struct {
 
 // Machine is what a party works with, and how it offers it.
 type Machine struct {
-	Link     Link
+	Link     link.Link
 	Unit     time.Duration     // that a unit takes
 	Rate     uint64            // operations a second, which the registry measures; 0: it does not
 	Hardware registry.Hardware // as it declares it
@@ -337,7 +338,7 @@ func (w *Network) block() {
 			transaction.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
 	}
 	for _, p := range w.parties {
-		if delay := p.link.delay(w.random, 0); !w.isolated(p) {
+		if delay := p.link.Delay(w.random, 0); !w.isolated(p) {
 			w.clock.after(delay, func() { p.block(height) })
 		}
 	}

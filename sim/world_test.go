@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/sim/link"
 )
 
 // small is an honest network with a job of three rounds. Jobs are shared: what one run computed the next need not.
@@ -18,7 +20,8 @@ func small(t testing.TB) Config {
 	return Config{
 		Seed: 1, Job: shared, Workers: 4, Verifiers: 2, Validators: 3, AuditPPM: 1_000_000, BlockTime: time.Second,
 		Deadline: 20,
-		Link:     Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6, Loss: 0.01}, Unit: 2 * time.Second, MaxBlocks: 400,
+		Link:     link.Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6, Loss: 0.01},
+		Unit:     2 * time.Second, MaxBlocks: 400,
 	}
 }
 

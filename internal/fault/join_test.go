@@ -60,19 +60,19 @@ func (n *network) join(j *job) {
 	j.expect(p, reward.Verified)
 }
 
-// link is what a worker knows of the way to a peer.
-type link struct {
+// peering is what a worker knows of the way to a peer.
+type peering struct {
 	Peer     string `json:"peer"`
 	Relayed  bool   `json:"relayed"`
 	Received uint64 `json:"received_bytes"`
 }
 
 // links are those of a worker that runs, as its owner sees them.
-func (n *network) links(p *process) []link {
+func (n *network) links(p *process) []peering {
 	n.t.Helper()
 	var said struct {
 		Process struct {
-			Peers []link `json:"peers"`
+			Peers []peering `json:"peers"`
 		} `json:"process"`
 	}
 	out, err := exec.Command(program, "worker", "status", "--home", filepath.Join(n.dir, p.name), "-o", "json").Output()

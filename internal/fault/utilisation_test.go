@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // BenchmarkUtilisation lets processes train, and compares the share of their time that workers spend in their units
@@ -49,7 +50,7 @@ func BenchmarkUtilisation(b *testing.B) {
 		mean := func(s float64) time.Duration { return time.Duration(s / (last - first + 1) * float64(time.Second)) }
 		round := sim.Round{
 			Workers: workers, Verifiers: 1, Inner: mean(waited), Combine: mean(combined), Block: blockTime,
-			Link: sim.Link{Latency: time.Millisecond, Up: 1e9, Down: 1e9},
+			Link: link.Link{Latency: time.Millisecond, Up: 1e9, Down: 1e9},
 		}
 		real, formula := trained/span, round.Utilisation()*trained/workers/waited
 		b.ReportMetric(mean(trained/workers).Seconds(), "unit-s")

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,9 +18,28 @@ import (
 
 // Report is what there is to say of a run that is over.
 func (e FinalState) Report(s *rundir.Summary) report.Report {
-	r := report.Report{Job: reportJob(e.CompiledJob), Summary: reportSummary(s, e.Books), Earnings: earnings(e.Books),
-		Audits: audits(e.Books), Disputes: e.reportDisputes()}
-	for _, m := range e.Metrics {
+	halted := ""
+	if e.State.Phase == run.Halted {
+		halted = e.State.Why
+	}
+	r := BriefReport(s, halted, e.Metrics)
+	r.Job, r.Earnings, r.Audits = reportJob(e.CompiledJob), earnings(e.Books), audits(e.Books)
+	r.Disputes = e.reportDisputes()
+	for _, l := range e.Lines {
+		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(e.State.Members)}
+		for _, m := range l.Signers {
+			p.Signers = append(p.Signers, m.ID)
+		}
+		r.Lineage = append(r.Lineage, p)
+	}
+	return r
+}
+
+// BriefReport is the part of a report that follows from the summary of a run, from why it ended before its last round
+// ("": it did not) and from its metrics.
+func BriefReport(s *rundir.Summary, halted string, metrics []rundir.Metric) report.Report {
+	r := report.Report{Job: report.Job{Name: s.Name, ID: s.Job}, Summary: reportSummary(s, halted)}
+	for _, m := range metrics {
 		if m.Kind == "step" {
 			r.Train = append(r.Train, report.Point{Step: int(m.Step), Value: m.Loss})
 		}
@@ -32,13 +52,6 @@ func (e FinalState) Report(s *rundir.Summary) report.Report {
 				Loss: m.Loss, EvalLoss: orNaN(m.EvalLoss),
 			})
 		}
-	}
-	for _, l := range e.Lines {
-		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(e.State.Members)}
-		for _, m := range l.Signers {
-			p.Signers = append(p.Signers, m.ID)
-		}
-		r.Lineage = append(r.Lineage, p)
 	}
 	return r
 }
@@ -70,11 +83,8 @@ func reportJob(b *prepare.CompiledJob) report.Job {
 	}}
 }
 
-func reportSummary(s *rundir.Summary, k Books) report.Summary {
-	status := "finished"
-	if k.State.Phase == run.Halted {
-		status = k.State.Why
-	}
+func reportSummary(s *rundir.Summary, halted string) report.Summary {
+	status := cmp.Or(halted, "finished")
 	known := func(x float64) float64 {
 		if x == 0 {
 			return math.NaN()
@@ -84,9 +94,7 @@ func reportSummary(s *rundir.Summary, k Books) report.Summary {
 	return report.Summary{
 		Status: status, Rounds: s.Rounds, Workers: s.Workers, Steps: s.Steps, Tokens: s.Tokens,
 		FirstEvalLoss: known(s.FirstEvalLoss), FinalEvalLoss: known(s.FinalEvalLoss),
-		BitsPerByte: s.BitsPerByte, Seconds: s.Seconds, BytesUp: s.BytesUp,
-		BytesDown:   s.BytesDown,
-		Audits:      s.Audits,
+		BitsPerByte: s.BitsPerByte, Seconds: s.Seconds, BytesUp: s.BytesUp, BytesDown: s.BytesDown, Audits: s.Audits,
 		PlantsShown: s.Plants.Shown, PlantsCaught: s.Plants.Caught, PlantsPassed: s.Plants.Passed,
 		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen,
 		SlashedUzen: s.SlashedUzen,

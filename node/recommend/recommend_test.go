@@ -15,12 +15,12 @@ import (
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/simulate"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // slow is a network on which a unit of smallJob takes as long as its exchange.
 var slow = simulate.Options{
-	Seed: 1, Links: []sim.Link{{Latency: time.Second / 10, Up: 6000, Down: 9000}}, Gflops: []float64{0.0003},
+	Seed: 1, Links: []link.Link{{Latency: time.Second / 10, Up: 6000, Down: 9000}}, Gflops: []float64{0.0003},
 	Verifiers: 2, Validators: 1, BlockTime: time.Second, Threads: 1,
 	Acts: map[string]string{"verifier-0": "idle", "verifier-1": "idle"}, // what verifiers fetch to watch is not in advice
 }
@@ -78,7 +78,7 @@ func TestAdviceIsWhatASimulationShows(t *testing.T) {
 // The line of the best is a job, and fits the other keys of the file; the worse the link, the shorter its updates.
 func TestAdviceForLinks(t *testing.T) {
 	set := []string{"training.max_steps=4000", "checkpoint.every_steps=12", "strategy.verification.mode=none"}
-	fast, load := advise(t, simulate.Options{Links: []sim.Link{sim.Profiles["lan"]}, Gflops: []float64{0.001},
+	fast, load := advise(t, simulate.Options{Links: []link.Link{link.Profiles["lan"]}, Gflops: []float64{0.001},
 		BlockTime: time.Second}, set...)
 	j, err := load(fast.Set...)
 	if err != nil || j.Checkpoint.EverySteps%j.Strategy.SyncSteps != 0 {
@@ -89,7 +89,7 @@ func TestAdviceForLinks(t *testing.T) {
 		fast.Line != "--set '"+strings.Join(fast.Set, "' --set '")+"'" {
 		t.Errorf("best on a fast link: %+v\n%s", best, fast.Line)
 	}
-	poor, _ := advise(t, simulate.Options{Links: []sim.Link{{Up: 100, Down: 100}}, Gflops: []float64{0.001},
+	poor, _ := advise(t, simulate.Options{Links: []link.Link{{Up: 100, Down: 100}}, Gflops: []float64{0.001},
 		BlockTime: time.Second}, set...)
 	if worse := poor.Candidates[0]; worse.UpdateBytes >= best.UpdateBytes || worse.Utilisation >= best.Utilisation {
 		t.Errorf("best on a poor link: %+v\nand on a fast one: %+v", worse, best)

@@ -25,14 +25,15 @@ import (
 	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 	"github.com/starling-network/starling/web/report"
 )
 
 // Options say on what network a job is played.
 type Options struct {
 	Job   *job.Job
-	Seed  uint64     // of latencies, losses and whatever else is drawn
-	Links []sim.Link // of the workers in turn; the first is everybody else's, too
+	Seed  uint64      // of latencies, losses and whatever else is drawn
+	Links []link.Link // of the workers in turn; the first is everybody else's, too
 	// speeds of the workers in turn, 10^9 floating-point operations a second; the first is everybody else's, too
 	Gflops     []float64
 	Verifiers  int // beside those that the job asks for
@@ -50,6 +51,7 @@ type Options struct {
 // Simulation is what came of a job under virtual time. All seconds are virtual.
 type Simulation struct {
 	rundir.Summary
+	Conditions  Conditions    `json:"conditions"`
 	Modelled    bool          `json:"modelled,omitempty"` // no loss and no state root is known
 	Utilisation float64       `json:"utilisation"`        // share of the time of all workers that went into accepted units
 	Blocks      int64         `json:"blocks"`
@@ -155,6 +157,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Conditions = opt.conditions()
 	for i := range s.Parties {
 		s.Parties[i].Act = opt.Acts[s.Parties[i].Name]
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,13 +16,14 @@ import (
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 func simulate(t *testing.T, opt Options) *Simulation {
 	t.Helper()
 	opt.Gflops, opt.Validators, opt.BlockTime, opt.Threads = []float64{1}, 2, time.Second, 1
 	if len(opt.Links) == 0 {
-		opt.Links = []sim.Link{sim.Profiles["home"]}
+		opt.Links = []link.Link{link.Profiles["home"]}
 	}
 	s, err := Run(t.Context(), opt)
 	if err != nil {
@@ -75,7 +77,7 @@ func TestSimulationIsReproducible(t *testing.T) {
 	for i := range dirs {
 		dirs[i] = t.TempDir()
 		s := simulate(t, Options{Job: j, Seed: 7,
-			Links: []sim.Link{{Latency: time.Second / 5, Up: 1e5, Down: 1e6, Loss: 0.1}}})
+			Links: []link.Link{{Latency: time.Second / 5, Up: 1e5, Down: 1e6, Loss: 0.1}}})
 		jobtest.CheckMetrics(t, s.ending.Metrics)
 		if err := s.Write(dirs[i]); err != nil {
 			t.Fatal(err)
@@ -96,7 +98,7 @@ func TestSimulationIsReproducible(t *testing.T) {
 
 func TestSimulateKnowsItsParties(t *testing.T) {
 	opt := Options{
-		Job: jobtest.Small(t), Links: []sim.Link{sim.Profiles["lan"]}, Gflops: []float64{1}, BlockTime: time.Second,
+		Job: jobtest.Small(t), Links: []link.Link{link.Profiles["lan"]}, Gflops: []float64{1}, BlockTime: time.Second,
 		Threads: 1,
 		Faults:  []sim.Fault{{Who: "worker-0", From: "worker-9"}},
 	}
@@ -116,6 +118,7 @@ func TestSimulateKnowsItsParties(t *testing.T) {
 // A sweep says of every variant what it came to, who broke the rules in it, and when they had to leave.
 func TestSweep(t *testing.T) {
 	w := Sweep{Keys: []string{"strategy.sync_steps"}}
+	restored := w // of what the folders of the variants hold
 	for i, steps := range []string{"2", "4"} {
 		j, err := job.Load(jobtest.Small(t).Path, "strategy.sync_steps="+steps, "training.max_steps=8")
 		if err != nil {
@@ -136,6 +139,25 @@ func TestSweep(t *testing.T) {
 			len(s.Disputes) == 0 || len(disputes) != len(s.Disputes)+s.Plants.Caught {
 			t.Errorf("%d disputes, of which %d are left: %v", len(s.Disputes), len(disputes), err)
 		}
+		opt := Options{Job: j, Seed: 1, Acts: map[string]string{"worker-2": "skips"}, Validators: 2,
+			Gflops: []float64{1}, BlockTime: time.Second, Threads: 7, Links: []link.Link{link.Profiles["home"]}}
+		again, err := Read(alone, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.Seed++
+		if _, err := Read(alone, opt); !errors.Is(err, ErrOther) {
+			t.Errorf("a simulation with another seed: %v", err)
+		}
+		opt.Seed, opt.Job = 1, jobtest.Small(t)
+		if _, err := Read(alone, opt); !errors.Is(err, ErrOther) {
+			t.Errorf("a simulation of another job: %v", err)
+		}
+		if _, err := Read(t.TempDir(), opt); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a folder without one: %v", err)
+		}
+		restored.Variants = append(restored.Variants, SweepVariant{Name: fmt.Sprintf("%03d", i), Settings: []string{steps},
+			Simulation: again})
 		w.Variants = append(w.Variants, SweepVariant{Name: fmt.Sprintf("%03d", i), Settings: []string{steps}, Simulation: s})
 	}
 	dir := filepath.Join(t.TempDir(), "sweep")
@@ -158,6 +180,17 @@ func TestSweep(t *testing.T) {
 			if k := slices.Index(rows[0], column); k < 0 || rows[i+1][k] != want {
 				t.Errorf("variant %d: %s is in column %d of %v, want %s", i, column, k, rows[i+1], want)
 			}
+		}
+	}
+	other := t.TempDir()
+	if err := restored.Write(other); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{fileSweep, rundir.FileReport, "loss.svg", "loss-by-bytes.svg", "loss-by-time.svg"} {
+		a, err := os.ReadFile(filepath.Join(dir, name))
+		b, err2 := os.ReadFile(filepath.Join(other, name))
+		if err := errors.Join(err, err2); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s is not the same of what was read: %v", name, err)
 		}
 	}
 	for name, want := range map[string]string{rundir.FileReport: "1 of 1", "loss.svg": "sync_steps=4",

@@ -47,15 +47,17 @@ func (s *Simulation) Write(dir string) error {
 	}
 	pictures, err := r.Pictures()
 	err = errors.Join(
-		err, out.WriteJSON(fileSimulation, s), out.Write(rundir.FileJob, e.Job.Source),
-		out.Write(fileRounds, table(e.Metrics, s.Modelled)), consumer.WriteReceipts(out, e.Receipts), e.WriteDisputes(out),
-		out.WriteReport(r), writePictures(out, pictures),
+		err, out.Write(rundir.FileJob, e.Job.Source), out.Write(fileRounds, table(e.Metrics, s.Modelled)),
+		consumer.WriteReceipts(out, e.Receipts), e.WriteDisputes(out), out.WriteReport(r), writePictures(out, pictures),
 	)
-	if s.Modelled {
+	if !s.Modelled {
+		err = errors.Join(err, out.Write(rundir.FileLineage, lineage.Bytes()),
+			rundir.WriteLines(out, rundir.FileMetrics, e.Metrics))
+	}
+	if err != nil {
 		return err
 	}
-	return errors.Join(err, out.Write(rundir.FileLineage, lineage.Bytes()),
-		rundir.WriteLines(out, rundir.FileMetrics, e.Metrics))
+	return out.WriteJSON(fileSimulation, s) // last: the folder of which it is part is whole
 }
 
 // report is that of a run, with what only a simulation knows. It is made once: a sweep is compared anew after every
@@ -65,6 +67,12 @@ func (s *Simulation) report() report.Report {
 		return *s.told
 	}
 	r := s.ending.Report(&s.Summary)
+	s.complete(&r)
+	return r
+}
+
+// complete adds to the report of a run what only a simulation knows, and keeps it.
+func (s *Simulation) complete(r *report.Report) {
 	r.Summary.Utilisation = s.Utilisation
 	r.Summary.BrokeRules, r.Summary.HadToLeave = s.BrokeRules()
 	if r.Summary.Modelled = s.Modelled; s.Modelled {
@@ -80,8 +88,7 @@ func (s *Simulation) report() report.Report {
 			Out:         p.Out, OutSeconds: p.OutSeconds,
 		})
 	}
-	s.told = &r
-	return r
+	s.told = r
 }
 
 func writePictures(o *rundir.OutDir, all []report.Picture) error {
@@ -124,7 +131,7 @@ func (w Sweep) Write(dir string) error {
 	}
 	c := report.Comparison{Keys: w.Keys}
 	for _, v := range w.Variants {
-		c.Name = v.ending.Job.Name
+		c.Name = v.Summary.Name
 		c.Variants = append(c.Variants, report.Variant{Name: v.Name, Settings: v.Settings, Report: v.report()})
 	}
 	var page bytes.Buffer

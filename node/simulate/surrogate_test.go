@@ -15,11 +15,12 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // modelledLine is what takes a few seconds of a round, as units do at modelledSpeeds.
 var (
-	modelledLine   = sim.Link{Latency: 50 * time.Millisecond, Up: 1e5, Down: 2e5}
+	modelledLine   = link.Link{Latency: 50 * time.Millisecond, Up: 1e5, Down: 2e5}
 	modelledSpeeds = []float64{0.001, 0.0007, 0.0004}
 )
 
@@ -28,7 +29,7 @@ func play(t *testing.T, j *job.Job, acts map[string]string) (real, model *Simula
 	t.Helper()
 	for _, modelled := range []bool{false, true} {
 		s, err := Run(t.Context(), Options{
-			Job: j, Seed: 3, Links: []sim.Link{modelledLine}, Gflops: modelledSpeeds, Validators: 1, BlockTime: time.Second,
+			Job: j, Seed: 3, Links: []link.Link{modelledLine}, Gflops: modelledSpeeds, Validators: 1, BlockTime: time.Second,
 			Threads: 1, Acts: acts, Modelled: modelled,
 			Faults: []sim.Fault{{Who: "worker-0", At: 40 * time.Second, For: 5 * time.Second}},
 		})

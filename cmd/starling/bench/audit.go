@@ -47,7 +47,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
-			overhead, err := whole.measure(cmd.Context())
+			overhead, err := whole.measure(cmd.Context(), c)
 			if err != nil {
 				return cause.Train(err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 )
 
@@ -23,7 +24,7 @@ type overheadFlags struct {
 }
 
 // measure returns nothing if there is no job.
-func (f overheadFlags) measure(ctx context.Context) (_ *node.Overhead, err error) {
+func (f overheadFlags) measure(ctx context.Context, c *terminal.Console) (_ *node.Overhead, err error) {
 	if f.job == "" {
 		return nil, nil
 	}
@@ -34,7 +35,7 @@ func (f overheadFlags) measure(ctx context.Context) (_ *node.Overhead, err error
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	return node.MeasureOverhead(ctx, node.OverheadOptions{
 		Load: func(overrides ...string) (*job.Job, error) {
-			return jobfile.Load(ctx, f.job, slices.Concat(f.set, overrides))
+			return jobfile.Load(ctx, c, f.job, slices.Concat(f.set, overrides))
 		},
 		Audited: f.audited, WarmUp: f.warmUp, Repeat: f.runs, Dir: dir,
 	})

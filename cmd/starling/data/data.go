@@ -48,7 +48,7 @@ func (m *material) flags(cmd *cobra.Command) {
 }
 
 // files are those that the arguments stand for.
-func (m *material) files(cmd *cobra.Command, args []string) ([]dataset.File, error) {
+func (m *material) files(c *terminal.Console, cmd *cobra.Command, args []string) ([]dataset.File, error) {
 	if len(args) == 0 {
 		return nil, usage.Error(cmd, errors.New("a SOURCE is needed: a file of data, or a job file"))
 	}
@@ -58,7 +58,7 @@ func (m *material) files(cmd *cobra.Command, args []string) ([]dataset.File, err
 		var err error
 		if isJobFile(path) {
 			var j *job.Job
-			if j, err = jobfile.Load(cmd.Context(), path, m.set); err == nil {
+			if j, err = jobfile.Load(cmd.Context(), c, path, m.set); err == nil {
 				files, err = dataset.Of(j)
 			}
 		} else {
@@ -124,7 +124,7 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 			if v.Size < 0 || v.Size > 0 && v.File != "" || dir == "" {
 				return usage.Error(cmd, errors.New("--dir is needed, and at most one of --tokenizer and --vocab-size"))
 			}
-			files, err := m.files(cmd, args)
+			files, err := m.files(c, cmd, args)
 			if err != nil {
 				return err
 			}

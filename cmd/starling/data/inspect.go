@@ -31,7 +31,7 @@ With -o json: {"files":[{"name","format","field","bytes","sha256","unpacked_byte
   starling data inspect examples/quickstart.yaml -o json
   starling data inspect dump.jsonl --field body`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := m.files(cmd, args)
+			files, err := m.files(c, cmd, args)
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 			if limit < 1 {
 				return usage.Error(cmd, errors.New("--limit is at least 1"))
 			}
-			files, err := m.files(cmd, args)
+			files, err := m.files(c, cmd, args)
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
   starling data stats job.yaml --set sequence_len=512 -o json`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := jobfile.Load(cmd.Context(), args[0], set)
+			j, err := jobfile.Load(cmd.Context(), c, args[0], set)
 			if err != nil {
 				return err
 			}

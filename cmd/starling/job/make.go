@@ -37,7 +37,7 @@ With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of th
   starling job validate job.yaml --set training.max_steps=100 --build -o json`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := jobfile.Load(cmd.Context(), args[0], set)
+			j, err := jobfile.Load(cmd.Context(), c, args[0], set)
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 				return usage.Error(cmd, errors.New("--api and --network are given: one of them says where to look"))
 			}
 			if p.API == "" || network != "" {
-				j, err := jobfile.Load(cmd.Context(), args[0], set)
+				j, err := jobfile.Load(cmd.Context(), c, args[0], set)
 				if err != nil {
 					return err
 				}

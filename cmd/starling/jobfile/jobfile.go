@@ -14,10 +14,14 @@ import (
 
 // Load reads a job file, with its length in steps, after it has downloaded the data that has an address. All that is
 // wrong with it is a wrong usage.
-func Load(ctx context.Context, path string, set []string) (*job.Job, error) {
+func Load(ctx context.Context, c *terminal.Console, path string, set []string) (*job.Job, error) {
 	j, err := job.Read(path, set...)
 	if err == nil {
-		j, err = dataset.Fetch(ctx, j, func(text string) { fmt.Fprintln(os.Stderr, text) })
+		say := func(text string) { fmt.Fprintln(os.Stderr, text) }
+		if c.Quiet {
+			say = nil
+		}
+		j, err = dataset.Fetch(ctx, j, say)
 	}
 	if err == nil {
 		err = j.CheckFiles()

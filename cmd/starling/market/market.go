@@ -51,7 +51,7 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
-			j, err := jobfile.Load(cmd.Context(), args[0], set)
+			j, err := jobfile.Load(cmd.Context(), c, args[0], set)
 			if err != nil {
 				return err
 			}

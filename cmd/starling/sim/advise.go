@@ -31,7 +31,7 @@ func advise(c *terminal.Console, cmd *cobra.Command, path string, f options, opt
 	a, err := recommend.Recommend(cmd.Context(), recommend.Options{
 		Network: opt, MostPrice: f.price,
 		Load: func(overrides ...string) (*job.Job, error) {
-			return jobfile.Load(cmd.Context(), path, slices.Concat(f.set, overrides))
+			return jobfile.Load(cmd.Context(), c, path, slices.Concat(f.set, overrides))
 		},
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // options are what the flags say.
@@ -34,14 +36,16 @@ type options struct {
 	threads       int
 	modelled      bool
 	advise        bool
+	resume        bool
 	price         float64
 }
 
 // jobs are those of all variants of a sweep. What is wrong with any of them is found before the first is played.
-func (f options) jobs(ctx context.Context, path string, settings [][][2]string) (jobs []*job.Job, err error) {
+func (f options) jobs(ctx context.Context, c *terminal.Console, path string,
+	settings [][][2]string) (jobs []*job.Job, err error) {
 	var all job.ErrorList
 	for _, setting := range settings {
-		j, err := jobfile.Load(ctx, path, slices.Concat(f.set, pairs(setting)))
+		j, err := jobfile.Load(ctx, c, path, slices.Concat(f.set, pairs(setting)))
 		var wrong *job.ErrorList
 		switch {
 		case errors.As(err, &wrong):
@@ -94,17 +98,18 @@ func (f options) whole(dirs []string) []string {
 	return []string{f.dir}
 }
 
-// vacant reports the first folder that results cannot be written to.
-func vacant(dirs []string) error {
+// vacant reports the first folder that results cannot be written to. Simulations that are done are in nobody's way if
+// the sweep is resumed.
+func vacant(dirs []string, resume bool) error {
 	for _, dir := range dirs {
 		err := rundir.Probe(dir)
-		if _, none := os.Stat(filepath.Join(dir, "simulation.json")); err == nil && none == nil {
+		if _, none := os.Stat(filepath.Join(dir, "simulation.json")); err == nil && none == nil && !resume {
 			err = rundir.ErrFinished
 		}
 		if errors.Is(err, rundir.ErrFinished) || errors.Is(err, rundir.ErrUnfinished) {
 			return terminal.WithExit(&terminal.Problem{
 				Code: "OUTPUT_CONFLICT", What: fmt.Sprintf("%v: %s", err, dir), Why: "starling never overwrites a model",
-				Fix: "give another folder with --dir",
+				Fix: "give another folder with --dir, or go on with a sweep that was cut off with --resume",
 			}, terminal.ExitConflict)
 		}
 		if err != nil {
@@ -112,6 +117,32 @@ func vacant(dirs []string) error {
 		}
 	}
 	return nil
+}
+
+// before returns the simulations that the folders of a sweep hold from before, by their place in it.
+func (f options) before(dirs []string, jobs []*job.Job, opt simulate.Options) (map[int]*simulate.Simulation, error) {
+	if !f.resume {
+		return nil, nil
+	}
+	done := map[int]*simulate.Simulation{}
+	for i, dir := range dirs {
+		opt.Job = jobs[i]
+		s, err := simulate.Read(dir, opt)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, simulate.ErrOther):
+			return nil, terminal.WithExit(&terminal.Problem{
+				Code: "OUTPUT_CONFLICT", What: err.Error(), Why: "--resume goes on with the same sweep",
+				Fix: "give the flags and the job file that the sweep was begun with (simulation.json holds the conditions), " +
+					"or another folder with --dir",
+			}, terminal.ExitConflict)
+		case err != nil:
+			return nil, err
+		default:
+			done[i] = s
+		}
+	}
+	return done, nil
 }
 
 // read reads the flags.
@@ -131,7 +162,7 @@ func (f options) read() (o simulate.Options, err error) {
 		}
 	}
 	for _, text := range f.links {
-		l, err := sim.ParseLink(text)
+		l, err := link.Parse(text)
 		if err != nil {
 			return o, fmt.Errorf("--link: %w", err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/role/adversary/catalog"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // LinkNames are the links that have names, and how one that is described begins.
@@ -131,10 +131,10 @@ type profile struct {
 
 func profiles() (all []profile) {
 	const bits = 8. / 1e6
-	for _, name := range slices.SortedFunc(maps.Keys(sim.Profiles), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sim.Profiles[a].Latency, sim.Profiles[b].Latency), cmp.Compare(a, b))
+	for _, name := range slices.SortedFunc(maps.Keys(link.Profiles), func(a, b string) int {
+		return cmp.Or(cmp.Compare(link.Profiles[a].Latency, link.Profiles[b].Latency), cmp.Compare(a, b))
 	}) {
-		l := sim.Profiles[name]
+		l := link.Profiles[name]
 		all = append(all, profile{name, l.Latency.Seconds(), l.Up * bits, l.Down * bits, l.Loss})
 	}
 	return all

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +50,8 @@ times, pay, faults and audits are those of the job, and there are no losses.
 eval loss, with the mean and the standard deviation over the seeds if seed is swept. With --dir, each simulation
 leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes and by virtual time), rounds.csv,
 metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
-in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them.`,
+in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them. --resume goes on with a sweep
+that was cut off, with the same flags: what is done of it is read, and not played again.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
   starling sim job.yaml --modelled --link up=20,down=100,latency=50ms --gflops 20000,10000
@@ -80,6 +82,8 @@ in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compar
 	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the "+
 		"best may have")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
+	fl.BoolVar(&f.resume, "resume", false, "go on with a sweep that was cut off: simulations that --dir holds are not "+
+		"played again")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
 	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
 	cmd.AddCommand(strategiesCommand(c), attacksCommand(c), networksCommand(c))
@@ -113,30 +117,39 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 		opt.Events = func(line string) { fmt.Fprintln(file, line) }
 	}
 	dirs := f.folders(len(settings))
-	if err := vacant(append(dirs, f.whole(dirs)...)); err != nil {
+	if f.resume && f.dir == "" {
+		return usage.Error(cmd, errors.New("--resume reads what is done from a folder: give it with --dir"))
+	}
+	if err := vacant(append(dirs, f.whole(dirs)...), f.resume); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(cmd.Context(), path, settings)
+	jobs, err := f.jobs(cmd.Context(), c, path, settings)
 	if err != nil {
 		return terminal.WithExit(err, terminal.ExitUsage)
 	}
+	before, err := f.before(dirs, jobs, opt)
+	if err != nil {
+		return err
+	}
 	var done []variant
-	began := time.Now()
+	began, played := time.Now(), 0
 	for i, setting := range settings {
-		if opt.Job = jobs[i]; len(jobs) > 1 && !c.Quiet && !c.Form.Machine() {
-			fmt.Fprintf(os.Stderr, "variant %d of %d%s: %s\n", i+1, len(jobs), left(time.Since(began), i, len(jobs)),
-				strings.Join(pairs(setting), " "))
-		}
-		v, err := playVariant(cmd.Context(), c, opt, setting)
-		if err != nil {
-			if failed := printDone(c, done, dirs, f); failed != nil { // what was played of a sweep is not lost
-				return failed
+		v := variant{Settings: named(setting), Simulation: before[i]}
+		if v.Simulation == nil {
+			if opt.Job = jobs[i]; len(jobs) > 1 && !c.Quiet && !c.Form.Machine() {
+				fmt.Fprintf(os.Stderr, "variant %d of %d%s: %s\n", i+1, len(jobs),
+					left(time.Since(began), played, len(jobs)-len(before)), strings.Join(pairs(setting), " "))
 			}
-			return err
-		}
-		if len(dirs) > 0 {
-			if err := v.Write(dirs[i]); err != nil {
+			if v.Simulation, err = play(cmd.Context(), c, opt, setting, f.again()); err != nil {
+				if failed := printDone(c, done, dirs, f); failed != nil { // what was played of a sweep is not lost
+					return failed
+				}
 				return err
+			}
+			if played++; len(dirs) > 0 {
+				if err := v.Write(dirs[i]); err != nil {
+					return err
+				}
 			}
 		}
 		done = append(done, v)
@@ -185,14 +198,20 @@ func compare(done []variant, settings [][][2]string, dirs []string) simulate.Swe
 	return w
 }
 
-func playVariant(ctx context.Context, c *terminal.Console, opt simulate.Options, setting [][2]string) (v variant,
-	err error) {
-	for _, s := range setting {
-		if v.Settings == nil {
-			v.Settings = map[string]string{}
-		}
-		v.Settings[s[0]] = s[1]
+// named are settings by key; nil: there are none.
+func named(setting [][2]string) map[string]string {
+	if len(setting) == 0 {
+		return nil
 	}
+	m := map[string]string{}
+	for _, s := range setting {
+		m[s[0]] = s[1]
+	}
+	return m
+}
+
+func play(ctx context.Context, c *terminal.Console, opt simulate.Options, setting [][2]string,
+	again string) (*simulate.Simulation, error) {
 	if !c.Quiet && terminal.IsTerminal(os.Stderr) {
 		opt.Progress = func(round, rounds int, at time.Duration) {
 			fmt.Fprintf(os.Stderr, "\rround %d of %d, after %s of virtual time   ", round, rounds, at.Round(time.Second))
@@ -201,16 +220,25 @@ func playVariant(ctx context.Context, c *terminal.Console, opt simulate.Options,
 			}
 		}
 	}
-	if v.Simulation, err = simulate.Run(ctx, opt); err != nil {
-		return v, simError(ctx, err)
+	s, err := simulate.Run(ctx, opt)
+	if err != nil {
+		return nil, simError(ctx, err, again)
 	}
-	v.Simulation.Sweep = pairs(setting)
-	return v, nil
+	s.Sweep = pairs(setting)
+	return s, nil
+}
+
+// again says how to go on with a sweep that was cut off; "": nothing of it is left.
+func (f options) again() string {
+	if f.dir == "" || len(f.sweep) == 0 {
+		return ""
+	}
+	return "go on with the same flags and --resume"
 }
 
 // simError gives the errors of a simulation their codes.
-func simError(ctx context.Context, err error) error {
-	if err = cause.Explain(terminal.IfInterrupted(ctx, err, "")); terminal.Explained(err) {
+func simError(ctx context.Context, err error, again string) error {
+	if err = cause.Explain(terminal.IfInterrupted(ctx, err, again)); terminal.Explained(err) {
 		return err
 	}
 	return &terminal.Problem{

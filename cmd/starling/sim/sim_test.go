@@ -105,7 +105,7 @@ func TestSimulationFolders(t *testing.T) {
 		f.whole(nil) != nil {
 		t.Errorf("what compares three goes to %v", whole)
 	}
-	if err := vacant(append(dirs, f.folders(1)...)); err != nil {
+	if err := vacant(append(dirs, f.folders(1)...), false); err != nil {
 		t.Errorf("empty folders: %v", err)
 	}
 	err := errors.Join(os.Mkdir(dirs[1], 0o755),
@@ -113,7 +113,8 @@ func TestSimulationFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := vacant(dirs); terminal.ExitCode(err) != terminal.ExitConflict || !strings.Contains(err.Error(), dirs[1]) {
+	if err := vacant(dirs, true); terminal.ExitCode(err) != terminal.ExitConflict ||
+		!strings.Contains(err.Error(), dirs[1]) {
 		t.Errorf("a folder with a run: %v", err)
 	}
 }

@@ -119,7 +119,7 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 			Fix: "give both, such as --network http://127.0.0.1:26601 --home net/consumer",
 		}, terminal.ExitUsage)
 	}
-	j, err := jobfile.Load(ctx, path, f.set)
+	j, err := jobfile.Load(ctx, c, path, f.set)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	floods "github.com/starling-network/starling/node/benchmark/chain"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Options say how thoroughly attacks are played.
@@ -239,7 +240,7 @@ func (r *Report) overhead(ctx context.Context, o Options) error {
 	c, err := sim.ScaleModel{
 		Seed: 1, Workers: 1000, Run: w.Target, Verifiers: v.Verifiers, Rounds: o.Rounds, AuditPPM: v.AuditPPM(),
 		Block: time.Second, Unit: 10 * time.Second,
-		Link: sim.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
+		Link: link.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
 	}.Play(ctx)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Rates of inner steps at their peak, on the model and the text of the thorough comparison. With one seed data-parallel
@@ -212,7 +213,7 @@ const (
 	largeStep  = time.Second
 )
 
-var farAway = sim.Round{Workers: workers, Link: sim.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6},
+var farAway = sim.Round{Workers: workers, Link: link.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6},
 	Block: 5 * time.Second}
 
 // utilisation is the share of their time that workers are in steps of a large model, far away from each other, with as

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // layered is a training step of equal layers whose updates are exchanged layer by layer, each as soon as its part of
@@ -105,7 +106,7 @@ func bandwidthSteps() (entries, same int, worst float64) {
 // of 38 minutes of inner steps and the published medians of the time of an exchange, at most.
 func intellectPoints() (worst float64) {
 	for seconds, share := range map[int64]float64{103: 95.7, 382: 85.6, 469: 83.0} {
-		r := sim.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: sim.Link{Up: 1, Down: 1}}
+		r := sim.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: link.Link{Up: 1, Down: 1}}
 		worst = max(worst, math.Abs(100*r.Utilisation()-share))
 	}
 	return worst

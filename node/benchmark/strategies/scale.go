@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // The crowd that is played for the scale of a simulation: workers and rounds of which the time is given, runs of
@@ -37,7 +38,7 @@ func (r *Result) crowd(ctx context.Context, rounds int) error {
 	const block = 5 * time.Second
 	c, err := sim.ScaleModel{
 		Seed: 1, Workers: crowdWorkers, Run: 16, Verifiers: 1, Rounds: uint32(rounds), AuditPPM: 50_000, Block: block,
-		Link: sim.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000, Unit: 10 * time.Second,
+		Link: link.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000, Unit: 10 * time.Second,
 	}.Play(ctx)
 	if err != nil {
 		return err

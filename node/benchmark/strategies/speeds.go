@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/transfer"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // Machines of the speeds of Liu et al. 2024, and the rounds that units are made to measure in.
@@ -39,7 +40,7 @@ func unequalSpeeds(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	link := sim.Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6}
+	link := link.Link{Latency: 50 * time.Millisecond, Up: 1e6, Down: 1e6}
 	c := sim.Config{
 		Seed: 1, Job: j, Workers: len(unequal), Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 1000,
 		Link: link, Machines: map[string]sim.Machine{}, MaxBlocks: 1 << 13,

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/link"
 )
 
 // What the figures of training over slow links are about: gpt2-10m in rounds of 50 inner steps, and 64 sequences of 256
@@ -36,7 +37,7 @@ const (
 	paced        = 0.92
 )
 
-var roundLink = sim.Link{Latency: 100 * time.Millisecond, Up: paced * 12.5e6, Down: paced * 12.5e6}
+var roundLink = link.Link{Latency: 100 * time.Millisecond, Up: paced * 12.5e6, Down: paced * 12.5e6}
 
 // roundFails is the worker in eight that fails every third round, and is back after half a minute.
 var roundFails = failure{every: 3, away: 30 * time.Second}

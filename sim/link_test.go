@@ -1,36 +1,18 @@
 package sim
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/starling-network/starling/network/tally"
+	"github.com/starling-network/starling/sim/link"
 )
-
-func TestParseLink(t *testing.T) {
-	l, err := ParseLink("up=8,latency=20ms,loss=0.5")
-	if want := (Link{Latency: 20 * time.Millisecond, Up: 1e6, Down: Profiles["home"].Down, Loss: 0.5}); err != nil ||
-		l != want {
-		t.Errorf("%+v, %v; want %+v", l, err, want)
-	}
-	if l, err := ParseLink("metro"); err != nil || l != Profiles["metro"] {
-		t.Errorf("%+v, %v", l, err)
-	}
-	for _, text := range []string{"", "moon", "up", "up=0", "up=-1", "up=NaN", "down=1e9", "latency=5", "latency=-1s",
-		"loss=1", "loss=NaN", "loss=-0.1", "up=1,,"} {
-		if _, err := ParseLink(text); !errors.Is(err, ErrLink) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
 
 // A machine sends one blob after the other, and receives so.
 func TestTransfersWaitForOneAnother(t *testing.T) {
 	w := &Network{random: rand.New(rand.NewPCG(1, 1))}
 	machine := func(up, down float64) *process {
-		return &process{link: Link{Up: up, Down: down}, line: &tally.Line{}, delivered: map[string]*tally.Peer{}}
+		return &process{link: link.Link{Up: up, Down: down}, line: &tally.Line{}, delivered: map[string]*tally.Peer{}}
 	}
 	a, b, c, d := machine(100, 100), machine(1000, 50), machine(1000, 1000), machine(1000, 1000)
 	over := 0
