@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/localnet"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -24,6 +25,7 @@ import (
 // Train runs a job, on an embedded network unless the options name another, and leaves its results in a folder. A
 // cancelled context stops it cleanly: what was attested stays, and a later call with Resume goes on from there.
 func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, err error) {
+	defer memory.Pace(0)()
 	b, err := prepare.New(opt.Job)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/lower"
+	"github.com/starling-network/starling/compute/mapped"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -28,7 +29,7 @@ type Exec struct {
 	shares  map[[2]string]bool // what Shares has said
 	memory  [][]byte           // by store; those of inputs and outputs are set during a run
 	workers []worker           // one a thread
-	ready   bool               // the arena is allocated
+	block   *mapped.Block      // what lasts from run to run; nil: nothing does yet
 }
 
 // A worker is the state of one thread of a group.
@@ -182,27 +183,54 @@ func (x *Exec) checkOutputs(in, out map[string]*tensor.Tensor) error {
 
 // allocate makes the memory that lasts from run to run.
 func (x *Exec) allocate() {
-	arena := tensor.Alloc(x.plan.Arena)
+	scratch, registers := needs(x.steps)
+	total := tensor.AlignUp(x.plan.Arena) + len(x.workers)*tensor.AlignUp(scratch)
+	for _, s := range x.plan.Stores {
+		if s.Class == lower.InProgram {
+			total += tensor.AlignUp(s.Bytes)
+		}
+	}
+	x.block = mapped.New(total)
+	rest := x.block.Bytes
+	take := func(n int) []byte {
+		part := rest[:n:n]
+		rest = rest[tensor.AlignUp(n):]
+		return part
+	}
+	arena := take(x.plan.Arena)
 	x.memory = make([][]byte, len(x.plan.Stores))
 	for i, s := range x.plan.Stores {
 		switch {
 		case s.Class == lower.InArena && s.Used:
 			x.memory[i] = arena[s.Offset : s.Offset+s.Bytes : s.Offset+s.Bytes]
 		case s.Class == lower.InProgram:
-			x.memory[i] = tensor.Alloc(s.Bytes)
+			x.memory[i] = take(s.Bytes)
 			copy(x.memory[i], x.p.Ops[s.Index].Data)
 		}
 	}
-	scratch, registers := needs(x.steps)
 	for i := range x.workers {
 		x.workers[i] = worker{
-			scratch:   tensor.Alloc(scratch),
+			scratch:   take(scratch),
 			registers: make([][]byte, registers),
 			operands:  make([][]byte, maxLaneOperands),
 		}
 	}
-	x.ready = true
 }
+
+// Release gives back the memory that lasts from run to run, if it is worth while: the next run takes it again.
+func (x *Exec) Release() {
+	if x.block == nil || len(x.block.Bytes) < worthwhile {
+		return
+	}
+	clear(x.memory)
+	clear(x.workers)
+	x.block.Free()
+	x.block = nil
+}
+
+// worthwhile is the size from which on memory is given back between runs. To take it again costs a run less than a
+// thousandth of its time.
+const worthwhile = 32 << 20
 
 // needs is what the steps need of a worker.
 func needs(steps []boundStep) (scratch, registers int) {
@@ -216,7 +244,7 @@ func needs(steps []boundStep) (scratch, registers int) {
 const maxLaneOperands = 6
 
 func (x *Exec) bind(in, out map[string]*tensor.Tensor) {
-	if !x.ready {
+	if x.block == nil {
 		x.allocate()
 	}
 	for i, s := range x.plan.Stores {

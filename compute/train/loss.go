@@ -36,6 +36,9 @@ func (t *Task) Evaluator() (*Evaluator, error) {
 	return m, nil
 }
 
+// Release gives memory back until the next loss.
+func (m *Evaluator) Release() { m.exec.Release() }
+
 // Loss is the mean cross-entropy, in nats, of parameters (by Params of the step) on tokens [Batch, Length+1].
 func (m *Evaluator) Loss(params []*tensor.Tensor, tokens []int32) (float32, error) {
 	names := Params(m.task.Step)

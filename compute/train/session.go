@@ -37,6 +37,11 @@ type Session struct {
 // Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing:
 // where units are replicas they begin from the checkpoint less that.
 func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
+	return t.begin(base, unit, from, false)
+}
+
+// begin is Begin. own says that moments that were handed on are the session's from now on, to write to.
+func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool) (*Session, error) {
 	left, moments := Split(t.Spec.Exchange, len(base.Params), from)
 	from = t.Spec.Exchange.Below(base, unit, left)
 	remembered, shapes := Moments(t.Step), t.Step.InputShapes()
@@ -62,9 +67,12 @@ func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Ses
 		}
 	}
 	for i, n := range remembered {
-		if moments == nil {
+		switch {
+		case moments == nil:
 			s.in[n] = tensor.New(shapes[n])
-		} else {
+		case own:
+			s.in[n] = moments[i]
+		default:
 			s.in[n] = moments[i].Clone()
 		}
 	}
@@ -235,13 +243,13 @@ type Result struct {
 // every bit of it is specified, with one NaN for all.
 func (t *Task) Run(base *Checkpoint, unit uint32, from []*tensor.Tensor,
 	observe func(step uint32, loss float32) error) (*Result, error) {
-	return t.Resume(base, unit, from, nil, each(observe))
+	return t.Resume(base, unit, from, false, nil, each(observe))
 }
 
 // RunTo executes a unit from its start to the end of a segment, counted from 1. It makes no update of it.
 func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor,
 	observe func(step uint32, loss float32) error) (*Result, error) {
-	return t.execute(base, unit, segment, from, nil, each(observe))
+	return t.execute(base, unit, segment, from, false, nil, each(observe))
 }
 
 func each(observe func(step uint32, loss float32) error) func(Progress) error {
@@ -266,10 +274,11 @@ type Progress struct {
 var ErrProgress = errors.New("not the progress of this unit")
 
 // Resume is Run from the progress that was made before, which the caller vouches for; nil: from the start. observe gets
-// the progress after every step.
-func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *Progress,
+// the progress after every step. own says that the caller has no more use for what was handed on: its moments become
+// those of the unit, and are not copied.
+func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
-	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, p, observe)
+	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, own, p, observe)
 	if err != nil {
 		return nil, err
 	}
@@ -294,9 +303,9 @@ func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32
 }
 
 // execute executes a unit to the end of a segment.
-func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, p *Progress,
+func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
-	s, err := t.Begin(base, unit, from)
+	s, err := t.begin(base, unit, from, own)
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func TestUnitIsAPureFunction(t *testing.T) {
 func TestNorms(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	var moment float64
-	r, err := task.Resume(base, 1, nil, nil, func(p train.Progress) error {
+	r, err := task.Resume(base, 1, nil, false, nil, func(p train.Progress) error {
 		if p.Step == 1 {
 			for _, m := range p.State[len(base.Params) : 2*len(base.Params)] {
 				for _, x := range m.F32() {
@@ -165,7 +165,7 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	var half train.Progress
-	got, err := task.Resume(base, 1, nil, nil, func(p train.Progress) error {
+	got, err := task.Resume(base, 1, nil, false, nil, func(p train.Progress) error {
 		if p.Step == 1 {
 			half = p
 			half.Segments, half.Losses, half.Norms, half.State = slices.Clone(p.Segments), slices.Clone(p.Losses),
@@ -182,7 +182,7 @@ func TestSizes(t *testing.T) {
 	if part, err := task.RunTo(base, 1, 1, nil, nil); err != nil || !slices.Equal(part.Segments, got.Segments[:2]) {
 		t.Errorf("to its first segment: %v, %v", part, err)
 	}
-	again, err := task.Resume(base, 1, nil, &half, func(train.Progress) error { return nil })
+	again, err := task.Resume(base, 1, nil, false, &half, func(train.Progress) error { return nil })
 	if err != nil || !slices.Equal(again.Segments, got.Segments) ||
 		!slices.Equal(train.Roots(again.Delta), train.Roots(got.Delta)) {
 		t.Errorf("from its first step on: another result, %v", err)
@@ -341,13 +341,13 @@ func TestResume(t *testing.T) {
 		all = append(all, p)
 		return nil
 	}
-	want, err := task.Resume(base, 1, nil, nil, keep)
+	want, err := task.Resume(base, 1, nil, false, nil, keep)
 	if err != nil || len(all) != int(task.Spec.Steps) {
 		t.Fatal(err, len(all))
 	}
 	ignore := func(train.Progress) error { return nil }
 	for _, p := range all[:len(all)-1] {
-		got, err := task.Resume(base, 1, nil, &p, ignore)
+		got, err := task.Resume(base, 1, nil, false, &p, ignore)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +360,7 @@ func TestResume(t *testing.T) {
 	later.Params = slices.Clone(base.Params)
 	later.Params[0] = base.Params[0].Clone()
 	later.Params[0].F32()[0]++
-	if _, err := task.Resume(&later, 1, nil, &all[2], ignore); !errors.Is(err, train.ErrProgress) {
+	if _, err := task.Resume(&later, 1, nil, false, &all[2], ignore); !errors.Is(err, train.ErrProgress) {
 		t.Errorf("from another checkpoint: %v", err)
 	}
 	for what, damage := range map[string]func(*train.Progress){
@@ -371,7 +371,7 @@ func TestResume(t *testing.T) {
 	} {
 		p := all[2]
 		damage(&p)
-		if _, err := task.Resume(base, 1, nil, &p, ignore); !errors.Is(err, train.ErrProgress) {
+		if _, err := task.Resume(base, 1, nil, false, &p, ignore); !errors.Is(err, train.ErrProgress) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

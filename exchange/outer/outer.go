@@ -10,6 +10,7 @@ package outer
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
@@ -202,6 +203,16 @@ func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error)
 // Advance returns the checkpoint after base. deltas holds the unpacked updates that make it, of every round of
 // train.Spec.Applied in order, and of each in unit order. base and the result may share tensors.
 func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
+	own := make([][]*tensor.Tensor, len(deltas))
+	for i, d := range deltas {
+		own[i] = slices.Clone(d)
+	}
+	return Consume(s, base, own)
+}
+
+// Consume is Advance for a caller that needs the deltas no longer: it lets go of each of their tensors as soon as that
+// is combined.
+func Consume(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
 	rounds, units := s.Applied(base.Round), int(s.Units)
 	if len(deltas) != len(rounds)*units {
 		return nil, fmt.Errorf("%w: %d updates of %d rounds of %d units", ErrRound, len(deltas), len(rounds), units)
@@ -224,14 +235,40 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	return &train.Checkpoint{Round: base.Round + 1, Names: next.Names, Params: next.Params, Outer: next.Outer}, nil
 }
 
+// combining returns what the updates of a round come to for each parameter, transformed back, and lets go of what it
+// has combined: parameter by parameter where the rule of the specification takes every coordinate by itself, and else
+// of all at once.
+func combining(s *train.Spec, deltas [][]*tensor.Tensor) (func(i int) (*tensor.Tensor, error), error) {
+	if aggregate.ByCoordinate(s.Exchange.Rule) {
+		return func(i int) (*tensor.Tensor, error) {
+			one := make([][]*tensor.Tensor, len(deltas))
+			for u, d := range deltas {
+				one[u] = []*tensor.Tensor{d[i]}
+				d[i] = nil
+			}
+			c, err := Combine(s, one)
+			if err != nil {
+				return nil, err
+			}
+			return transform.Inverse(s.Exchange.Transform, c[0]), nil
+		}, nil
+	}
+	all, err := Combine(s, deltas)
+	for _, d := range deltas {
+		clear(d)
+	}
+	return func(i int) (*tensor.Tensor, error) {
+		c := all[i]
+		all[i] = nil
+		return transform.Inverse(s.Exchange.Transform, c), nil
+	}, err
+}
+
 // step lets the outer optimizer move a checkpoint with the updates of one round.
 func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
-	combined, err := Combine(s, deltas)
+	combined, err := combining(s, deltas)
 	if err != nil {
 		return nil, err
-	}
-	for i, c := range combined {
-		combined[i] = transform.Inverse(s.Exchange.Transform, c)
 	}
 	optimizer, err := NewOptimizer(s.Exchange)
 	if err != nil {
@@ -246,15 +283,26 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 		return nil, err
 	}
 	if s.Exchange.Gradients {
-		g := begin(s, round, combined)
+		all := make([]*tensor.Tensor, len(base.Params))
+		for i := range all {
+			if all[i], err = combined(i); err != nil {
+				return nil, err
+			}
+		}
+		combined = func(i int) (*tensor.Tensor, error) { return all[i], nil }
+		g := begin(s, round, all)
 		for i := range turns {
 			turns[i].Moves = g.of(optimizer, base.Params[i].Shape)
 		}
 	}
 	next := &train.Checkpoint{Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
 	for i, p := range base.Params {
-		if !p.Shape.Equal(combined[i].Shape) {
-			return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, combined[i].Shape)
+		d, err := combined(i)
+		if err != nil {
+			return nil, err
+		}
+		if !p.Shape.Equal(d.Shape) {
+			return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, d.Shape)
 		}
 		q, state := p.Clone(), make([][]float32, len(base.Outer))
 		for k, list := range base.Outer {
@@ -262,7 +310,7 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 			next.Outer[k], state[k] = append(next.Outer[k], u), u.F32()
 		}
 		if turns[i].Moves != nil {
-			turns[i].Moves.Step(q.F32(), combined[i].F32(), state)
+			turns[i].Moves.Step(q.F32(), d.F32(), state)
 		}
 		next.Params = append(next.Params, q)
 	}

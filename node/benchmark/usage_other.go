@@ -4,5 +4,5 @@ package benchmark
 
 import "time"
 
-// usage returns zeros: this system does not say.
-func usage() (cpu time.Duration, peakMiB int) { return 0, 0 }
+// Usage returns zeros: this system does not say.
+func Usage() (cpu time.Duration, peakMiB int) { return 0, 0 }

@@ -3,9 +3,10 @@
 package benchmark
 
 import (
-	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/starling-network/starling/node/memory"
 )
 
 // Usage returns the processor time that this process has used on all threads, and the most memory that it has had
@@ -15,9 +16,5 @@ func Usage() (cpu time.Duration, peakMiB int) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, 0
 	}
-	cpu = time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
-		return cpu, int(u.Maxrss >> 20) // bytes there, kilobytes elsewhere
-	}
-	return cpu, int(u.Maxrss >> 10)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), int(memory.Peak() >> 20)
 }

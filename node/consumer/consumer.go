@@ -34,6 +34,7 @@ import (
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/consumer"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // Consumer is the consumer's side of a run: it ships the job, and turns the lineage into the files of an output
@@ -57,6 +58,7 @@ type Consumer struct {
 	RefereeTime func(dispute.Dispute) float64
 	// those at hand without fetching; nil: what the store keeps
 	Updates func(context.Context, blob.CID) ([]byte, error)
+	Shared  *hold.Shared // with the other parties of this process; nil: there are none
 
 	lines    []rundir.Line   // complete lines of the lineage
 	torn     bool            // the files hold more than the lines: writing them failed half-way
@@ -98,6 +100,8 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 	if c.eval, err = cpu.Compile(b.Eval, 1); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
+	c.Shared.Task(&train.Task{Spec: b.Spec, Corpus: b.Corpus, Frozen: b.Frozen})
+	b.Genesis = c.Shared.Checkpoint(b.Genesis.Root(), b.Genesis)
 	if c.lines, err = c.Dir.Rewind(); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
@@ -363,6 +367,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	next, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
 	switch {
 	case err == nil:
+		next = c.Shared.Checkpoint(entry.Attestation.Checkpoint.Root, next)
 		err = c.keepUpdates(ctx, entry, holders)
 	case errors.Is(err, blob.ErrNotFound) && latest >= round+member.DefaultKeep:
 		c.Log.Warn("nobody keeps the checkpoint", "round", round, "err", err)

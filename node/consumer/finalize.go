@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/tracking"
@@ -98,6 +99,7 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 	if err := tracking.TrainerState(&state, tracked(metrics)); err != nil {
 		return nil, err
 	}
+	s.PeakMemory = memory.Peak()
 	if err := errors.Join(c.Dir.Write(rundir.FileTrainerState, state.Bytes()), c.prune(ctx, 1),
 		c.Dir.WriteJSON(rundir.FileSummary, s)); err != nil {
 		return s, err

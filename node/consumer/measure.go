@@ -221,6 +221,7 @@ func Evaluate(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint) (*
 	if b.Corpus.Val.Len() == 0 {
 		return nil, nil
 	}
+	defer eval.Release()
 	in := b.EvalInputs(ckpt)
 	batches := prepare.HeldOut(b)
 	var sum float64

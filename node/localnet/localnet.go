@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
@@ -20,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/validator"
@@ -28,6 +30,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/hold"
 )
 
 const (
@@ -47,6 +51,7 @@ type Network struct {
 	parties   []*member.Process
 	leaves    refereeTimings
 	watch     *instrument.Instruments
+	shared    *hold.Shared
 	share     disk.Share // of every party
 	shareText string     // for people
 
@@ -62,7 +67,8 @@ func Start(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob, opt 
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{out: out, logFile: logFile, log: log, watch: w, failed: make(chan error, 1)}
+	n := &Network{out: out, logFile: logFile, log: log, watch: w, failed: make(chan error, 1),
+		shared: hold.NewShared(kernel.Cores)}
 	if err := n.start(ctx, b, opt); err != nil {
 		return nil, errors.Join(err, n.Stop())
 	}
@@ -113,8 +119,8 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	}
 	n.consumer, err = consumer.New(consumer.Consumer{
 		Dir: n.out, Job: b, Options: opt, Chain: client.New(n.validator.Client(), homes["consumer"].Account()),
-		Log:     n.log.With("party", "consumer"),
-		Traffic: n.traffic, Links: n.Links, RefereeTime: n.leaves.of, Updates: n.stored,
+		Log:    n.log.With("party", "consumer"),
+		Shared: n.shared, Traffic: n.traffic, Links: n.Links, RefereeTime: n.leaves.of, Updates: n.stored,
 	}, homes["consumer"])
 	if err != nil {
 		return err
@@ -171,6 +177,7 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
 		Chain:     client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
 		Snapshots: member.NewSnapshotStore(h.Dir, job, log),
+		Holding:   engine.Holding{Shared: n.shared, Aside: memory.Aside(h.Dir)},
 	}, nil
 }
 

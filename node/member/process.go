@@ -53,6 +53,7 @@ type Process struct {
 	Snapshots   *SnapshotStore
 	Torch       *torch.Options // nil: it has no PyTorch
 	Notify      func(string)   // to the owner; may be nil
+	Holding     engine.Holding // of what it computes with
 
 	party      *party.Executor            // once the job is here
 	Replicator atomic.Pointer[replicator] // from then on
@@ -237,7 +238,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		return err
 	}
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience}
-	e, err := engine.New(s.Terms, task, p.Store, blobs)
+	e, err := engine.NewHolding(p.Holding, s.Terms, task, p.Store, blobs)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,6 @@
 // Package memory says how much memory a process may take on this machine: what the system has left, and what the
-// control group of a container allows.
+// control group of a container allows. It keeps what a process takes beside what it uses small (Pace), keeps bytes out
+// of it (Aside), and says how much it was at most (Peak). What a job needs is known to role/bundle and node/plan.
 package memory
 
 import (

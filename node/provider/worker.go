@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/uplink"
@@ -66,6 +68,7 @@ type Options struct {
 // that it joins. When the context ends it drains: it withdraws its offer, leaves its runs as soon as the units under
 // way are committed, and returns when nothing of what it did may be questioned any more.
 func Run(ctx context.Context, o Options) error {
+	defer memory.Pace(min(o.Hardware.Memory, math.MaxInt64>>20) << 20)()
 	s, err := openService(ctx, o)
 	if err != nil {
 		return err

@@ -37,6 +37,8 @@ type Summary struct {
 	Seconds      float64       `json:"seconds"` // of rounds, over all runs of the process
 	BytesUp      uint64        `json:"bytes_up"`
 	BytesDown    uint64        `json:"bytes_down"`
+	// that the process had resident, at most; 0: not known, or a simulation, which is the same on every machine
+	PeakMemory uint64 `json:"peak_memory_bytes,omitempty"`
 }
 
 // AuditCounts counts audits by how they ended.

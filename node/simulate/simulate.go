@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -86,6 +87,7 @@ const simulationBlocks = 1_000_000
 // Run plays a job under virtual time: the chain application, the roles, the training and the exchange that Train runs,
 // with simulated links, machines and clocks. The books are checked after every block.
 func Run(ctx context.Context, opt Options) (*Simulation, error) {
+	defer memory.Pace(0)()
 	b, err := prepare.New(opt.Job)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
@@ -49,6 +50,8 @@ type Result struct {
 	// exact-f32: updates are equal; tolerant: each is within the tolerance of the exact one
 	Numerics string  `json:"numerics"`
 	Distance float64 `json:"distance"` // largest of an update to the exact one, relative to its length
+	// that this process had resident, at most; 0: not known
+	PeakMemory uint64 `json:"peak_memory_bytes,omitempty"`
 }
 
 // MismatchError says that an output folder does not hold what its job, data and lineage determine.
@@ -77,6 +80,7 @@ func mismatch(round uint32, format string, args ...any) error {
 // It trusts nothing in the folder: blobs are hashed, signatures are checked, and updates are computed again. Those of a
 // tolerant run are held against the exact ones, and combined as they are.
 func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
+	defer memory.Pace(0)()
 	o := &rundir.OutDir{Path: dir}
 	if err := o.ReadRun(); err != nil {
 		return nil, err
@@ -289,6 +293,7 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 	if v.opt.Round == 0 && out.Complete {
 		err = v.model(base)
 	}
+	out.PeakMemory = memory.Peak()
 	return out, err
 }
 
@@ -348,7 +353,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
 		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i%len(made))
 	}
-	next, err := outer.Advance(v.b.Spec, base, deltas)
+	next, err := outer.Consume(v.b.Spec, base, deltas)
 	if err != nil {
 		return nil, err
 	}

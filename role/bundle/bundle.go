@@ -225,7 +225,7 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.
 	if terms.Sliced() {
 		round = 3*update + model // its own, the pieces of two slices, and the slices of the checkpoint
 	}
-	open := int64(terms.Window) + 1
+	open := min(int64(terms.Window)+1, int64(s.Rounds))
 	void := open
 	if terms.Tolerance.DistancePPM > 0 || terms.Carry > 0 {
 		void = 0 // nothing of a round that is rolled back can be audited

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // maxStates is how many states that units hand on stay in memory.
@@ -71,18 +72,24 @@ func (e *Engine) origin(base run.Checkpoint, unit, segment uint32) (canon.Digest
 
 // Origin returns the tensors that are handed on to a unit, which Start has brought to memory; nil for nothing.
 func (e *Engine) Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error) {
+	tensors, _, err := origin(e, base, unit)
+	return tensors, err
+}
+
+// origin is Engine.Origin, and reports whether nobody else has these tensors.
+func origin(e *Engine, base run.Checkpoint, unit uint32) (tensors []*tensor.Tensor, own bool, err error) {
 	from, err := e.From(base, unit)
 	if err != nil || from.Root.IsZero() {
-		return nil, err
+		return nil, false, err
 	}
 	if s := e.state(from.Root); s != nil {
-		return s, nil
+		return s.Get()
 	}
-	return nil, fmt.Errorf("engine: what is handed on to unit %d of round %d is not held", unit, base.Round)
+	return nil, false, fmt.Errorf("engine: what is handed on to unit %d of round %d is not held", unit, base.Round)
 }
 
 // state returns a state in memory.
-func (e *Engine) state(root canon.Digest) []*tensor.Tensor {
+func (e *Engine) state(root canon.Digest) *hold.Tensors {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := slices.IndexFunc(e.states, func(s handed) bool { return s.root == root })
@@ -91,16 +98,17 @@ func (e *Engine) state(root canon.Digest) []*tensor.Tensor {
 	}
 	used := e.states[i]
 	e.states = append(slices.Delete(e.states, i, i+1), used)
-	return used.tensors
+	return used.Tensors
 }
 
 // handed is a state that a unit hands on.
 type handed struct {
-	root    canon.Digest
-	tensors []*tensor.Tensor
+	root canon.Digest
+	*hold.Tensors
 }
 
-func (e *Engine) keep(s handed) {
+func (e *Engine) keep(root canon.Digest, tensors []*tensor.Tensor) {
+	s := handed{root, e.computing.Shared.State(root, tensors, e.aside)}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.states = slices.DeleteFunc(e.states, func(o handed) bool { return o.root == s.root })
@@ -119,7 +127,7 @@ func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, ho
 	}
 	tensors, err := e.fetchState(ctx, from, holders)
 	if err == nil {
-		e.keep(handed{from.Root, tensors})
+		e.keep(from.Root, tensors)
 		return nil
 	}
 	if holders == nil || ctx.Err() != nil {
@@ -193,6 +201,6 @@ func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.HandedS
 	if err != nil {
 		return run.HandedState{}, nil, err
 	}
-	e.keep(handed{root, state})
+	e.keep(root, state)
 	return run.HandedState{Root: root, CID: id.String()}, blobs, nil
 }

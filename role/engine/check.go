@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // maxExecuted is how many units that were executed for others' commitments stay in memory, for the opening of their
@@ -45,6 +46,8 @@ func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit, segment u
 	if err != nil {
 		return nil, err
 	}
+	PutAside(e.task.Spec, unit, segment, w, e.aside)
+	w.Handed = nil // nobody fetches it from here
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.executed = append(e.executed, executed{base, from, unit, segment, w})
@@ -70,11 +73,28 @@ func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
+	defer e.task.Exec.Release()
 	r, err := e.task.RunTo(base, unit, segment, from, func(uint32, float32) error { return ctx.Err() })
 	if err != nil {
 		return nil, err
 	}
 	return &Work{Commit: run.Commitment{Segments: r.Segments}, End: r.End}, nil
+}
+
+// PutAside lets go of the tensors at the end of a unit that was computed for somebody else's commitment, to the end of
+// a segment or (0) all of it: a seal of it can still be opened.
+func PutAside(s *train.Spec, unit, segment uint32, w *Work, to hold.Aside) {
+	if w.end != nil || len(w.End) == 0 || w.Commit.Diverged() {
+		return
+	}
+	steps := s.StepsOf(unit)
+	if segment > 0 {
+		steps = s.StepsTo(unit, segment)
+	}
+	var aside bool
+	if w.end, aside = hold.Seal(to, steps, w.End); aside {
+		w.End = nil
+	}
 }
 
 // Comparison is the outcome of executing a unit again.
@@ -187,7 +207,10 @@ func (e *Engine) Answer(mine *Work, s audit.Subject, question canon.Digest) (aud
 	return audit.NewSeal(s, end.Trees()).Open(question, end)
 }
 
-func (e *Engine) sealed(w *Work, s audit.Subject) *referee.Sealed {
+func (e *Engine) sealed(w *Work, s audit.Subject) hold.Sealed {
+	if w.end != nil {
+		return w.end
+	}
 	steps := e.task.Spec.StepsOf(s.Unit)
 	if s.Segment > 0 {
 		steps = e.task.Spec.StepsTo(s.Unit, s.Segment)

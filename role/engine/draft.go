@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // Drafts keeps what there is of the unit that an engine computes, for the process that goes on with it when this one
@@ -114,9 +115,9 @@ func floats(b []byte) []float32 {
 	return t.F32()
 }
 
-// run computes a unit to which from was handed on, from its draft if there is one.
-func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32,
-	from []*tensor.Tensor) (*train.Result, error) {
+// run computes a unit of the round after a checkpoint, from its draft if there is one.
+func (e *Engine) run(ctx context.Context, name run.Checkpoint, base *train.Checkpoint,
+	unit uint32) (*train.Result, error) {
 	d := draft{Spec: e.task.Spec.Digest(), Round: base.Round, Unit: unit}
 	var done *train.Progress
 	e.drafts.Load(func(r io.Reader) (err error) {
@@ -129,9 +130,17 @@ func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32,
 		}
 		return ctx.Err()
 	}
-	r, err := e.task.Resume(base, unit, from, done, observe)
+	resume := func() (*train.Result, error) {
+		from, own, err := origin(e, name, unit)
+		if err != nil {
+			return nil, err
+		}
+		return e.task.Resume(base, unit, from, own, done, observe)
+	}
+	r, err := resume()
 	if errors.Is(err, train.ErrProgress) { // of the same unit on another checkpoint
-		r, err = e.task.Resume(base, unit, from, nil, observe)
+		done = nil
+		r, err = resume()
 	}
 	if err == nil {
 		e.drafts.Drop()

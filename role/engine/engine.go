@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // Engine is what one party computes with: the job's task, and the checkpoints it holds in memory. Its methods may be
@@ -36,7 +37,8 @@ type Engine struct {
 	peers Peers
 
 	drafts    Drafts           // of the unit that is computed
-	computing sync.Mutex       // guards task.Exec, meter, and what is in drafts
+	aside     hold.Aside       // nil: all stays in memory
+	computing hold.Turn        // guards task.Exec, meter, and what is in drafts
 	meter     *train.Evaluator // made with the first loss
 	mu        sync.Mutex       // guards what follows
 	held      []held           // checkpoints in memory, the one used last at the end
@@ -54,11 +56,24 @@ type Peers interface {
 	Each(n int, do func(i int))
 }
 
+// Holding is how an engine holds what it computes with. The zero value holds all of it in memory, by itself.
+type Holding struct {
+	Shared *hold.Shared
+	Aside  hold.Aside
+}
+
 // New returns the engine of a job with the given terms, of which it reads the job's identifier, how far to look at
 // updates, and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others from
 // peers. A job that cannot be cut into as many slices is refused: strangers write terms.
 func New(terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
-	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}}
+	return NewHolding(Holding{}, terms, task, store, peers)
+}
+
+// NewHolding is New for an engine that holds what it has as told.
+func NewHolding(h Holding, terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
+	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}, aside: h.Aside}
+	e.computing.Shared = h.Shared
+	h.Shared.Task(task)
 	if !terms.Sliced() {
 		return e, nil
 	}
@@ -79,6 +94,7 @@ type held struct {
 func (e *Engine) Hold(name run.Checkpoint, c *train.Checkpoint) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	c = e.computing.Shared.Checkpoint(name.Root, c)
 	e.held = slices.DeleteFunc(e.held, func(h held) bool { return h.name == name })
 	e.held = append(e.held, held{name, c})
 	e.held = slices.Delete(e.held, 0, max(0, len(e.held)-bundle.MaxHeld))
@@ -121,7 +137,9 @@ type Work struct {
 	Pieces [][]byte         // of the update, one for each slice
 	Log    []byte           // losses and norms of gradients, for people
 	Handed [][]byte         // blobs of the state that it hands on
-	End    []*tensor.Tensor // the state at the end, for the seal; three times the size of the model
+	End    []*tensor.Tensor // the state at the end; three times the size of the model. nil: it was put aside
+
+	end hold.Sealed // the same, for the seal, once it was made
 }
 
 // Train computes a unit, from its draft if one was kept.
@@ -130,13 +148,10 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	if err != nil {
 		return nil, err
 	}
-	from, err := e.Origin(name, unit)
-	if err != nil {
-		return nil, err
-	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	r, err := e.run(ctx, base, unit, from)
+	defer e.task.Exec.Release()
+	r, err := e.run(ctx, name, base, unit)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +161,12 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 // NewWork is what is committed for the result of a unit of the round after a checkpoint, to which Start has brought
 // what is handed on. Of one that diverged there is no update.
 func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
-	from, err := e.Origin(name, unit)
-	if err != nil {
-		return nil, err
+	var from []*tensor.Tensor
+	if e.task.Spec.Exchange.Leaves() { // else what was handed on are moments, which the unit has taken
+		var err error
+		if from, err = e.Origin(name, unit); err != nil {
+			return nil, err
+		}
 	}
 	base := name
 	log := train.EncodeLog(base.Round, unit, r.Losses, r.Norms)
@@ -201,6 +219,9 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 	if err != nil {
 		return Advanced{}, err
 	}
+	if e.terms.Screen < run.ScreenLosses { // those wait for the unit that is computed
+		defer e.computing.Combine()()
+	}
 	rounds := e.task.Spec.Applied(base.Round)
 	deltas := make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
@@ -223,7 +244,7 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 			a.Odd = append(a.Odd, uint32(from)+i)
 		}
 	}
-	next, err := outer.Advance(e.task.Spec, base, deltas)
+	next, err := outer.Consume(e.task.Spec, base, deltas)
 	if err != nil {
 		return Advanced{}, err
 	}
@@ -260,7 +281,7 @@ func (e *Engine) Refute(_ context.Context, name, attested run.Checkpoint, units 
 			return nil, err
 		}
 	}
-	right, err := outer.Advance(e.task.Spec, base, deltas)
+	right, err := outer.Consume(e.task.Spec, base, deltas)
 	if err != nil {
 		return nil, err
 	}

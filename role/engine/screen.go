@@ -50,14 +50,15 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 // committed to its own.
 func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units,
 	deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
-	e.computing.Lock()
-	defer e.computing.Unlock()
+	e.computing.Own.Lock() // beside units of others: a round is not to wait for an audit
+	defer e.computing.Own.Unlock()
 	if e.meter == nil {
 		var err error
 		if e.meter, err = e.task.Evaluator(); err != nil {
 			return nil, err
 		}
 	}
+	defer e.meter.Release()
 	var committed []canon.Digest
 	for _, u := range units {
 		committed = append(committed, u.Commit.Update)

@@ -125,7 +125,7 @@ func (e *Engine) Reduce(ctx context.Context, name run.Checkpoint, units run.Unit
 			return "", err
 		}
 	}
-	next, err := outer.Advance(e.task.Spec, e.plan.Base(base, k), deltas)
+	next, err := outer.Consume(e.task.Spec, e.plan.Base(base, k), deltas)
 	if err != nil {
 		return "", err
 	}

@@ -256,6 +256,11 @@ func (p *Executor) reveal(ctx context.Context, a role.Reveal) error {
 	if err == nil && got != id {
 		err = fmt.Errorf("party: computed the update %s again, committed was %s", got, id)
 	}
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.hidden, a.Work) // the store has it
+	}
 	return err
 }
 

@@ -53,6 +53,9 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 			}
 			fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",
 				len(v.Rounds), how, v.Units, len(v.Signers), v.StateRoot)
+			if v.PeakMemory > 0 {
+				fmt.Printf("memory      %s at most\n", terminal.Bytes(v.PeakMemory))
+			}
 			fmt.Println("not checked receipts.jsonl and the figures of summary.json, report.html and README.md: the chain " +
 				"has the first, `starling model card --verify` computes the last")
 			return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/simulate"
 )
 
@@ -65,6 +66,9 @@ func printVariants(done []variant, sweep []string) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if peak := memory.Peak(); peak > 0 {
+		fmt.Printf("memory: %s at most\n", terminal.Bytes(peak))
 	}
 	if len(done) > 1 {
 		return printSpreads(os.Stdout, spreads(done, sweep))

@@ -242,6 +242,9 @@ func printSummary(s *rundir.Summary, dir, prompt string) {
 	if s.SlashedUzen > 0 {
 		fmt.Fprintf(w, "slashed     %s ZEN\n", terminal.Zen(s.SlashedUzen))
 	}
+	if s.PeakMemory > 0 {
+		fmt.Fprintf(w, "memory      %s at most, of this process\n", terminal.Bytes(s.PeakMemory))
+	}
 	fmt.Fprintf(w, "state root  %s\n", s.StateRoot)
 	fmt.Fprintf(w, "output      %s\n", dir)
 	fmt.Fprintf(w, "report      %s\n\n", filepath.Join(dir, "report.html"))
