@@ -7,14 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
@@ -23,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node/textgen"
 	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // UnitLogs is what the units of a round say of it, as means over those that say it. All of it is for people: what is
@@ -39,7 +37,8 @@ func (c *Consumer) hear(ctx context.Context, e run.Entry, holders []string) Unit
 		func(unit int, err error) {
 			c.Log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
 		})
-	h.Agreement = Agreement(c.Job, e, func(id blob.CID) ([]byte, error) { return c.Updates(ctx, id) })
+	h.Agreement = bundle.Agreement(c.Job.Spec, c.Job.Genesis, e,
+		func(id blob.CID) ([]byte, error) { return c.Updates(ctx, id) })
 	return h
 }
 
@@ -78,38 +77,6 @@ func MeanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error
 		h.losses, h.norms = append(h.losses, losses[i].value/losses[i].n), append(h.norms, norms[i].value/norms[i].n)
 	}
 	return h
-}
-
-// Agreement is the mean cosine of the updates of a round with what they were combined to, of the last round that an
-// attested checkpoint is made of; nil if one of them cannot be had, or is in slices.
-func Agreement(b *prepare.CompiledJob, e run.Entry, get func(blob.CID) ([]byte, error)) *float64 {
-	rounds, units := b.Spec.Applied(e.Attestation.Checkpoint.Round-1), int(b.Spec.Units)
-	if len(rounds) == 0 || len(e.Attestation.Updates) != len(rounds)*units {
-		return nil
-	}
-	deltas := make([][]*tensor.Tensor, units)
-	for unit, cid := range e.Attestation.Updates[(len(rounds)-1)*units:] {
-		id, err := blob.Parse(cid)
-		if err != nil {
-			return nil
-		}
-		update, err := get(id)
-		if err != nil {
-			return nil
-		}
-		if deltas[unit], err = outer.Unpack(b.Spec, b.Genesis, rounds[len(rounds)-1], uint32(unit), canon.Digest{},
-			update); err != nil {
-			return nil
-		}
-	}
-	combined, err := outer.Combine(b.Spec, deltas)
-	if err != nil {
-		return nil
-	}
-	if mean, ok := screen.Agreement(deltas, combined); ok {
-		return &mean
-	}
-	return nil
 }
 
 func (c *Consumer) unitLog(ctx context.Context, cid string, holders []string) ([]byte, error) {

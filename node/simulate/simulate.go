@@ -346,10 +346,7 @@ func heardIn(ctx context.Context, e *consumer.FinalState, entry run.Entry,
 		}
 		return w.Blob(ctx, id)
 	}, func(int, error) {})
-	units.Agreement = consumer.Agreement(
-		e.CompiledJob,
-		entry,
-		func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) },
-	)
+	units.Agreement = bundle.Agreement(e.Spec, e.Genesis, entry,
+		func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
 	return ckpt, units, nil
 }
