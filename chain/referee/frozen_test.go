@@ -18,7 +18,7 @@ import (
 )
 
 // adapterJob makes a task that trains an adapter of a frozen model, and its first checkpoint.
-func adapterJob(t *testing.T, dropout float64, inBlocks ...bool) (*train.Task, *train.Checkpoint) {
+func adapterJob(t *testing.T, dropout float64, bits int) (*train.Task, *train.Checkpoint) {
 	plain, _ := job(t, tiny)
 	cfg, err := model.Parse(model.GPT2, map[string]any{
 		"n_layer": tiny.layers, "n_embd": tiny.width, "n_head": tiny.heads, "n_positions": tiny.length, "vocab_size": 256,
@@ -27,7 +27,7 @@ func adapterJob(t *testing.T, dropout float64, inBlocks ...bool) (*train.Task, *
 		t.Fatal(err)
 	}
 	adapted, err := cfg.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}, Dropout: dropout,
-		Blocks: len(inBlocks) > 0})
+		Bits: bits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,11 @@ func adapterJob(t *testing.T, dropout float64, inBlocks ...bool) (*train.Task, *
 	}
 	weights := cfg.Init(3)
 	task := &train.Task{Spec: plain.Spec, Step: step, Corpus: plain.Corpus}
-	if task.Frozen, err = blocks.Compress(train.Frozen(step), weights); err != nil {
+	var shapes []tensor.Shape
+	for _, n := range train.Frozen(step) {
+		shapes = append(shapes, step.InputShapes()[train.Param+n])
+	}
+	if task.Frozen, err = blocks.Compress(train.Frozen(step), shapes, weights); err != nil {
 		t.Fatal(err)
 	}
 	spec := *plain.Spec
@@ -53,7 +57,7 @@ func adapterJob(t *testing.T, dropout float64, inBlocks ...bool) (*train.Task, *
 
 // A worker that trains an adapter of another model than the job's is convicted over the input that it changed.
 func TestOtherFrozenTensor(t *testing.T) {
-	task, base := adapterJob(t, 0)
+	task, base := adapterJob(t, 0, 0)
 	honest := vouch(t, task, base, unit, nil)
 	for _, i := range []int{0, len(task.Frozen) - 1} {
 		other := *task
@@ -75,7 +79,7 @@ func TestOtherFrozenTensor(t *testing.T) {
 
 // The roots shown of frozen tensors must be those of the specification.
 func TestForgedFrozenRoots(t *testing.T) {
-	task, _ := adapterJob(t, 0)
+	task, _ := adapterJob(t, 0, 0)
 	r := newReferee(task.Spec, task.Step)
 	name := train.Param + train.Frozen(task.Step)[0]
 	op := -1
@@ -99,7 +103,7 @@ func TestForgedFrozenRoots(t *testing.T) {
 
 // What a step drops follows from the seed and the place of the step: a worker that drops anything else is convicted.
 func TestOtherDropout(t *testing.T) {
-	task, base := adapterJob(t, 0.25)
+	task, base := adapterJob(t, 0.25, 0)
 	if err := train.CheckProgram(task.Spec, task.Step); err != nil {
 		t.Fatal(err)
 	}
@@ -121,43 +125,47 @@ func TestOtherDropout(t *testing.T) {
 	}
 }
 
-// Weights in blocks of 8 bits are disputed like others: each part of each operator on them, and what they are.
+// Weights in blocks of few bits are disputed like others: each part of each operator on them, and what they are.
 func TestWeightsInBlocks(t *testing.T) {
-	task, base := adapterJob(t, 0, true)
-	w := NewWitness(task, base, unit, nil, shardTokens)
-	r := newReferee(task.Spec, task.Step)
-	codes := 0
-	for i, op := range task.Step.Ops {
-		if op.Kind == program.Dequantize {
-			codes++
+	for bits, kind := range map[int]program.Kind{8: program.Dequantize, 4: program.TakeRows} {
+		task, base := adapterJob(t, 0, bits)
+		w := NewWitness(task, base, unit, nil, shardTokens)
+		r := newReferee(task.Spec, task.Step)
+		for i := range task.Step.Ops {
+			n := w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)})
+			for _, part := range slices.Compact([]uint64{0, n - 1}) {
+				checkPart(t, w, r, base, i, part)
+			}
 		}
-		n := w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)})
-		for _, part := range slices.Compact([]uint64{0, n - 1}) {
-			checkPart(t, w, r, base, i, part)
+		honest := vouch(t, task, base, unit, nil)
+		caught := func(what string, liar *party) {
+			g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+			if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(dispute.Tile) {
+				t.Errorf("%s in %d bits: verdict %+v", what, bits, *v)
+			}
 		}
-	}
-	if codes != 4 {
-		t.Fatalf("%d of 4 layers are in blocks", codes)
-	}
-	honest := vouch(t, task, base, unit, nil)
-	caught := func(what string, liar *party) {
-		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
-		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(dispute.Tile) {
-			t.Errorf("%s: verdict %+v", what, *v)
+		caught("another product", vouch(t, tampered(t, task, kind, func(op *program.Operator) {
+			if op.Kind = program.Identity; bits == 8 {
+				op.In = op.In[1:]
+				return
+			}
+			op.Kind, op.In, op.Out = program.Convert, op.In[1:], tensor.Make(tensor.Float32, op.Out.Dims...)
+		}), base, unit, nil))
+		coded := 0
+		for i, x := range task.Frozen {
+			if !blocks.Coded(x.Shape) {
+				continue
+			}
+			coded++
+			other := *task
+			other.Frozen = slices.Clone(task.Frozen)
+			other.Frozen[i] = x.Clone()
+			other.Frozen[i].Bytes()[3] ^= 1
+			caught("another code", vouch(t, &other, base, unit, nil))
 		}
-	}
-	caught("another product", vouch(t, tampered(t, task, program.Dequantize, func(op *program.Operator) {
-		op.Kind, op.In = program.Identity, op.In[1:]
-	}), base, unit, nil))
-	for i, x := range task.Frozen {
-		if x.Shape.DType != tensor.Int8 {
-			continue
+		if coded != 4 {
+			t.Errorf("%d of 4 layers are in blocks", coded)
 		}
-		other := *task
-		other.Frozen = slices.Clone(task.Frozen)
-		other.Frozen[i] = x.Clone()
-		other.Frozen[i].Bytes()[3] ^= 1
-		caught("another code", vouch(t, &other, base, unit, nil))
 	}
 }
 

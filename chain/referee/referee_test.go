@@ -383,13 +383,18 @@ func TestStepsOfEveryOptimizer(t *testing.T) {
 		{optimizer.SGD{Common: all}, program.Sub, program.Add},
 		{optimizer.SGD{Common: all, Momentum: 0.9, Nesterov: true}, program.Sub, program.Add},
 		{optimizer.Lion{Common: all, Beta1: 0.9, Beta2: 0.99}, program.Sign, program.Neg},
+		{optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Half: true}, program.AdamP, 0},
 		{optimizer.Adafactor{Common: all, Beta2: 0.95, Threshold: 1}, program.Max, program.Min},
 		{optimizer.Adafactor{Common: all, Beta1: 0.9, Beta2: 0.95, Threshold: 1}, program.Max, program.Min},
 	} {
 		everyKind(t, tiny, c.o)
 		task, base := jobOf(t, tiny, c.o)
 		honest := vouch(t, task, base, unit, nil)
-		liar := vouch(t, tampered(t, task, c.is, func(op *program.Operator) { op.Kind = c.lie }), base, unit, nil)
+		liar := vouch(t, tampered(t, task, c.is, func(op *program.Operator) {
+			if op.Kind = c.lie; c.lie == 0 {
+				op.Kind, op.Ints = c.is, []int64{op.Ints[0], 0x3f000000}
+			}
+		}), base, unit, nil)
 		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
 		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(dispute.Tile) {
 			t.Errorf("%#v: verdict %+v", c.o, *v)

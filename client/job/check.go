@@ -105,9 +105,10 @@ func (c *checker) model() {
 		c.report("model.adapter", CodeBadValue, "model.adapter is given without "+base,
 			"an adapter is an addition to a model that exists",
 			"add base_model: ./folder, or remove adapter")
-	case m.LoadIn8bit && (m.Adapter == nil || m.Adapter.LoRA == nil) && !c.bad("model.load_in_8bit"):
-		c.report("model.load_in_8bit", CodeBadValue, "model.load_in_8bit is given without model.adapter",
-			"weights in 8 bits are not trained", "add adapter: {lora: {r: 16}}, or remove it")
+	case m.Bits() > 0 && (m.Adapter == nil || m.Adapter.LoRA == nil) || m.LoadIn4bit && m.LoadIn8bit:
+		c.report("model", CodeBadValue,
+			fmt.Sprintf("model.load_in_%dbit is given without model.adapter, or with another", m.Bits()),
+			"weights in few bits are not trained", "add adapter: {lora: {r: 16}}, or remove it")
 	case m.BaseModel != "" && len(m.Config) > 0:
 		c.report(config, CodeBadValue, config+" is given, and "+base+" too",
 			"the base model's own config.json says what it is", "remove config")
@@ -155,14 +156,11 @@ func (c *checker) batch() {
 	}
 	const micro, accumulate = "training.micro_batch_size", "training.gradient_accumulation_steps"
 	each, m, g := c.WorkerBatch(), int(t.MicroBatchSize), int(t.GradientAccumulation)
-	if wrong := m > 0 && (each%m != 0 || g > 0 && m*g != each); wrong && !c.bad(micro, accumulate) {
-		c.report(micro, CodeBadValue, fmt.Sprintf("%s is %d and %s is %d", micro, m, accumulate, g),
-			fmt.Sprintf("a worker takes %d sequences in a step, in parts of the same size", each),
+	wrong := m > 0 && (each%m != 0 || g > 0 && m*g != each) || g > 0 && each%g != 0
+	if wrong && !c.bad(micro, accumulate) {
+		c.report(micro, CodeBadValue, fmt.Sprintf("%s is %d and %s is %d; 0 is auto", micro, m, accumulate, g),
+			fmt.Sprintf("a worker takes %d sequences in a step, in parts of one size", each),
 			"use a micro_batch_size that divides it, and leave gradient_accumulation_steps out")
-	} else if g > 0 && each%g != 0 && !c.bad(accumulate) {
-		c.report(accumulate, CodeBadValue, fmt.Sprintf("%s is %d", accumulate, g),
-			fmt.Sprintf("a worker takes %d sequences in a step, in parts of the same size", each),
-			"use a number that divides it")
 	}
 }
 
@@ -176,9 +174,9 @@ func (c *checker) optimizer() {
 	c.owned(at, "optimizer is "+o.Name, setting{"momentum", o.Name == SGD, "sgd"},
 		setting{"nesterov", o.Name == SGD && o.Momentum > 0, "sgd with a momentum"},
 		setting{"betas", o.Name != SGD, "adamw, lion and adafactor"}, setting{"eps", o.Name == AdamW, "adamw"})
-	if outer.Gradients() && o.Name != AdamW {
-		c.report(at+".name", CodeBadValue, fmt.Sprintf("%s.name is %s and the outer optimizer is %s", at, o.Name, outer.Name),
-			"a unit is a gradient, and the outer optimizer takes the steps", "remove name, or use method: diloco")
+	if outer.Gradients() && (o.Name != AdamW || o.State == "bf16") {
+		c.report(at, CodeBadValue, fmt.Sprintf("%s is %s in %s and the outer optimizer is %s", at, o.Name, o.State,
+			outer.Name), "a unit is a gradient, and the outer optimizer takes the steps", "remove it, or use method: diloco")
 	}
 }
 
@@ -493,10 +491,12 @@ func (c *checker) verification() {
 
 // executor checks that another executor is used where a difference in the last bits convicts nobody.
 func (c *checker) executor() {
-	const at, numerics, drop = "executor", "training.numerics", "model.adapter.lora.dropout"
-	if a := c.Model.Adapter; c.Executor == Torch && a != nil && a.LoRA != nil && a.LoRA.Dropout > 0 && !c.bad(at, drop) {
-		c.report(drop, CodeBadValue, drop+" is given and "+at+" is "+Torch, "what is dropped follows from the seed, step by "+
-			"step, which a vendor's stack is not told", "remove it, or use executor: builtin")
+	const at, numerics = "executor", "training.numerics"
+	a := c.Model.Adapter
+	drops, half := a != nil && a.LoRA != nil && a.LoRA.Dropout > 0, c.Training.Optimizer.State == "bf16"
+	if c.Executor == Torch && (drops || half) && !c.bad(at, "model.adapter", "training.optimizer") {
+		c.report(at, CodeBadValue, fmt.Sprintf("%s is %s, with dropout: %t, and moments in bf16: %t", at, Torch, drops, half),
+			"PyTorch is not told what is dropped, and is handed moments in float32", "remove both, or use executor: builtin")
 	}
 	if c.Executor == Torch && c.Training.Numerics != Tolerant && !c.bad(at, numerics) {
 		c.report(at, CodeBadValue, at+" is "+Torch+" and "+numerics+" is "+c.Training.Numerics,

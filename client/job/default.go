@@ -24,7 +24,7 @@ func defaults() Spec {
 			LearningRate: 3e-4,
 			LRScheduler:  "cosine",
 			MinLRRatio:   0.1,
-			Optimizer:    Optimizer{Name: AdamW, WeightDecay: 0.1, Betas: []float64{0.9, 0.95}, Eps: 1e-8},
+			Optimizer:    Optimizer{Name: AdamW, State: "fp32", WeightDecay: 0.1, Betas: []float64{0.9, 0.95}, Eps: 1e-8},
 			MaxGradNorm:  1, TrainOnInputs: true,
 			Precision: "fp32",
 			Numerics:  ExactF32,

@@ -173,15 +173,3 @@ func canonical(v reflect.Value) any {
 	}
 	return v.Interface()
 }
-
-// SetFlags are the flags that give a command overrides, as a shell reads them, each behind a space.
-func SetFlags(overrides []string) string {
-	var b strings.Builder
-	for _, o := range overrides {
-		if strings.Trim(o, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:/=+-") != "" {
-			o = "'" + strings.ReplaceAll(o, "'", `'\''`) + "'"
-		}
-		b.WriteString(" --set " + o)
-	}
-	return b.String()
-}

@@ -36,10 +36,11 @@ var plain = map[string]string{
 	"Model.Adapter": "a small addition to the base model that is trained in its place",
 	"Model.LoadIn8bit": "whether the weights under an adapter are kept in 8 bits, with a scale for each block of 64 in " +
 		"a row",
-	"Adapter.LoRA": "a low-rank adapter (Hu et al., 2021)",
-	"LoRA.R":       "the rank of the adapter",
-	"LoRA.Alpha":   "the scale of the adapter: its output is multiplied by alpha/r",
-	"LoRA.Dropout": "the fraction of the inputs of the adapter that is dropped in training",
+	"Model.LoadIn4bit": "whether they are kept in 4 bits, as NF4 has it",
+	"Adapter.LoRA":     "a low-rank adapter (Hu et al., 2021)",
+	"LoRA.R":           "the rank of the adapter",
+	"LoRA.Alpha":       "the scale of the adapter: its output is multiplied by alpha/r",
+	"LoRA.Dropout":     "the fraction of the inputs of the adapter that is dropped in training",
 	"LoRA.TargetModules": "the layers that get an adapter, by the last part of their names; " +
 		"default: every linear layer except the output",
 	"Dataset.Path": "the files: a path or a glob that starts from the folder of the job " +
@@ -82,6 +83,8 @@ var plain = map[string]string{
 		"default: [0.9, 0.95], of lion [0.9, 0.99], of adafactor [0, 0.999]",
 	"Optimizer.Eps":      "the number that adamw adds to the root of the second moment",
 	"Optimizer.Momentum": "the momentum of sgd; default: 0.9",
+	"Optimizer.State": "the type of the numbers that the optimizer remembers; bf16 rounds them after every step, to " +
+		"half the memory",
 	"Optimizer.Nesterov": "whether sgd looks ahead by its momentum",
 	"Strategy.Method":    "the name of the strategy; it sets the defaults of the keys below",
 	"Strategy.SyncSteps": "the number of inner steps between two synchronizations: the " +

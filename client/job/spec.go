@@ -45,8 +45,9 @@ type Model struct {
 	Config    map[string]any `job:"config"`
 	Tokenizer Tokenizer      `job:"tokenizer"`
 	Adapter   *Adapter       `job:"adapter"`
-	// the weights under an adapter are kept in 8 bits, with a scale for each block of 64
+	// the weights under an adapter are kept in 8 or 4 bits, with a scale for each block of 64
 	LoadIn8bit bool `job:"load_in_8bit"`
+	LoadIn4bit bool `job:"load_in_4bit"`
 }
 
 // Adapter trains a small addition to a base model in place of the model.
@@ -106,6 +107,7 @@ type Optimizer struct {
 	Eps         float64   `job:"eps" in:"(0,1]"`                // of adamw
 	Momentum    float64   `job:"momentum" in:"[0,1)"`           // of sgd
 	Nesterov    bool      `job:"nesterov"`                      // of sgd
+	State       string    `job:"state" one:"fp32 bf16"`         // what it remembers is kept in
 }
 
 // Remembers reports whether the optimizer has a state beside the weights.

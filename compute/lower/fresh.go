@@ -1,6 +1,9 @@
 package lower
 
-import "github.com/starling-network/starling/compute/program"
+import (
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
 
 // Fresh returns a program with the same inputs, outputs and bits in which each operator that reads weights in few bits
 // has them as numbers made for itself, so that these do not live from the forward pass to the backward pass. A program
@@ -45,16 +48,35 @@ func Fresh(p *program.Program) *program.Program {
 	return out
 }
 
-// weights marks the operators that make numbers of codes which are inputs, and those that show their elements.
+// weights marks the operators that make numbers of codes, inputs of few bits, and of inputs and constants alone.
 func weights(p *program.Program) (weight []bool, any bool) {
 	weight = make([]bool, len(p.Ops))
-	given := make([]bool, len(p.Ops)) // elements of an input
+	codes := make([]bool, len(p.Ops))
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		shows := op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves()
-		given[i] = op.Kind == program.Input || shows && given[op.In[0]]
-		weight[i] = op.Kind == program.Dequantize && given[op.In[0]] && given[op.In[1]] || shows && weight[op.In[0]]
+		if op.Kind == program.Input {
+			codes[i] = op.Out.DType == tensor.Int8 || op.Out.DType == tensor.Uint8
+			continue
+		}
+		coded := false
+		for _, v := range op.In {
+			coded = coded || codes[v] || weight[v]
+		}
+		for _, v := range op.In {
+			k := p.Ops[v].Kind
+			coded = coded && (weight[v] || k == program.Input || k == program.Constant || shown(p, v))
+		}
+		weight[i] = coded && op.Kind != program.Dot
 		any = any || weight[i]
 	}
 	return weight, any
+}
+
+// shown reports whether a value is elements of an input or a constant.
+func shown(p *program.Program, v int32) bool {
+	op := &p.Ops[v]
+	for op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves() {
+		op = &p.Ops[op.In[0]]
+	}
+	return op.Kind == program.Input || op.Kind == program.Constant
 }

@@ -93,7 +93,7 @@ func (g *Group) makes() map[int]int {
 // addGrouped adds an elementwise operator with a result of shape out to the group that can host it, or to a new one.
 func (l *lowering) addGrouped(op GroupOp, operands []operand, out tensor.Shape) Location {
 	n := out.Elements()
-	at := l.host(op.Kind, n, operands)
+	at := l.host(n, operands)
 	g := l.Steps[at].Group
 	op.In = make([]int, len(operands))
 	for i, o := range operands {
@@ -115,9 +115,9 @@ func (l *lowering) copied(from Location) Location {
 	return l.addGrouped(GroupOp{Kind: program.Identity}, []operand{{Location: from}}, tensor.Make(from.Type, from.Dims...))
 }
 
-// host returns, for an operator of a kind, the step of a group of n elements that comes after all operands are made, or
-// makes some of them itself, element by element.
-func (l *lowering) host(kind program.Kind, n int, operands []operand) int {
+// host returns the step of a group of n elements that comes after all operands are made, or makes some of them itself,
+// element by element.
+func (l *lowering) host(n int, operands []operand) int {
 	after, elementwise := -1, true
 	for _, o := range operands {
 		made := l.Stores[o.Store].Made
@@ -129,7 +129,7 @@ func (l *lowering) host(kind program.Kind, n int, operands []operand) int {
 		}
 	}
 	at, ok := l.open[n]
-	if kind == program.Dequantize { // what it makes of inputs is large: it is made where it is read
+	if l.late { // what is made of inputs alone could be made at once, and is made where it is read
 		ok = ok && at == len(l.Steps)-1
 	}
 	if ok && len(l.Steps[at].Group.Code) < maxGroup && (at > after || at == after && elementwise) {

@@ -13,16 +13,19 @@ type lowering struct {
 	at   []Location  // by value: where its elements are
 	open map[int]int // by number of elements: the step of the last group
 	live []bool      // by operator: whether an output needs it
+	late bool        // the operator makes a weight of few bits
 }
 
 // Program plans a program, which must have passed Check.
 func Program(p *program.Program) *Plan {
 	l := &lowering{Plan: &Plan{Program: p}, at: make([]Location, len(p.Ops)), open: map[int]int{}, live: p.Live()}
+	weight, _ := weights(p)
 	for i := range p.Ops {
-		if l.live[i] {
+		if l.late = weight[i]; l.live[i] {
 			l.at[i] = l.lower(i)
 		}
 	}
+	l.late = false
 	for i, o := range p.Outputs {
 		l.output(i, int(o.Value))
 	}

@@ -6,17 +6,18 @@ import (
 
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
-// TestWeightsInBlocks trains adapters on weights in 8 bits: with the bits of adapters on the float32 weights that these
-// stand for, and in less memory.
+// TestWeightsInBlocks trains adapters on weights in 8 and in 4 bits: with the bits of adapters on the float32 weights
+// that these stand for, and in less memory.
 func TestWeightsInBlocks(t *testing.T) {
 	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
 	deep := mustParse(t, Llama, map[string]any{"num_hidden_layers": 8, "hidden_size": 128, "num_attention_heads": 4,
 		"num_key_value_heads": 2, "intermediate_size": 384, "vocab_size": 64, "max_position_embeddings": 16})
 	for name, c := range map[string]Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"], "deep": deep} {
-		step := func(inBlocks bool, micro int) (Task, state) {
-			adapted, err := c.Adapt(LoRA{Rank: 2, Alpha: 4, Targets: []string{AllLinear}, Blocks: inBlocks})
+		step := func(bits, micro int) (Task, state) {
+			adapted, err := c.Adapt(LoRA{Rank: 2, Alpha: 4, Targets: []string{AllLinear}, Bits: bits})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,14 +27,16 @@ func TestWeightsInBlocks(t *testing.T) {
 			}
 			return task, strongWeights(adapted.Adapters())
 		}
-		for _, micro := range []int{0, 1} {
-			task, adapters := step(true, micro)
-			plain, _ := step(false, micro)
+		for _, at := range [][2]int{{8, 0}, {8, 1}, {4, 0}, {4, 1}} {
+			bits, micro := at[0], at[1]
+			task, adapters := step(bits, micro)
+			plain, _ := step(0, micro)
 			var names []string
+			var shapes []tensor.Shape
 			for _, n := range task.Frozen {
-				names = append(names, n.Name)
+				names, shapes = append(names, n.Name), append(shapes, n.Shape)
 			}
-			list, err := blocks.Compress(names, strongWeights(c.Tensors()))
+			list, err := blocks.Compress(names, shapes, strongWeights(c.Tensors()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,10 +56,10 @@ func TestWeightsInBlocks(t *testing.T) {
 			want, large := run(plain, blocks.Expand(coded))
 			for n, x := range want {
 				if got[n].Root() != x.Root() {
-					t.Errorf("%s in parts of %d: another %s", name, micro, n)
+					t.Errorf("%s in %d bits in parts of %d: another %s", name, bits, micro, n)
 				}
 			}
-			t.Logf("%s in parts of %d: %d bytes, %d with float32", name, micro, small, large)
+			t.Logf("%s in %d bits in parts of %d: %d bytes, %d with float32", name, bits, micro, small, large)
 			if name == "deep" && 2*small > large {
 				t.Errorf("%d bytes, %d with float32", small, large)
 			}

@@ -34,7 +34,7 @@ type LoRA struct {
 	Alpha   float64
 	Targets []string // last parts of the names of layers, such as "c_attn", "q_proj" or "mlp.up_proj"; or AllLinear
 	Dropout float64  // the share of x that A does not see in training
-	Blocks  bool     // W is in blocks of 8 bits, as package blocks has them, but for the output layer
+	Bits    int      // 8 or 4: W is in blocks of such codes, as package blocks has them, but for the output layer
 }
 
 func (l LoRA) scale() float64 { return float64(l.Alpha / float64(l.Rank)) }

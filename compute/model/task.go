@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
@@ -74,8 +75,7 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 		return nil, err
 	}
 	last := len(values) - added
-	early := values[last:]
-	values = values[:last]
+	values, early := values[:last], values[last:]
 	trained := make([]optimizer.Tensor, n)
 	for i, named := range t.Trained {
 		trained[i] = optimizer.Tensor{Name: named.Name, Shape: named.Shape}
@@ -149,8 +149,8 @@ func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
 	w.nodes, w.scale = make(map[string]*graph.Node), t.scale
 	frozen := parameters(g, paramPrefix, t.Frozen)
 	for i, node := range frozen {
-		if t.Frozen[i].Shape.DType == tensor.Int8 { // its scales follow
-			node = record.Dequantise(node, frozen[i+1])
+		if blocks.Coded(t.Frozen[i].Shape) { // its scales follow
+			node = record.Dequantise(node, frozen[i+1], blocks.NormalFloat)
 		}
 		w.nodes[t.Frozen[i].Name] = node
 	}
@@ -166,7 +166,7 @@ func parameters(g *graph.Graph, prefix string, list []Named) []*graph.Node {
 	nodes := make([]*graph.Node, len(list))
 	for i, n := range list {
 		d := map[tensor.DType]dtypes.DType{tensor.Float32: dtypes.Float32, tensor.Int32: dtypes.Int32,
-			tensor.Int8: dtypes.Int8}[n.Shape.DType]
+			tensor.Int8: dtypes.Int8, tensor.Uint8: dtypes.Uint8}[n.Shape.DType]
 		nodes[i] = graph.Parameter(g, prefix+n.Name, shapes.Make(d, n.Shape.Dims...))
 	}
 	return nodes

@@ -7,12 +7,13 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// AdamW holds the constants of the optimizer (Loshchilov and Hutter 2019). Of the last four see Common.
+// AdamW holds the constants of the optimizer (Loshchilov and Hutter 2019). Of all but the first three see Common.
 type AdamW struct {
 	Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64
 
 	DecayAll bool
 	Proximal float64
+	Half     bool
 }
 
 // Descent are the constants with which AdamW is gradient descent, p - lr*g, without clipping and decay: the first
@@ -33,7 +34,9 @@ func (o AdamW) Check() error {
 	return o.common().check()
 }
 
-func (o AdamW) common() Common { return Common{o.WeightDecay, o.MaxGradNorm, o.DecayAll, o.Proximal} }
+func (o AdamW) common() Common {
+	return Common{o.WeightDecay, o.MaxGradNorm, o.DecayAll, o.Proximal, o.Half}
+}
 
 func (AdamW) remembers(t Tensor) map[string]tensor.Shape {
 	return map[string]tensor.Shape{First: t.Shape, Second: t.Shape}

@@ -58,6 +58,10 @@ type Common struct {
 	// Proximal pulls every tensor back to where it was when a unit began: the gradient of Proximal/2 * |w - begin|^2 is
 	// added (FedProx, Li et al. 2020). 0 is none.
 	Proximal float64
+
+	// Half keeps what is remembered in bfloat16: rounded to the nearest, ties to even, after every step. Steps are
+	// computed in float32 of that.
+	Half bool
 }
 
 func (c Common) common() Common { return c }
@@ -143,10 +147,15 @@ func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []p
 	for i := range memory {
 		memory[i] = map[string]program.Value{}
 	}
+	c := o.common()
 	each := func(visit func(prefix string, i int, shape tensor.Shape)) {
 		for _, prefix := range memories {
 			for i, t := range trained {
-				if shape, ok := o.remembers(t)[prefix]; ok {
+				shape, ok := o.remembers(t)[prefix]
+				if c.Half {
+					shape.DType = tensor.BFloat16
+				}
+				if ok {
 					visit(prefix, i, shape)
 				}
 			}
@@ -155,14 +164,15 @@ func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []p
 	each(func(prefix string, i int, shape tensor.Shape) {
 		memory[i][prefix] = b.Input(prefix+trained[i].Name, shape)
 	})
-	c := o.common()
 	if c.Proximal > 0 {
 		s.pull(c.Proximal, trained, params, grads)
 	}
 	norm := s.norm(grads)
 	scale := s.clip(c.MaxGradNorm, norm)
 	for i, t := range trained {
-		params[i], memory[i] = o.next(s, t, params[i], grads[i], scale, memory[i])
+		before := s.converted(c.Half, memory[i], tensor.Float32)
+		p, after := o.next(s, t, params[i], grads[i], scale, before)
+		params[i], memory[i] = p, s.converted(c.Half, after, tensor.BFloat16)
 	}
 	for i, t := range trained {
 		b.Output(Param+t.Name, params[i])
@@ -170,6 +180,20 @@ func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []p
 	each(func(prefix string, i int, _ tensor.Shape) { b.Output(prefix+trained[i].Name, memory[i][prefix]) })
 	b.Output("grad_norm", norm)
 	return s.err
+}
+
+// converted is what is remembered as another type, if it is kept in bfloat16.
+func (s *Step) converted(half bool, memory map[string]program.Value, to tensor.DType) map[string]program.Value {
+	if !half {
+		return memory
+	}
+	out := map[string]program.Value{}
+	for _, prefix := range memories {
+		if v, ok := memory[prefix]; ok {
+			out[prefix] = s.keep(s.b.Convert(v, to))
+		}
+	}
+	return out
 }
 
 // pull adds the proximal term to the gradients: proximal*(w - begin), every operation rounded.

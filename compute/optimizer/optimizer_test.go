@@ -193,6 +193,30 @@ func TestCurvesOfPyTorch(t *testing.T) {
 	}
 }
 
+// TestHalf keeps what is remembered in 16 bits: the curve stays near, the first step is that of float32, and what is
+// remembered is what float32 rounds to.
+func TestHalf(t *testing.T) {
+	for _, pair := range [][2]optimizer.Optimizer{
+		{optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+			optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Half: true}},
+		{optimizer.Lion{Beta1: 0.9, Beta2: 0.95}, optimizer.Lion{Beta1: 0.9, Beta2: 0.95,
+			Common: optimizer.Common{Half: true}}},
+		{optimizer.SGD{Momentum: 0.9}, optimizer.SGD{Momentum: 0.9, Common: optimizer.Common{Half: true}}},
+	} {
+		lr := map[bool]float64{true: 0.1, false: 0.01}[pair[0] == optimizer.Optimizer(optimizer.SGD{Momentum: 0.9})]
+		whole, half := losses(t, pair[0], lr, 0.95), losses(t, pair[1], lr, 0.95)
+		last := len(whole) - 1
+		if half[1] != whole[1] || math.Abs(half[last]-whole[last]) > 0.05 || half[last] == whole[last] {
+			t.Errorf("%T: %v to %v, in float32 %v to %v", pair[0], half[1], half[last], whole[1], whole[last])
+		}
+		for _, i := range step(t, pair[1]).Inputs() {
+			if strings.HasPrefix(i.Name, "m/") && i.Shape.DType != tensor.BFloat16 {
+				t.Errorf("%T remembers %s", pair[1], i.Shape)
+			}
+		}
+	}
+}
+
 // TestMemory: an optimizer remembers no more than it says.
 func TestMemory(t *testing.T) {
 	for _, c := range []struct {

@@ -236,7 +236,9 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		}
 	}
 	for _, n := range StateNames(p) {
-		if in, out := shapes[n], outputs[n]; !out.Equal(in) || in.DType != tensor.Float32 {
+		in, out := shapes[n], outputs[n]
+		half := in.DType == tensor.BFloat16 && !strings.HasPrefix(n, Param)
+		if !out.Equal(in) || in.DType != tensor.Float32 && !half {
 			return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, n)
 		}
 	}

@@ -277,7 +277,7 @@ func (b *CompiledJob) optimizer() optimizer.Optimizer {
 	}
 	o := b.Job.Training.Optimizer
 	all := optimizer.Common{WeightDecay: o.WeightDecay, MaxGradNorm: b.Job.Training.MaxGradNorm,
-		Proximal: b.Job.Strategy.ProximalMu}
+		Proximal: b.Job.Strategy.ProximalMu, Half: o.State == "bf16"}
 	switch o.Name {
 	case job.SGD:
 		return optimizer.SGD{Common: all, Momentum: o.Momentum, Nesterov: o.Nesterov}
@@ -287,7 +287,7 @@ func (b *CompiledJob) optimizer() optimizer.Optimizer {
 		return optimizer.Adafactor{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1], Threshold: 1}
 	}
 	return optimizer.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: all.WeightDecay,
-		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal}
+		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal, Half: all.Half}
 }
 
 func (b *CompiledJob) spec() *train.Spec {

@@ -21,6 +21,7 @@ var settings = map[string][]string{
 
 	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},
 	"model.architecture": {"model.architecture=gpt2", "model.config={n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}"},
+	"model.load_in_4bit": {"model.load_in_4bit=true"},
 	"model.load_in_8bit": {"model.load_in_8bit=true"},
 	"model.config":       {"model.config.hidden_size=32"}, "model.tokenizer": {"model.tokenizer=./none.json"},
 	"model.tokenizer.train.type":        {"model.tokenizer={train: {type: bpe, vocab_size: 257}}"},
@@ -56,6 +57,7 @@ var settings = map[string][]string{
 	"training.optimizer.betas":        {"training.optimizer.betas=[0.8, 0.9]"},
 	"training.optimizer.eps":          {"training.optimizer.eps=1e-6"},
 	"training.optimizer.name":         {"training.optimizer.name=lion"},
+	"training.optimizer.state":        {"training.optimizer.state=bf16"},
 	"training.optimizer.momentum":     {"training.optimizer={name: sgd}", "training.optimizer.momentum=0.5"},
 	"training.optimizer.nesterov":     {"training.optimizer={name: sgd}", "training.optimizer.nesterov=true"},
 

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"math"
+	"slices"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 )
@@ -11,15 +12,28 @@ func HeldOut(b *CompiledJob) [][]int32 {
 	return b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), EvalSequences/b.EvalBatch)
 }
 
-// HeldOutBytes is how many bytes of text the tokens are that an evaluation predicts: of each window all but its first.
-func HeldOutBytes(b *CompiledJob) (bytes int) {
-	window := int(b.Spec.Length) + 1
+// HeldOutBytes is how many bytes of text the tokens are that an evaluation predicts: of each window all but its first,
+// and but those that are read only.
+func HeldOutBytes(b *CompiledJob) int {
+	_, bytes := predicted(b)
+	return bytes
+}
+
+// predicted counts the tokens that an evaluation predicts, and the bytes of their text.
+func predicted(b *CompiledJob) (tokens, bytes int) {
+	window, vocab := int(b.Spec.Length)+1, int32(b.Tokenizer.VocabSize())
 	for _, batch := range HeldOut(b) {
 		for ; len(batch) >= window; batch = batch[window:] {
-			bytes += textBytes(b.Tokenizer, batch[:window]) - textBytes(b.Tokenizer, batch[:1])
+			said := slices.DeleteFunc(slices.Clone(batch[:window]), func(id int32) bool { return id >= vocab })
+			first := batch[:1]
+			if first[0] >= vocab {
+				first = nil
+			}
+			tokens += len(said) - len(first)
+			bytes += textBytes(b.Tokenizer, said) - textBytes(b.Tokenizer, first)
 		}
 	}
-	return bytes
+	return tokens, bytes
 }
 
 func textBytes(t *tokenizer.Tokenizer, tokens []int32) int {
@@ -32,11 +46,10 @@ func textBytes(t *tokenizer.Tokenizer, tokens []int32) int {
 
 // BitsPerByte is a loss on the held-out text in bits a byte; nil where there is no loss or no text.
 func BitsPerByte(b *CompiledJob, loss *float64) *float64 {
-	bytes := HeldOutBytes(b)
+	tokens, bytes := predicted(b)
 	if loss == nil || bytes == 0 {
 		return nil
 	}
-	tokens := len(HeldOut(b)) * b.EvalBatch * int(b.Spec.Length)
 	bits := *loss * float64(tokens) / math.Ln2 / float64(bytes)
 	return &bits
 }

@@ -24,7 +24,7 @@ func (b *CompiledJob) adapt() (err error) {
 		targets = []string{model.AllLinear}
 	}
 	if b.Trained, err = b.Model.Adapt(model.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
-		Dropout: a.LoRA.Dropout, Blocks: b.Job.Model.LoadIn8bit}); err != nil {
+		Dropout: a.LoRA.Dropout, Bits: b.Job.Model.Bits()}); err != nil {
 		return problem(b.Job, "model.adapter", job.CodeBadValue, "the adapter cannot be built", err,
 			"change r, alpha or target_modules")
 	}
@@ -43,7 +43,12 @@ func (b *CompiledJob) begin(base *folder.Model) (err error) {
 		weights = b.Model.Init(b.Job.Seed)
 	case b.adapted():
 		weights = b.Trained.InitAdapters(b.Job.Seed)
-		if b.Frozen, err = blocks.Compress(train.Frozen(b.Step), base.Tensors); err != nil {
+		names, inputs := train.Frozen(b.Step), b.Step.InputShapes()
+		shapes := make([]tensor.Shape, len(names))
+		for i, n := range names {
+			shapes[i] = inputs[train.Param+n]
+		}
+		if b.Frozen, err = blocks.Compress(names, shapes, base.Tensors); err != nil {
 			return err
 		}
 	default:

@@ -111,7 +111,7 @@ var axolotl = with(rules{
 	"optimizer":                optimizer,
 	"lr_scheduler":             schedule,
 	"load_in_8bit":             toggle("model.load_in_8bit"),
-	"load_in_4bit":             not("weights have 8 bits or 32"),
+	"load_in_4bit":             toggle("model.load_in_4bit"),
 	"train_on_inputs":          needless("for conversations give training.train_on_inputs: false"),
 	"group_by_length":          not("text is packed"),
 	"flash_attention":          not("attention is computed in one way, with the same bits everywhere"),

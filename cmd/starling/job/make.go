@@ -103,7 +103,7 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 				if err != nil {
 					return err
 				}
-				flags := job.SetFlags(set)
+				flags := jobfile.SetFlags(set)
 				if network != "" {
 					flags += " --network " + network
 				}

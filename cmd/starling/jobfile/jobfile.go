@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -30,4 +31,16 @@ func Load(ctx context.Context, c *terminal.Console, path string, set []string) (
 		j, err = dataset.InSteps(j)
 	}
 	return j, terminal.WithExit(err, terminal.ExitUsage)
+}
+
+// SetFlags are the flags that give a command overrides, as a shell reads them, each behind a space.
+func SetFlags(overrides []string) string {
+	var b strings.Builder
+	for _, o := range overrides {
+		if strings.Trim(o, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:/=+-") != "" {
+			o = "'" + strings.ReplaceAll(o, "'", `'\''`) + "'"
+		}
+		b.WriteString(" --set " + o)
+	}
+	return b.String()
 }

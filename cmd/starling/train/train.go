@@ -183,7 +183,7 @@ func update(p consumer.Progress) terminal.Update {
 // again are the flags with which a run is begun, or gone on with.
 func (f flags) again() string {
 	var flags strings.Builder
-	flags.WriteString(job.SetFlags(f.set))
+	flags.WriteString(jobfile.SetFlags(f.set))
 	if f.dishonest > 0 {
 		fmt.Fprintf(&flags, " --dishonest %d", f.dishonest)
 	}
