@@ -72,7 +72,8 @@ var plain = map[string]string{
 	"Training.MinLRRatio":  "the learning rate at the end, as a fraction of learning_rate",
 	"Training.Optimizer":   "the inner optimizer",
 	"Training.MaxGradNorm": "the norm that gradients are clipped to; 0: no clipping",
-	"Training.Precision":   "the number format of weights and activations",
+	"Training.Precision": "the number format of what layers read and give, and of weights as they read them; sums, " +
+		"the weights themselves and gradients are fp32",
 	"Training.Numerics": "what two executions of the same work must have in common: every " +
 		"bit, or results within a tolerance",
 	"Training.GradientCheckpointing": "whether activations are computed twice to save memory, with the same bits",

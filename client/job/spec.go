@@ -90,7 +90,7 @@ type Training struct {
 	MinLRRatio           float64   `job:"min_lr_ratio" in:"[0,1]"`
 	Optimizer            Optimizer `job:"optimizer"`
 	MaxGradNorm          float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
-	Precision            string    `job:"precision" one:"fp32"`
+	Precision            string    `job:"precision" one:"fp32 bf16"`
 	// what two executions of a work unit have in common: every bit, or a tolerance
 	Numerics string `job:"numerics" one:"exact-f32 tolerant"`
 	// whether the loss is over all of a conversation, or over what the assistant says in it

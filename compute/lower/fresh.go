@@ -5,9 +5,9 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Fresh returns a program with the same inputs, outputs and bits in which each operator that reads weights in few bits
-// has them as numbers made for itself, so that these do not live from the forward pass to the backward pass. A program
-// without such weights is returned as it is.
+// Fresh returns a program with the same inputs, outputs and bits in which each operator that reads weights in few bits,
+// or bfloat16, has them as float32 made for itself, so that this does not live from the forward pass to the backward
+// pass. A program without any is returned as it is.
 func Fresh(p *program.Program) *program.Program {
 	weight, any := weights(p)
 	if !any {
@@ -48,25 +48,29 @@ func Fresh(p *program.Program) *program.Program {
 	return out
 }
 
-// weights marks the operators that make numbers of codes, inputs of few bits, and of inputs and constants alone.
+// weights marks the operators that make numbers of codes, inputs of few bits, and of inputs and constants alone; and
+// those that make float32 of bfloat16, that show elements of it, and that round an input to it.
 func weights(p *program.Program) (weight []bool, any bool) {
 	weight = make([]bool, len(p.Ops))
-	codes := make([]bool, len(p.Ops))
+	coded, wide := make([]bool, len(p.Ops)), make([]bool, len(p.Ops))
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		if op.Kind == program.Input {
-			codes[i] = op.Out.DType == tensor.Int8 || op.Out.DType == tensor.Uint8
+			coded[i] = op.Out.DType == tensor.Int8 || op.Out.DType == tensor.Uint8
 			continue
 		}
-		coded := false
+		of, convert := false, op.Kind == program.Convert
 		for _, v := range op.In {
-			coded = coded || codes[v] || weight[v]
+			of = of || coded[v]
 		}
 		for _, v := range op.In {
-			k := p.Ops[v].Kind
-			coded = coded && (weight[v] || k == program.Input || k == program.Constant || shown(p, v))
+			of = of && (coded[v] || shown(p, v))
 		}
-		weight[i] = coded && op.Kind != program.Dot
+		coded[i] = of && op.Kind != program.Dot
+		shows := op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves()
+		wide[i] = convert && op.Out.DType == tensor.Float32 && p.Ops[op.In[0]].Out.DType == tensor.BFloat16 ||
+			shows && wide[op.In[0]]
+		weight[i] = coded[i] || wide[i] || convert && op.Out.DType == tensor.BFloat16 && shown(p, op.In[0])
 		any = any || weight[i]
 	}
 	return weight, any

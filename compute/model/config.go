@@ -101,6 +101,7 @@ func familyOf(architecture string) (family, bool) {
 // logits maps tokens [batch, length], each sequence from its first token on, to logits [batch*length, vocab].
 func (c Config) logits(w weights, tokens *graph.Node) *graph.Node {
 	x := c.family.hidden(c, w, tokens, whole{tokens})
+	w.half = false // the output layer reads float32
 	return c.family.output(c, w, x)
 }
 

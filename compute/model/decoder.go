@@ -185,6 +185,7 @@ func (b block) attend(y *graph.Node) *graph.Node {
 		q, k, v = b.split(b.w.biased(b.n.qkv, y, c.form.qkvBias))
 		q, k = b.turned(b.n.qNorm, q), b.turned(b.n.kNorm, k)
 	}
+	q, k = b.w.rounded(q), b.w.rounded(k)
 	return b.w.biased(b.n.o, b.a.attend(q, k, v, b.view), c.form.outBias)
 }
 
@@ -229,9 +230,9 @@ func (b block) feed(y *graph.Node) *graph.Node {
 	case b.n.gateUp != "":
 		both := b.w.biased(b.n.gateUp, y, f.mlpBias)
 		gate := graph.Slice(both, graph.AxisRange(), graph.AxisRange(0, inner))
-		y = graph.Mul(f.activate(gate), graph.Slice(both, graph.AxisRange(), graph.AxisRange(inner)))
+		y = graph.Mul(b.w.rounded(f.activate(gate)), graph.Slice(both, graph.AxisRange(), graph.AxisRange(inner)))
 	default:
-		y = graph.Mul(f.activate(b.w.biased(b.n.gate, y, f.mlpBias)), b.w.biased(b.n.up, y, f.mlpBias))
+		y = graph.Mul(b.w.rounded(f.activate(b.w.biased(b.n.gate, y, f.mlpBias))), b.w.biased(b.n.up, y, f.mlpBias))
 	}
 	return b.w.biased(b.n.down, y, f.mlpBias)
 }

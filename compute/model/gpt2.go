@@ -99,13 +99,13 @@ func (gpt2) output(c Config, w weights, x *graph.Node) *graph.Node {
 
 // block is one layer on x [batch*length, width].
 func (gpt2) block(c Config, w weights, x *graph.Node, a attention, look view) *graph.Node {
-	y := layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.normEps)
+	y := w.rounded(layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.normEps))
 	// The joint projection is cut in the weights, which are smaller than what they produce.
 	part := func(i int) *graph.Node {
 		columns := graph.AxisRange(i*c.width, (i+1)*c.width)
-		out := conv1D(y, graph.Slice(w.at("attn.c_attn.weight"), graph.AxisRange(), columns),
+		out := conv1D(y, w.rounded(graph.Slice(w.at("attn.c_attn.weight"), graph.AxisRange(), columns)),
 			graph.Slice(w.at("attn.c_attn.bias"), columns))
-		out = w.adapt(out, y, "attn.c_attn", i*c.width, (i+1)*c.width)
+		out = w.rounded(w.adapt(out, y, "attn.c_attn", i*c.width, (i+1)*c.width))
 		return graph.Reshape(out, a.batch(), -1, c.heads, 1, c.headDim)
 	}
 	y = a.attend(part(0), part(1), part(2), look)

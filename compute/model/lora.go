@@ -236,7 +236,7 @@ func (w weights) adapt(y, x *graph.Node, name string, lo, hi int) *graph.Node {
 		return y
 	}
 	b := graph.Slice(w.nodes[prefix+upSuffix], graph.AxisRange(lo, hi))
-	return graph.Add(y, linear(graph.MulScalar(linear(w.dice.dropped(x), a), w.scale), b))
+	return graph.Add(y, linear(graph.MulScalar(linear(w.dice.Drop(x), a), w.scale), b))
 }
 
 // adaptEach is adapt with the adapters of the sequence that a row of x belongs to: there are as many rows of each.
@@ -258,12 +258,12 @@ func (w weights) adaptEach(y, x *graph.Node, prefix string, lo, hi int) *graph.N
 
 // linear is the layer with the weight name [out, in], and its adapter, on x [n, in].
 func (w weights) linear(name string, x *graph.Node) *graph.Node {
-	weight := w.at(name)
-	return w.adapt(linear(x, weight), x, name, 0, dims(weight)[0])
+	x, weight := w.rounded(x), w.rounded(w.at(name))
+	return w.rounded(w.adapt(linear(x, weight), x, name, 0, dims(weight)[0]))
 }
 
 // conv1D is the layer with the weight name [in, out], a bias and an adapter, on x [n, in].
 func (w weights) conv1D(name string, x *graph.Node) *graph.Node {
-	weight := w.at(name + ".weight")
-	return w.adapt(conv1D(x, weight, w.at(name+".bias")), x, name, 0, dims(weight)[1])
+	x, weight := w.rounded(x), w.rounded(w.at(name+".weight"))
+	return w.rounded(w.adapt(conv1D(x, weight, w.at(name+".bias")), x, name, 0, dims(weight)[1]))
 }

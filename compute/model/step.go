@@ -38,6 +38,11 @@ type Batch struct {
 	// Silent is from which token on a token stands for the one less Silent, and is read and not to be predicted; 0: there
 	// are none.
 	Silent int
+
+	// Half has layers read and give bfloat16, rounded to the nearest with ties to even: what they read and their weights
+	// before each product, which accumulates in float32, and what it gives. The output layer, norms, sums of the residual
+	// stream, gradients and all that is trained stay float32.
+	Half bool
 }
 
 // Language is the task of predicting each token of a sequence but the first from those before it. Batch: "tokens" int32
@@ -49,7 +54,7 @@ func Language(c Config, batch, seqLen int) (Task, error) {
 // LanguageOf is Language on a batch. Where tokens are silent the mean is over the others; of none it is 0.
 func LanguageOf(c Config, b Batch) (Task, error) {
 	t := c.task(tokenBatch(b.Sequences, b.Length+1))
-	t.micro = b.Micro
+	t.micro, t.half = b.Micro, b.Half
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		seen, next := shift(heard(in[0], b.Silent))
 		rows := record.CrossEntropy(c.logits(w, seen), flat(next))

@@ -73,25 +73,18 @@ func initFrom(list []Named, seed, stream uint64) map[string]*tensor.Tensor {
 type weights struct {
 	nodes  map[string]*graph.Node
 	prefix string
-	scale  float64 // of what adapters add
-	each   []own   // the adapters of each sequence, if they have their own
-	dice   *dice   // of dropout; nil: there is none
+	scale  float64      // of what adapters add
+	each   []own        // the adapters of each sequence, if they have their own
+	dice   *record.Dice // of dropout; nil: there is none
+	half   bool         // layers read and give bfloat16
 }
 
-// dice draw what is dropped. Every place where something is has a random stream of its own.
-type dice struct {
-	key   *graph.Node
-	rate  float64
-	sites int // so far
-}
-
-// dropped is x less what is dropped of it.
-func (d *dice) dropped(x *graph.Node) *graph.Node {
-	if d == nil {
-		return x
+// rounded is x as layers read it, or give it.
+func (w weights) rounded(x *graph.Node) *graph.Node {
+	if w.half {
+		return record.Half(x)
 	}
-	d.sites++
-	return record.Dropout(x, d.key, d.sites, d.rate)
+	return x
 }
 
 // own is the adapters of one sequence.

@@ -35,6 +35,23 @@ func Dropout(x, key *graph.Node, site int, rate float64) *graph.Node {
 	return apply(op, x)
 }
 
+// Dice draw what is dropped. Every place where something is has a random stream of its own.
+type Dice struct {
+	Key  *graph.Node
+	Rate float64
+
+	sites int // so far
+}
+
+// Drop is x less what is dropped of it; x itself without dice.
+func (d *Dice) Drop(x *graph.Node) *graph.Node {
+	if d == nil {
+		return x
+	}
+	d.sites++
+	return Dropout(x, d.Key, d.sites, d.Rate)
+}
+
 // key3 is a key that adds to the stream alone.
 func key3(stream int64) *tensor.Tensor {
 	t := tensor.New(tensor.Make(tensor.Int64, 3))

@@ -248,7 +248,8 @@ func (b *CompiledJob) buildModel() (err error) {
 				"use safetensors, or architecture: llama")
 		}
 	}
-	batch := model.Batch{Sequences: j.WorkerBatch(), Length: j.SequenceLen, Micro: j.MicroBatch()}
+	batch := model.Batch{Sequences: j.WorkerBatch(), Length: j.SequenceLen, Micro: j.MicroBatch(),
+		Half: j.Training.Precision == "bf16"}
 	if !j.Training.TrainOnInputs || !j.SamplePacking {
 		batch.Silent = b.Tokenizer.VocabSize()
 	}

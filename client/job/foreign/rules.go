@@ -31,7 +31,7 @@ var shared = rules{
 	"overwrite_output_dir":        needless("no run is overwritten"),
 	"report_to":                   not("`starling job export-metrics` writes TensorBoard and CSV"),
 	"fp16":                        not("training is exact in float32"),
-	"bf16":                        not("training is exact in float32"),
+	"bf16":                        half,
 	"tf32":                        not("training is exact in float32"),
 	"deepspeed":                   not("machines train whole models and meet once a round"),
 	"fsdp":                        not("machines train whole models and meet once a round"),
@@ -183,6 +183,18 @@ func preferences(*builder, any) error { return &MethodError{"preferences (DPO an
 
 func named(_ *builder, v any) error {
 	return fmt.Errorf("%v is a name that the trainer resolves: give the files under datasets", v)
+}
+
+// half takes layers in bfloat16 over; what a trainer finds out for itself is left to the author.
+func half(b *builder, v any) error {
+	on, is := v.(bool)
+	if !is {
+		return fmt.Errorf("%v: give training.precision: bf16 for layers in bfloat16", v)
+	}
+	if on {
+		b.set("training.precision", "bf16")
+	}
+	return nil
 }
 
 func architecture(b *builder, v any) error {
