@@ -49,6 +49,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/app/lane"
+	"github.com/starling-network/starling/chain/app/queries"
 	"github.com/starling-network/starling/chain/app/signature"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
@@ -105,8 +106,9 @@ type App struct {
 	modules    *module.Manager
 	basics     module.BasicManager
 	signatures signature.Memory
-	asked      turns // queries
-	simulated  turns
+	asked      queries.Turns
+	simulated  queries.Turns
+	reads      *queries.Store
 	passing    sdk.AnteHandler
 	governed   bool // what is asked for gas
 	lane       *lane.Lane
@@ -136,9 +138,11 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if s := c.Snapshots; s != nil {
 		options = append(options, baseapp.SetSnapshot(s.Store, snapshottypes.NewSnapshotOptions(s.Interval, s.Keep)))
 	}
-	a := &App{Encoding: e, chain: c.ChainID, asked: make(turns, queries), simulated: make(turns, simulations),
-		governed: c.Governed, lane: lane.New(),
+	a := &App{Encoding: e, chain: c.ChainID, asked: make(queries.Turns, answered),
+		simulated: make(queries.Turns, simulations), governed: c.Governed, lane: lane.New(),
 		BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
+	a.reads = &queries.Store{MultiStore: a.CommitMultiStore()}
+	a.SetQueryMultiStore(a.reads)
 	a.SetVersion(Version)
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
@@ -156,7 +160,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
-	a.answerForAbsent()
+	answerForAbsent(a.GRPCQueryRouter(), &a.keepers)
 	a.handle(c.Validator, stores)
 	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/types/query"
 	"github.com/cosmos/cosmos-sdk/x/authz"
 	minttypes "github.com/cosmos/cosmos-sdk/x/mint/types"
+	"github.com/cosmos/gogoproto/grpc"
 	"github.com/grpc-ecosystem/grpc-gateway/runtime"
 
 	"github.com/starling-network/starling/chain/adapter"
@@ -92,9 +93,9 @@ func (grants) GranteeGrants(context.Context,
 
 // answerForAbsent registers the queries of the modules of the SDK that the chain does not have and that explorers ask
 // for.
-func (a *App) answerForAbsent() {
-	minttypes.RegisterQueryServer(a.GRPCQueryRouter(), mint{&a.keepers})
-	authz.RegisterQueryServer(a.GRPCQueryRouter(), grants{})
+func answerForAbsent(s grpc.Server, k *keepers) {
+	minttypes.RegisterQueryServer(s, mint{k})
+	authz.RegisterQueryServer(s, grants{})
 }
 
 // routeAbsent gives these queries their addresses over HTTP.

@@ -1,9 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	errorsmod "cosmossdk.io/errors"
 	abci "github.com/cometbft/cometbft/abci/types"
@@ -19,43 +19,30 @@ const (
 	QueryGas       = 300_000_000 // of one query: about 100 MB read
 	SimulatedGas   = 300_000_000 // of one simulated transaction
 	SimulatedBytes = 4 << 20     // of it
-	queries        = 8           // answered at a time
+	answered       = 8           // queries at a time
 	simulations    = 1           // simulated at a time
-	queryPatience  = 3 * time.Second
 )
-
-// ErrBusy is returned to who asks while others ask for all that may be answered at a time.
-var ErrBusy = errorsmod.Register("app", 2, "too many queries or simulations at a time: ask again, or ask a node of "+
-	"your own")
-
-// turns are the places of what may go on at a time.
-type turns chan struct{}
-
-// take waits for a place, and returns what gives it back.
-func (t turns) take(ctx context.Context) (back func(), err error) {
-	waiting := time.NewTimer(queryPatience)
-	defer waiting.Stop()
-	select {
-	case t <- struct{}{}:
-		return func() { <-t }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-waiting.C:
-		return nil, ErrBusy
-	}
-}
 
 // Query implements servertypes.ABCI. It may be called while a block is executed, and waits for none.
 func (a *App) Query(ctx context.Context, req *abci.RequestQuery) (*abci.ResponseQuery, error) {
 	if p := baseapp.SplitABCIQueryPath(req.Path); len(p) >= 2 && p[0] == baseapp.QueryPathApp && p[1] == "simulate" {
 		return a.simulateQuery(req.Data), nil
 	}
-	back, err := a.asked.take(ctx)
+	back, err := a.asked.Take(ctx)
 	if err != nil {
 		return sdkerrors.QueryResult(err, false), nil
 	}
 	defer back()
-	return a.BaseApp.Query(ctx, req)
+	latest := *req
+	latest.Height = cmp.Or(req.Height, a.reads.LatestVersion())
+	return a.BaseApp.Query(ctx, &latest)
+}
+
+// Commit implements abci.Application.
+func (a *App) Commit() (*abci.ResponseCommit, error) {
+	r, err := a.BaseApp.Commit()
+	a.reads.Committed(a.LastBlockHeight())
+	return r, err
 }
 
 // simulateQuery answers a simulation.
@@ -77,5 +64,5 @@ func (a *App) simulation(ctx context.Context, tx []byte) (back func(), err error
 		return nil, errorsmod.Wrap(sdkerrors.ErrTxTooLarge,
 			fmt.Sprintf("%d bytes, at most %d are simulated", len(tx), SimulatedBytes))
 	}
-	return a.simulated.take(ctx)
+	return a.simulated.Take(ctx)
 }

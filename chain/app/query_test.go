@@ -41,8 +41,8 @@ func TestFloodOfSimulationsIsRefused(t *testing.T) {
 	if _, err := a.simulation(gone, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("one more simulation: %v", err)
 	}
-	for range queries {
-		if _, err := a.asked.take(t.Context()); err != nil {
+	for range answered {
+		if _, err := a.asked.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

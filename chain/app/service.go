@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-
 	reflectionv1 "cosmossdk.io/api/cosmos/reflection/v1"
 	"github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/client/grpc/cmtservice"
@@ -14,9 +12,8 @@ import (
 	servertypes "github.com/cosmos/cosmos-sdk/server/types"
 	authtx "github.com/cosmos/cosmos-sdk/x/auth/tx"
 	gogogrpc "github.com/cosmos/gogoproto/grpc"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+
+	"github.com/starling-network/starling/chain/app/queries"
 )
 
 var _ servertypes.Application = (*App)(nil)
@@ -38,31 +35,7 @@ func (a *App) Service(c client.Context) error {
 // RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. What is asked by gRPC waits for its turn,
 // too.
 func (a *App) RegisterGRPCServerWithSkipCheckHeader(s gogogrpc.Server, skip bool) {
-	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(inTurn{s, a.asked}, skip)
-}
-
-// inTurn registers services whose calls wait for their turn.
-type inTurn struct {
-	gogogrpc.Server
-	turns turns
-}
-
-// RegisterService implements gogogrpc.Server.
-func (l inTurn) RegisterService(d *grpc.ServiceDesc, handler any) {
-	of := *d
-	of.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
-	for i, m := range d.Methods {
-		of.Methods[i].Handler = func(server any, ctx context.Context, decode func(any) error,
-			in grpc.UnaryServerInterceptor) (any, error) {
-			done, err := l.turns.take(ctx)
-			if err != nil {
-				return nil, status.Error(codes.ResourceExhausted, err.Error())
-			}
-			defer done()
-			return m.Handler(server, ctx, decode, in)
-		}
-	}
-	l.Server.RegisterService(&of, handler)
+	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(queries.Server{Server: s, Turns: a.asked}, skip)
 }
 
 // RegisterTxService implements servertypes.Application.
