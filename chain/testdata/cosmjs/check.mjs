@@ -15,7 +15,9 @@ const denom = "uzen";
 const wallet = await DirectSecp256k1HdWallet.fromMnemonic(mnemonic, { prefix: "starling" });
 const [{ address }] = await wallet.getAccounts();
 const other = (await (await DirectSecp256k1HdWallet.generate(12, { prefix: "starling" })).getAccounts())[0].address;
-const client = await SigningStargateClient.connectWithSigner(rpc, wallet, { gasPrice: GasPrice.fromString(`0${denom}`) });
+const client = await SigningStargateClient.connectWithSigner(rpc, wallet, {
+  gasPrice: GasPrice.fromString(`0${denom}`), broadcastPollIntervalMs: 100,
+});
 const comet = await Tendermint37Client.connect(rpc);
 const query = QueryClient.withExtensions(
   comet, setupBankExtension, setupDistributionExtension, setupGovExtension, setupIbcExtension, setupStakingExtension, setupTxExtension,

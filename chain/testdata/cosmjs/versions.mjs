@@ -22,7 +22,7 @@ export async function signs(version, rpc, payer, from) {
   const wallet = await Wallet.generate(24, { prefix: "starling" });
   const [{ address }] = await wallet.getAccounts();
   assert.equal((await payer.sendTokens(from, address, [{ denom, amount: "10" }], "auto")).code, 0);
-  const options = { gasPrice: Price.fromString(`0${denom}`) };
+  const options = { gasPrice: Price.fromString(`0${denom}`), broadcastPollIntervalMs: 100 };
   const client = version === "0.32" || version === "0.36"
     ? await Client.createWithSigner(await Comet.connect(rpc), wallet, options)
     : await Client.connectWithSigner(rpc, wallet, options);
@@ -37,7 +37,9 @@ export async function signs(version, rpc, payer, from) {
 async function main(rpc, mnemonic) {
   const wallet = await DirectSecp256k1HdWallet.fromMnemonic(mnemonic, { prefix: "starling" });
   const [{ address }] = await wallet.getAccounts();
-  const payer = await SigningStargateClient.connectWithSigner(rpc, wallet, { gasPrice: GasPrice.fromString(`0${denom}`) });
+  const payer = await SigningStargateClient.connectWithSigner(rpc, wallet, {
+    gasPrice: GasPrice.fromString(`0${denom}`), broadcastPollIntervalMs: 100,
+  });
   const failed = {};
   for (const version of versions) failed[version] = await signs(version, rpc, payer, address).then(() => "", (e) => e.message);
   console.log(JSON.stringify(failed));
