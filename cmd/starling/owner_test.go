@@ -25,7 +25,8 @@ import (
 // what they did can be played back.
 func TestOwnersSeeTheirProcesses(t *testing.T) {
 	t.Parallel()
-	job, dir, port := writeJob(t, ""), filepath.Join(t.TempDir(), "net"), freePorts(t)
+	told := newListener(t)
+	job, dir, port := writeJob(t, told.keys()), filepath.Join(t.TempDir(), "net"), freePorts(t)
 	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	_, processes := up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	ask := func(into any, args ...string) {
@@ -52,6 +53,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	var trained rundir.Summary
 	ask(&trained, "train", job, "--dir", filepath.Join(dir, "out"), "--network", network, "--home",
 		filepath.Join(dir, "consumer"), "-q")
+	told.heard(t, trained)
 	var s inspect.NetworkStatus
 	ask(&s, "network", "status", "--network", network)
 	if len(s.Validators) != 1 || !s.Validators[0].Signed || len(s.Participants) != 6 || len(s.Runs) != 0 || s.Height < 2 {
@@ -68,6 +70,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	quotes(t, job, network)
 	views(t, dir, network, trained)
+	gives(t, dir, network)
 	var v inspect.ValidatorStatus
 	ask(&v, "validator", "status", "--home", filepath.Join(dir, "validator-0"))
 	if !v.Signed || v.Power == 0 || v.Power != v.OfPower || v.Window == 0 || v.Missed != 0 {

@@ -39,8 +39,8 @@ type Batch struct {
 	// are none.
 	Silent int
 
-	// Half has layers read and give bfloat16, rounded to the nearest with ties to even. Products accumulate in float32; the
-	// output layer, norms, the residual stream, gradients and all that is trained stay float32.
+	// Half has layers read and give bfloat16, rounded to the nearest with ties to even. Products accumulate in float32;
+	// the output layer, norms, the residual stream, gradients and all that is trained stay float32.
 	Half bool
 }
 

@@ -23,6 +23,9 @@ const (
 	fileSocket = "control.sock"
 	maxPath    = 100     // bytes of a socket's path that every system takes
 	maxStatus  = 1 << 20 // bytes
+
+	// patience is how long a process that ends waits for those that it answers.
+	patience = time.Second
 )
 
 // Errors of this package.
@@ -65,7 +68,12 @@ func Serve(dir string, p Process) (stop func() error, err error) {
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(l) }() // ends with Close
-	return server.Close, nil
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = server.Shutdown(ctx) // who waits longer is cut off by Close
+		return server.Close()
+	}, nil
 }
 
 // Status asks the process that runs over a folder for its status and decodes it into a pointer.
@@ -75,7 +83,11 @@ func Status(ctx context.Context, dir string, into any) error {
 		return err
 	}
 	defer body.Close()
-	return json.NewDecoder(io.LimitReader(body, maxStatus)).Decode(into)
+	err = json.NewDecoder(io.LimitReader(body, maxStatus)).Decode(into)
+	if ended(err) {
+		return fmt.Errorf("%w: %s: it ended while it answered", ErrNotRunning, dir)
+	}
+	return err
 }
 
 // Drain tells the process that runs over a folder to drain.
@@ -104,7 +116,7 @@ func ask(ctx context.Context, dir, method, path string) (io.ReadCloser, error) {
 	}
 	answer, err := c.Do(r)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || ended(err):
 		return nil, fmt.Errorf("%w: %s", ErrNotRunning, dir)
 	case err != nil:
 		return nil, err
@@ -112,6 +124,11 @@ func ask(ctx context.Context, dir, method, path string) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("control: %s answers %s", name, answer.Status), answer.Body.Close())
 	}
 	return answer.Body, nil
+}
+
+// ended reports whether the process at the other end went away in the middle.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func socket(dir string) (string, error) {

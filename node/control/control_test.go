@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,67 @@ func TestAskAndDrain(t *testing.T) {
 	}
 	if err := Status(t.Context(), dir, &s); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("after its end: %v", err)
+	}
+}
+
+// slow is a process that begins to end while it is asked for its status.
+type slow struct {
+	process
+	asked, ends chan struct{}
+}
+
+func (s *slow) Status() any {
+	close(s.asked)
+	<-s.ends
+	return s.process.Status()
+}
+
+// Who asks a process that ends meanwhile gets the answer.
+func TestAnswersWhileItEnds(t *testing.T) {
+	dir, p := folder(t), &slow{asked: make(chan struct{}), ends: make(chan struct{})}
+	stop, err := Serve(dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct{ Height int }
+	answered, stopped := make(chan error, 1), make(chan error, 1)
+	go func() { answered <- Status(t.Context(), dir, &s) }()
+	<-p.asked
+	go func() { stopped <- stop() }()
+	for { // until nobody else can ask
+		if _, err := os.Stat(filepath.Join(dir, fileSocket)); err != nil {
+			break
+		}
+	}
+	close(p.ends)
+	if err := errors.Join(<-answered, <-stopped); err != nil || s.Height != 7 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A process that is killed while it answers does not run.
+func TestKilledWhileItAnswers(t *testing.T) {
+	dir := folder(t)
+	l, err := net.Listen("unix", filepath.Join(dir, fileSocket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for _, text := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"} {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 1000))
+			_, _ = c.Write([]byte(text))
+			_ = c.Close()
+		}
+	}()
+	for range 2 {
+		if err := Status(t.Context(), dir, &struct{}{}); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 
