@@ -492,8 +492,8 @@ func (c *checker) verification() {
 // executor checks that another executor is used where a difference in the last bits convicts nobody.
 func (c *checker) executor() {
 	const at, numerics = "executor", "training.numerics"
-	a := c.Model.Adapter
-	drops, half := a != nil && a.LoRA != nil && a.LoRA.Dropout > 0, c.Training.Optimizer.State == "bf16"
+	a, t := c.Model.Adapter, c.Training
+	drops, half := t.Dropout > 0 || a != nil && a.LoRA != nil && a.LoRA.Dropout > 0, t.Optimizer.State == "bf16"
 	if c.Executor == Torch && (drops || half) && !c.bad(at, "model.adapter", "training.optimizer") {
 		c.report(at, CodeBadValue, fmt.Sprintf("%s is %s, with dropout: %t, and moments in bf16: %t", at, Torch, drops, half),
 			"PyTorch is not told what is dropped, and is handed moments in float32", "remove both, or use executor: builtin")

@@ -122,7 +122,7 @@ func TestContract(t *testing.T) {
 	walk("", reflect.TypeFor[Spec](), func(path, name string) {
 		in := strings.Contains(string(source), name+":") || strings.HasPrefix(path, "model.adapter.") ||
 			path == "training.num_epochs" || strings.HasPrefix(path, "model.load_in_") || path == "training.lr_decay_ratio" ||
-			path == "training.warmup_ratio" || path == "training.optimizer.state" ||
+			path == "training.warmup_ratio" || path == "training.dropout" || path == "training.optimizer.state" ||
 			path == "training.optimizer.momentum" || path == "training.optimizer.nesterov"
 		if !in {
 			t.Errorf("%s: not a key of the contract", path)

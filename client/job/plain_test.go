@@ -56,6 +56,7 @@ var plain = map[string]string{
 	"Training.MaxSteps": "the length of the run in inner steps; give this or num_epochs",
 	"Training.NumEpochs": "the length of the run in passes over the data, rounded up to " +
 		"whole rounds; give this or max_steps",
+	"Training.Dropout": "the share of the embeddings, and of what each sublayer adds, that is dropped in training",
 	"Training.TrainOnInputs": "whether the loss is over the whole of a conversation; false: over what the " +
 		"assistant says",
 	"Training.GlobalBatchSize":      "the number of sequences of one step, over all workers",

@@ -92,7 +92,8 @@ type Training struct {
 	MaxGradNorm          float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
 	Precision            string    `job:"precision" one:"fp32 bf16"`
 	// what two executions of a work unit have in common: every bit, or a tolerance
-	Numerics string `job:"numerics" one:"exact-f32 tolerant"`
+	Numerics string  `job:"numerics" one:"exact-f32 tolerant"`
+	Dropout  float64 `job:"dropout" in:"[0,1)"` // of the embeddings, and of what sublayers add, in training
 	// whether the loss is over all of a conversation, or over what the assistant says in it
 	TrainOnInputs bool `job:"train_on_inputs"`
 	// what the backward pass needs is computed a second time, in less memory and with the same bits
@@ -113,8 +114,7 @@ type Optimizer struct {
 // Remembers reports whether the optimizer has a state beside the weights.
 func (o Optimizer) Remembers() bool { return o.Name != SGD || o.Momentum > 0 }
 
-// Inner optimizers.
-const AdamW, SGD, Lion, Adafactor = "adamw", "sgd", "lion", "adafactor"
+const AdamW, SGD, Lion, Adafactor = "adamw", "sgd", "lion", "adafactor" // inner optimizers
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {

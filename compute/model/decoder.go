@@ -110,6 +110,7 @@ func (d decoder) hidden(c Config, w weights, tokens *graph.Node, s sequence) *gr
 		places := s.places(graph.Slice(w.at(n.positions+".weight"), graph.AxisRange(positionOffset)))
 		x = graph.Add(x, graph.Reshape(places, batch*length, c.width))
 	}
+	x = w.dropped(x)
 	for i := range c.layers {
 		own := turns
 		if c.form.local.theta > 0 && c.form.sliding(i) {
@@ -186,7 +187,7 @@ func (b block) attend(y *graph.Node) *graph.Node {
 		q, k = b.turned(b.n.qNorm, q), b.turned(b.n.kNorm, k)
 	}
 	q, k = b.w.rounded(q), b.w.rounded(k)
-	return b.w.biased(b.n.o, b.a.attend(q, k, v, b.view), c.form.outBias)
+	return b.w.dropped(b.w.biased(b.n.o, b.a.attend(q, k, v, b.view), c.form.outBias))
 }
 
 // split cuts a joint projection into queries, keys and values.
@@ -234,7 +235,7 @@ func (b block) feed(y *graph.Node) *graph.Node {
 	default:
 		y = graph.Mul(b.w.rounded(f.activate(b.w.biased(b.n.gate, y, f.mlpBias))), b.w.biased(b.n.up, y, f.mlpBias))
 	}
-	return b.w.biased(b.n.down, y, f.mlpBias)
+	return b.w.dropped(b.w.biased(b.n.down, y, f.mlpBias))
 }
 
 // biased is the layer with the given name, its adapter and, if it has one, its bias, on x [n, in].

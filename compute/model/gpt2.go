@@ -83,7 +83,7 @@ func (m gpt2) hidden(c Config, w weights, tokens *graph.Node, s sequence) *graph
 	w = w.under("transformer.")
 	batch, length := dims(tokens)[0], dims(tokens)[1]
 	words := lookup(w.at("wte.weight"), tokens)
-	x := graph.Reshape(graph.Add(words, s.places(w.at("wpe.weight"))), batch*length, c.width)
+	x := w.dropped(graph.Reshape(graph.Add(words, s.places(w.at("wpe.weight"))), batch*length, c.width))
 	for i := range c.layers {
 		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.layer(i), c.viewOf(i))
 	}
@@ -109,8 +109,8 @@ func (gpt2) block(c Config, w weights, x *graph.Node, a attention, look view) *g
 		return graph.Reshape(out, a.batch(), -1, c.heads, 1, c.headDim)
 	}
 	y = a.attend(part(0), part(1), part(2), look)
-	x = graph.Add(x, w.conv1D("attn.c_proj", y))
+	x = graph.Add(x, w.dropped(w.conv1D("attn.c_proj", y)))
 	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.normEps)
 	y = c.form.activate(w.conv1D("mlp.c_fc", y))
-	return graph.Add(x, w.conv1D("mlp.c_proj", y))
+	return graph.Add(x, w.dropped(w.conv1D("mlp.c_proj", y)))
 }

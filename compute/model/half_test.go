@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // TestHalf trains with layers that read and give bfloat16: near the steps in float32, in less memory, and with the loss
@@ -62,5 +63,51 @@ func TestHalf(t *testing.T) {
 		if name == "deep" && 10*half > 8*whole {
 			t.Errorf("%d bytes, in float32 %d", half, whole)
 		}
+	}
+}
+
+// TestDropout drops in training alone, differently in every step, with a gradient that is that of what is left.
+func TestDropout(t *testing.T) {
+	o := optimizer.AdamW{Eps: 1e-8}
+	for name, c := range tiny(t) {
+		task, err := LanguageOf(c, Batch{Sequences: testBatch, Length: testLength, Dropout: 0.2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := task.TrainStep(o)
+		e := mustCompile(t, p, err)
+		w := strongWeights(c.Tensors())
+		in := stepInputs(w, someTokens(c, testBatch, testLength+1, 61), o, 0)
+		step := func(index int64) float64 {
+			key := tensor.New(tensor.Make(tensor.Int64, 3))
+			tensor.As[int64](key.Bytes())[2] = index << 32
+			in[Dice] = key
+			return scalar(mustRun(t, e, in)["loss"])
+		}
+		one, again, two := step(1), step(1), step(2)
+		p, err = task.Eval()
+		whole := scalar(mustRun(t, mustCompile(t, p, err), evalInputs(task, in))["loss"])
+		if one != again || one == two || one == whole {
+			t.Errorf("%s: losses %v, %v and %v, and without dropout %v", name, one, again, two, whole)
+		}
+		out := mustRun(t, e, in)
+		n := c.Tensors()[len(c.Tensors())-1].Name // the first moment is the gradient
+		h, direction, norm := float32(1e-2), out["m/"+n].F32(), 0.0
+		for _, g := range direction {
+			norm += float64(g) * float64(g)
+		}
+		at := func(by float32) float64 {
+			x := w[n].Clone()
+			for i, g := range direction {
+				x.F32()[i] += by * g / float32(math.Sqrt(norm))
+			}
+			in["p/"+n] = x
+			return step(2)
+		}
+		slope := (at(h) - at(-h)) / float64(2*h)
+		checkNear(t, name+" slope", slope, math.Sqrt(norm), 0.02*math.Sqrt(norm)+1e-3)
+	}
+	if _, err := LanguageOf(tiny(t)["gpt2"], Batch{Sequences: 1, Length: 4, Dropout: 1}); err == nil {
+		t.Error("all is dropped")
 	}
 }

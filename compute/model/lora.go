@@ -236,7 +236,7 @@ func (w weights) adapt(y, x *graph.Node, name string, lo, hi int) *graph.Node {
 		return y
 	}
 	b := graph.Slice(w.nodes[prefix+upSuffix], graph.AxisRange(lo, hi))
-	return graph.Add(y, linear(graph.MulScalar(linear(w.dice.Drop(x), a), w.scale), b))
+	return graph.Add(y, linear(graph.MulScalar(linear(w.dice.Drop(x, w.dropout), a), w.scale), b))
 }
 
 // adaptEach is adapt with the adapters of the sequence that a row of x belongs to: there are as many rows of each.

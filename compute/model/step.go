@@ -3,9 +3,9 @@ package model
 import (
 	"fmt"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/model/silence"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
@@ -42,6 +42,10 @@ type Batch struct {
 	// Half has layers read and give bfloat16, rounded to the nearest with ties to even. Products accumulate in float32;
 	// the output layer, norms, the residual stream, gradients and all that is trained stay float32.
 	Half bool
+
+	// Dropout is the share that is dropped in training of the embeddings, and of what each sublayer adds to the residual
+	// stream (Vaswani et al. 2017, section 5.4).
+	Dropout float64
 }
 
 // Language is the task of predicting each token of a sequence but the first from those before it. Batch: "tokens" int32
@@ -53,40 +57,25 @@ func Language(c Config, batch, seqLen int) (Task, error) {
 // LanguageOf is Language on a batch. Where tokens are silent the mean is over the others; of none it is 0.
 func LanguageOf(c Config, b Batch) (Task, error) {
 	t := c.task(tokenBatch(b.Sequences, b.Length+1))
-	t.micro, t.half = b.Micro, b.Half
+	t.micro, t.half, t.hidden = b.Micro, b.Half, b.Dropout
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
-		seen, next := shift(heard(in[0], b.Silent))
+		seen, next := shift(silence.Heard(in[0], b.Silent))
 		rows := record.CrossEntropy(c.logits(w, seen), flat(next))
 		if b.Silent == 0 {
 			return []*graph.Node{graph.MulScalar(graph.ReduceAllSum(rows), 1/float64(b.Sequences*b.Length))}
 		}
-		said := graph.ReduceAllSum(graph.Mul(rows, spoken(in[0], b.Silent)))
-		count := graph.MaxScalar(graph.ReduceAllSum(spoken(whole[0], b.Silent)), 1)
+		spoken := func(tokens *graph.Node) *graph.Node {
+			_, next := shift(tokens)
+			return silence.Spoken(flat(next), b.Silent)
+		}
+		said := graph.ReduceAllSum(graph.Mul(rows, spoken(in[0])))
+		count := graph.MaxScalar(graph.ReduceAllSum(spoken(whole[0])), 1)
 		return []*graph.Node{graph.Div(said, count)}
 	}
-	if m := b.Micro; m < 0 || m > 0 && b.Sequences%m != 0 {
-		return Task{}, fmt.Errorf("%w: %d sequences in parts of %d", ErrStep, b.Sequences, m)
+	if m := b.Micro; m < 0 || m > 0 && b.Sequences%m != 0 || !(b.Dropout >= 0 && b.Dropout < 1) {
+		return Task{}, fmt.Errorf("%w: %d sequences in parts of %d, dropout %v", ErrStep, b.Sequences, m, b.Dropout)
 	}
 	return t, c.check(b.Sequences, b.Length)
-}
-
-// heard are tokens with those in place that silent ones stand for.
-func heard(tokens *graph.Node, silent int) *graph.Node {
-	if silent == 0 {
-		return tokens
-	}
-	return graph.Where(isSilent(tokens, silent), graph.AddScalar(tokens, -silent), tokens)
-}
-
-func isSilent(tokens *graph.Node, silent int) *graph.Node {
-	return graph.GreaterOrEqual(tokens, graph.Scalar(tokens.Graph(), dtypes.Int32, silent))
-}
-
-// spoken is 1 for each token of tokens [batch, seqLen+1] but the first of each sequence that is to be predicted, and 0
-// for others, as one list.
-func spoken(tokens *graph.Node, silent int) *graph.Node {
-	_, next := shift(tokens)
-	return graph.ConvertDType(graph.LogicalNot(isSilent(flat(next), silent)), dtypes.Float32)
 }
 
 // flat is x as one list.

@@ -39,6 +39,7 @@ type Task struct {
 
 	scale   float64 // of what adapters add
 	dropout float64 // the share of what adapters read that is dropped
+	hidden  float64 // and of what is added to the residual stream
 	half    bool    // layers read and give bfloat16
 	micro   int     // rows of the batch that a step computes at a time; 0: all
 	// loss returns the loss of a part of the batch, then the metrics: its share of what they are of the whole.
@@ -65,8 +66,8 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 			nodes = append(nodes, graph.Parameter(g, name, shapes.Make(dtypes.Float32)))
 		}
 		w, params := t.inputs(g)
-		if t.dropout > 0 {
-			w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3)), Rate: t.dropout}
+		if t.dropout+t.hidden > 0 {
+			w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 		}
 		sums, partial := t.gradients(w, params, batch)
 		added = len(partial)
@@ -148,6 +149,7 @@ func (t Task) output(b *program.Builder, values []program.Value) {
 // inputs makes a parameter "p/<name>" for each tensor of the task, and lists those of the trained ones.
 func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
 	w.nodes, w.scale, w.half = make(map[string]*graph.Node), t.scale, t.half
+	w.dropout, w.hidden = t.dropout, t.hidden
 	frozen := parameters(g, paramPrefix, t.Frozen)
 	for i, node := range frozen {
 		if blocks.Coded(t.Frozen[i].Shape) { // its scales follow

@@ -71,13 +71,17 @@ func initFrom(list []Named, seed, stream uint64) map[string]*tensor.Tensor {
 
 // weights are the tensors of a model as nodes of a graph, seen under a prefix of their names.
 type weights struct {
-	nodes  map[string]*graph.Node
-	prefix string
-	scale  float64      // of what adapters add
-	each   []own        // the adapters of each sequence, if they have their own
-	dice   *record.Dice // of dropout; nil: there is none
-	half   bool         // layers read and give bfloat16
+	nodes           map[string]*graph.Node
+	prefix          string
+	scale           float64      // of what adapters add
+	each            []own        // the adapters of each sequence, if they have their own
+	dice            *record.Dice // of dropout; nil: there is none
+	dropout, hidden float64      // the share of what is added to the residual stream that is dropped
+	half            bool         // layers read and give bfloat16
 }
+
+// dropped is what is added to the residual stream, less what is dropped of it.
+func (w weights) dropped(x *graph.Node) *graph.Node { return w.dice.Drop(x, w.hidden) }
 
 // rounded is x as layers read it, or give it.
 func (w weights) rounded(x *graph.Node) *graph.Node {

@@ -37,19 +37,17 @@ func Dropout(x, key *graph.Node, site int, rate float64) *graph.Node {
 
 // Dice draw what is dropped. Every place where something is has a random stream of its own.
 type Dice struct {
-	Key  *graph.Node
-	Rate float64
-
+	Key   *graph.Node
 	sites int // so far
 }
 
-// Drop is x less what is dropped of it; x itself without dice.
-func (d *Dice) Drop(x *graph.Node) *graph.Node {
-	if d == nil {
+// Drop is x less a share that is dropped of it; x itself without dice, or where nothing is dropped.
+func (d *Dice) Drop(x *graph.Node, rate float64) *graph.Node {
+	if d == nil || rate == 0 {
 		return x
 	}
 	d.sites++
-	return Dropout(x, d.Key, d.sites, d.Rate)
+	return Dropout(x, d.Key, d.sites, rate)
 }
 
 // key3 is a key that adds to the stream alone.

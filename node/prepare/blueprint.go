@@ -249,7 +249,8 @@ func (b *CompiledJob) buildModel() (err error) {
 		}
 	}
 	batch := model.Batch{Sequences: j.WorkerBatch(), Length: j.SequenceLen, Micro: j.MicroBatch(),
-		Half: j.Training.Precision == "bf16"}
+		Dropout: j.Training.Dropout,
+		Half:    j.Training.Precision == "bf16"}
 	if !j.Training.TrainOnInputs || !j.SamplePacking {
 		batch.Silent = b.Tokenizer.VocabSize()
 	}

@@ -57,6 +57,7 @@ var settings = map[string][]string{
 	"training.optimizer.betas":        {"training.optimizer.betas=[0.8, 0.9]"},
 	"training.optimizer.eps":          {"training.optimizer.eps=1e-6"},
 	"training.optimizer.name":         {"training.optimizer.name=lion"},
+	"training.dropout":                {"training.dropout=0.1"},
 	"training.precision":              {"training.precision=bf16"},
 	"training.optimizer.state":        {"training.optimizer.state=bf16"},
 	"training.optimizer.momentum":     {"training.optimizer={name: sgd}", "training.optimizer.momentum=0.5"},
