@@ -98,15 +98,6 @@ func TrainStep(c Config, o optimizer.Optimizer, batch, seqLen int) (*program.Pro
 	return t.TrainStep(o)
 }
 
-// Eval is the loss of the task Language.
-func Eval(c Config, batch, seqLen int) (*program.Program, error) {
-	t, err := Language(c, batch, seqLen)
-	if err != nil {
-		return nil, err
-	}
-	return t.Eval()
-}
-
 // Logits returns the program of the model itself. Inputs: "tokens" int32 [batch, seqLen] and the tensors "p/<name>",
 // those of adapters last; output: "logits" [batch, seqLen, vocab].
 func Logits(c Config, batch, seqLen int) (*program.Program, error) {

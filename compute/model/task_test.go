@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -128,4 +129,13 @@ func unitVector(i, entry int) float64 {
 		return 1
 	}
 	return 0
+}
+
+// Eval is the loss of the task Language.
+func Eval(c Config, batch, seqLen int) (*program.Program, error) {
+	t, err := Language(c, batch, seqLen)
+	if err != nil {
+		return nil, err
+	}
+	return t.Eval()
 }

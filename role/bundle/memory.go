@@ -25,6 +25,7 @@ func Parameters(step *program.Program) (list []tensor.Shape) {
 // sizes are the bytes of what a member of a run holds.
 type sizes struct {
 	params, largest int64 // all parameters, and the largest tensor
+	state           int64 // of a unit: the parameters, and what the optimizer remembers
 	frozen          int64 // tensors that the job reads and does not train
 	model           int64 // a checkpoint: the parameters, and the state of the outer optimizer
 	update          int64 // encoded
@@ -41,6 +42,9 @@ func (j *Job) sizes() sizes {
 		s.update += int64(codec.Size(c, shape))
 	}
 	shapes := j.Step.InputShapes()
+	for _, name := range train.StateNames(j.Step) {
+		s.state += int64(shapes[name].Bytes())
+	}
 	for _, name := range train.Frozen(j.Step) {
 		n := int64(shapes[train.Param+name].Bytes())
 		s.frozen, s.largest, s.tensors = s.frozen+n, max(s.largest, n), s.tensors+1
@@ -53,9 +57,6 @@ func (j *Job) sizes() sizes {
 	s.data = int64(j.Data.TrainTokens+j.Data.ValTokens) * int64(j.Data.Width)
 	return s
 }
-
-// inner is how many tensors for each parameter the state of a unit has: the parameter and two moments.
-const inner = 3
 
 // atOnce is how many blobs of a job are read at the same time, at most.
 const atOnce = 4
@@ -77,7 +78,7 @@ func (j *Job) Memory(threads int) int64 {
 	case j.Spec.Exchange.Overlap > 0:
 		updates *= 2 // the last round of a group waits for the one before
 	}
-	need := s.data + s.frozen + MaxHeld*s.model + 3*inner*s.params + updates + atOnce*j.Largest() +
+	need := s.data + s.frozen + MaxHeld*s.model + 3*s.state + updates + atOnce*j.Largest() +
 		cpu.Memory(j.Step, threads)
 	return need + need/4
 }
@@ -86,7 +87,7 @@ func (j *Job) Memory(threads int) int64 {
 // checkpoint, an update, or the log of a unit.
 func (j *Job) Largest() int64 {
 	s := j.sizes()
-	shard := max(s.largest, min(checkpoint.ShardBytes, max(s.model, inner*s.params, s.frozen)))
+	shard := max(s.largest, min(checkpoint.ShardBytes, max(s.model, s.state, s.frozen)))
 	if j.terms.Sliced() {
 		shard = max(shard, s.model/int64(j.terms.Slices)+s.largest) // a slice of a checkpoint
 	}
