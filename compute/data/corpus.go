@@ -113,6 +113,14 @@ func build(sources []Source, t *tokenizer.Tokenizer, valFraction float64, choice
 		if err != nil {
 			return nil, err
 		}
+		if !choice.silences() {
+			if s.Weight == 0 || s.Weight == 1 {
+				all = all.encoded(docs, t)
+			} else {
+				all = all.join(choice.weighed(part.encoded(docs, t), s.Weight))
+			}
+			continue
+		}
 		for _, d := range docs {
 			if !choice.Said {
 				d.Said = nil

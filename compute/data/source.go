@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"unsafe"
 
 	"github.com/starling-network/starling/compute/data/parquet"
 )
@@ -32,7 +33,10 @@ type Source struct {
 	Format string // Text, JSONL, CSV, Parquet, LLMC or NanoGPT
 	Field  string // of a JSONL object, or column of CSV or Parquet; "" is DefaultField
 	Name   string // the path as the user gave it: for errors, and for its ending
-	Data   []byte
+	Data   []byte // not changed by anybody
+
+	// Load gives Data whenever it is needed, so that sources need not be in memory at once; nil: Data is there.
+	Load func() ([]byte, error)
 
 	// how often its tokens are in the corpus: 0.5 is the first half, 2 is twice; 0: once
 	Weight float64
@@ -77,6 +81,9 @@ func documents(s Source) ([]Document, error) {
 		s.Field = DefaultField
 	}
 	fail := func(err error) ([]Document, error) { return nil, &SourceError{Name: s.Name, Err: err} }
+	if err := s.load(); err != nil {
+		return fail(err)
+	}
 	switch s.Format {
 	case Text, JSONL, CSV:
 		text, err := unpacked(s, MaxUnpacked)
@@ -105,7 +112,15 @@ func documents(s Source) ([]Document, error) {
 	if len(s.Data) == 0 {
 		return nil, nil
 	}
-	return []Document{{Text: string(s.Data)}}, nil
+	return []Document{{Text: unsafe.String(unsafe.SliceData(s.Data), len(s.Data))}}, nil // without a copy
+}
+
+// load puts what a source holds into Data.
+func (s *Source) load() (err error) {
+	if s.Load != nil {
+		s.Data, err = s.Load()
+	}
+	return err
 }
 
 func jsonLines(s Source) ([]Document, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 )
 
@@ -41,6 +42,9 @@ var (
 
 // tokens returns the ids in a source, as they are in the file, packed or not.
 func tokens(s Source) (Tokens, error) {
+	if err := s.load(); err != nil {
+		return Tokens{}, err
+	}
 	raw, err := unpacked(s, MaxUnpacked)
 	if err != nil {
 		return Tokens{}, err
@@ -94,20 +98,24 @@ func (t Tokens) join(more Tokens) Tokens {
 	return t
 }
 
-// File is the corpus as a file of LLMC: with the same tokenizer, a job that names it in place of the text has the same
-// corpus. The error is ErrTooLarge for more than MaxFileTokens.
-func (c *Corpus) File() ([]byte, error) {
+// Write writes the corpus as a file of LLMC: with the same tokenizer, a job that names it in place of the text has the
+// same corpus. It returns how many bytes these are. The error is ErrTooLarge for more than MaxFileTokens, or that of w.
+func (c *Corpus) Write(w io.Writer) (int, error) {
 	n := c.all.Len()
 	if n > MaxFileTokens {
-		return nil, fmt.Errorf("%w (%d tokens in one file)", ErrTooLarge, MaxFileTokens)
+		return 0, fmt.Errorf("%w (%d tokens in one file)", ErrTooLarge, MaxFileTokens)
 	}
 	kind, version := uint32(llmcGPT2), uint32(1)
 	if c.all.width == 4 {
 		kind, version = llmcLlama3, 7
 	}
-	out := make([]byte, llmcHeader, llmcHeader+len(c.all.raw))
+	header := make([]byte, llmcHeader)
 	for i, v := range []uint32{kind, version, uint32(n)} {
-		binary.LittleEndian.PutUint32(out[4*i:], v)
+		binary.LittleEndian.PutUint32(header[4*i:], v)
 	}
-	return append(out, c.all.raw...), nil
+	if _, err := w.Write(header); err != nil {
+		return 0, err
+	}
+	_, err := w.Write(c.all.raw)
+	return llmcHeader + len(c.all.raw), err
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -32,10 +33,11 @@ func TestTokensStandForTheirText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := want.File()
-		if err != nil {
-			t.Fatal(err)
+		var b bytes.Buffer
+		if n, err := want.Write(&b); err != nil || n != b.Len() {
+			t.Fatal(n, err)
 		}
+		file := b.Bytes()
 		got, err := Build([]Source{{Format: LLMC, Data: file}}, tok, 0.3)
 		if err != nil || got.Manifest(16).Digest() != want.Manifest(16).Digest() {
 			t.Errorf("%v; %d tokens, want %d", err, got.all.Len(), want.all.Len())

@@ -5,9 +5,9 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/client/job"
@@ -73,9 +73,23 @@ func Of(j *job.Job) ([]File, error) {
 	return files, nil
 }
 
+// loaded is a source that is in memory.
+func loaded(s data.Source, err error) (data.Source, error) {
+	if err == nil && s.Load != nil {
+		s.Data, err = s.Load()
+		s.Load = nil
+	}
+	return s, err
+}
+
+// source is a file that is read whenever it is needed. The error is of one that cannot be opened.
 func (f File) source() (data.Source, error) {
-	raw, err := os.ReadFile(f.Path)
-	s := data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Data: raw, Weight: f.weight}
+	opened, err := os.Open(f.Path)
+	if err == nil {
+		err = opened.Close()
+	}
+	s := data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Weight: f.weight,
+		Load: func() ([]byte, error) { return os.ReadFile(f.Path) }}
 	if f.Field == job.FieldChats && f.Format == data.JSONL {
 		write, wrong := serve.Answers(f.base)
 		if !f.answers {
@@ -152,11 +166,11 @@ func Tokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) 
 		}
 		return tok, nil
 	case job.TrainBPE:
-		documents, err := documents(sources)
-		if err != nil {
-			return nil, unusable(j, err)
+		var unread error
+		tok, err := tokenizer.TrainBPE(documents(sources, &unread), t.VocabSize)
+		if unread != nil {
+			return nil, unusable(j, unread)
 		}
-		tok, err := tokenizer.TrainBPE(slices.Values(documents), t.VocabSize)
 		if err != nil {
 			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be trained", err,
 				"ask for a smaller vocab_size or give more text")
@@ -167,15 +181,22 @@ func Tokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) 
 	}
 }
 
-func documents(sources []data.Source) (all []string, err error) {
-	for _, s := range sources {
-		d, err := data.Documents(s)
-		if err != nil {
-			return nil, err
+// documents gives those of all sources, one source after the other, up to one that cannot be read.
+func documents(sources []data.Source, unread *error) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range sources {
+			all, err := data.Documents(s)
+			if err != nil {
+				*unread = err
+				return
+			}
+			for _, d := range all {
+				if !yield(d) {
+					return
+				}
+			}
 		}
-		all = append(all, d...)
 	}
-	return all, nil
 }
 
 // Corpus is the data of a job in tokens. The error is a *job.ErrorList.

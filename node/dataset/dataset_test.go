@@ -181,7 +181,7 @@ func TestChats(t *testing.T) {
 			t.Fatal(err)
 		}
 		files[0].base = base
-		s, err := files[0].source()
+		s, err := loaded(files[0].source())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,8 +72,11 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	sources, err := Sources(first)
-	if err != nil || len(sources) != 1 || string(sources[0].Data) != content || sources[0].Name != address {
+	if err != nil || len(sources) != 1 {
 		t.Fatalf("%v: %+v", err, sources)
+	}
+	if s, err := loaded(sources[0], nil); err != nil || string(s.Data) != content || s.Name != address {
+		t.Fatalf("%v: %+v", err, s)
 	}
 	sum := sha256.Sum256([]byte(content))
 	digest := hex.EncodeToString(sum[:])

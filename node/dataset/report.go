@@ -55,7 +55,7 @@ func Inspect(ctx context.Context, files []File, faults int) ([]Report, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s, err := f.source()
+		s, err := loaded(f.source())
 		if err != nil {
 			return nil, err
 		}
@@ -118,6 +118,9 @@ func Count(ctx context.Context, j *job.Job) (*Stats, error) {
 	s := &Stats{Job: j.Name, Files: len(sources), SequenceLength: j.SequenceLen,
 		StepSequences: j.Training.GlobalBatchSize, Steps: j.Training.MaxSteps}
 	for _, source := range sources {
+		if source, err = loaded(source, nil); err != nil {
+			return nil, unusable(j, err)
+		}
 		r := inspect(source, 0)
 		s.Bytes, s.Documents, s.Text = s.Bytes+r.Bytes, s.Documents+r.Documents, s.Text+r.Text
 	}

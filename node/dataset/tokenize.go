@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
@@ -59,11 +59,11 @@ func (v Vocabulary) tokenizer(sources []data.Source) (*tokenizer.Tokenizer, erro
 		}
 		return t, nil
 	case v.Size > 0:
-		text, err := documents(sources)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrData, err)
+		var unread error
+		t, err := tokenizer.TrainBPE(documents(sources, &unread), v.Size)
+		if unread != nil {
+			return nil, fmt.Errorf("%w: %w", ErrData, unread)
 		}
-		t, err := tokenizer.TrainBPE(slices.Values(text), v.Size)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrTokenizer, err)
 		}
@@ -99,14 +99,8 @@ func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tok
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
-	raw, err := c.File()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrData, err)
-	}
-	sum := sha256.Sum256(raw)
 	t := &Tokenized{Path: filepath.Join(dir, FileTokens), Tokenizer: "byte-level", Tokens: c.Train.Len(),
-		Vocab: tok.VocabSize(), Bytes: len(raw),
-		SHA256: hex.EncodeToString(sum[:]), Digest: c.Manifest(c.Train.Len()).Digest().String()}
+		Vocab: tok.VocabSize(), Digest: c.Manifest(c.Train.Len()).Digest().String()}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -121,5 +115,25 @@ func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tok
 	}
 	t.Job = fmt.Sprintf("model: {tokenizer: %q}\ndatasets: [{path: %q, format: %s}]\n", filepath.ToSlash(t.Tokenizer),
 		filepath.ToSlash(t.Path), data.LLMC)
-	return t, os.WriteFile(t.Path, raw, 0o644)
+	return t, t.write(c)
+}
+
+// write writes the file of tokens, which has its name once it is whole.
+func (t *Tokenized) write(c *data.Corpus) (err error) {
+	part := t.Path + ".part"
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	t.Bytes, err = c.Write(io.MultiWriter(f, sum))
+	t.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(part)
+		if errors.Is(err, data.ErrTooLarge) {
+			err = fmt.Errorf("%w: %w", ErrData, err)
+		}
+		return err
+	}
+	return os.Rename(part, t.Path)
 }

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,28 +16,68 @@ import (
 // before or after the text: EncodeText puts what the file asks for before it.
 func (t *Tokenizer) Encode(text string) []uint32 {
 	e := encoder{t: t, cache: map[string][]uint32{}, merger: bpe.NewMerger(&t.merges)}
+	e.encode(text)
+	return e.out
+}
+
+func (e *encoder) encode(text string) {
+	t := e.t
 	t.added[0].each(text, e.special, func(rest string, at int) {
 		if t.parts != nil {
 			rest = t.parts.normal.Apply(rest)
 		}
 		t.added[1].each(rest, e.special, func(rest string, from int) { e.plain(rest, at+from == 0) })
 	})
-	return e.out
 }
 
-// Limits of the words that one call of Encode remembers.
+// Encoder encodes one text after the other, and remembers the words that it has met. One goroutine uses it at a time.
+type Encoder struct{ encoder }
+
+// NewEncoder returns an Encoder of a tokenizer.
+func NewEncoder(t *Tokenizer) *Encoder {
+	return &Encoder{encoder{t: t, cache: map[string][]uint32{}, merger: bpe.NewMerger(&t.merges)}}
+}
+
+// handful is how many tokens of a text are held before they are passed on.
+const handful = 1 << 14
+
+// EncodeText passes on what Tokenizer.EncodeText returns, a part at a time: of a long text the tokens are never all in
+// memory. A part is not to be kept.
+func (e *Encoder) EncodeText(text string, part func(ids []uint32)) {
+	begin, begun := e.t.Begin(), false
+	e.out, e.full = e.out[:0], func(ids []uint32) {
+		if !begun && len(begin) > 0 && (len(ids) < len(begin) || !slices.Equal(ids[:len(begin)], begin)) {
+			part(begin)
+		}
+		begun = true
+		part(ids)
+	}
+	e.encode(text)
+	e.full(e.out)
+}
+
+// Limits of the words that an encoder remembers.
 const (
 	cachedWords   = 1 << 16
 	cachedWordLen = 64
 )
 
-// encoder is the state of one call of Encode.
+// encoder is the state of one call of Encode, or of an Encoder.
 type encoder struct {
 	t      *Tokenizer
 	out    []uint32
 	cache  map[string][]uint32
 	ids    []uint32 // of the characters of a word
 	merger *bpe.Merger
+	full   func(ids []uint32) // takes what was encoded; nil: it stays in out
+}
+
+// wordDone passes on what was encoded, if that is much.
+func (e *encoder) wordDone() {
+	if e.full != nil && len(e.out) >= handful {
+		e.full(e.out)
+		e.out = e.out[:0]
+	}
 }
 
 func (e *encoder) special(id uint32) { e.out = append(e.out, id) }
@@ -53,6 +94,7 @@ func (e *encoder) plain(text string, first bool) {
 	for len(text) > 0 {
 		n := e.t.pattern.WordLen(text)
 		e.word(text[:n])
+		e.wordDone()
 		text = text[n:]
 	}
 }
@@ -65,6 +107,7 @@ func (e *encoder) word(w string) {
 	if len(e.t.merges.Merges()) == 0 {
 		for i := range len(w) {
 			e.out = append(e.out, e.t.bytes[w[i]])
+			e.wordDone()
 		}
 		return
 	}

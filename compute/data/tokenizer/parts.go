@@ -118,6 +118,7 @@ func (t *Tokenizer) readByteBPE(f *file) error {
 // cut cuts a text and encodes its words.
 func (p *parts) cut(e *encoder, text pretokenize.Piece) {
 	p.cuts.Cut(text, func(w string) {
+		defer e.wordDone()
 		if p.model == nil {
 			e.word(w)
 			return

@@ -145,3 +145,19 @@ func TestEncodeText(t *testing.T) {
 		t.Error("bytes begin with something")
 	}
 }
+
+// An encoder gives the tokens of a long text in parts, after any other text.
+func TestEncoderGivesParts(t *testing.T) {
+	for name, tok := range map[string]*Tokenizer{"bytes": Bytes(), "llama3": parseFile(t, "testdata/llama3.json"),
+		"bpe": trained(t, 280, sample)} {
+		e := NewEncoder(tok)
+		for _, text := range []string{"", "short", strings.Repeat(sample+" <l> 12345\n\n", 1+3*handful/len(sample))} {
+			var got []uint32
+			parts := 0
+			e.EncodeText(text, func(ids []uint32) { got, parts = append(got, ids...), parts+1 })
+			if want := tok.EncodeText(text); !slices.Equal(got, want) || len(want) > 2*handful && parts < 3 {
+				t.Errorf("%s: %d tokens in %d parts, want %d", name, len(got), parts, len(want))
+			}
+		}
+	}
+}
