@@ -19,10 +19,12 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // Job is what a simulated network trains: a real job, whose mathematics is done once, however many parties ask for it.
@@ -30,15 +32,16 @@ type Job struct {
 	Task    *train.Task
 	Genesis *train.Checkpoint
 
-	id    string
-	known map[unitKey]*engine.Work // units computed before, by anybody honest
+	id     string
+	shared *hold.Shared             // what all parties hold
+	known  map[unitKey]*engine.Work // units computed before, by anybody honest
 	// roots of checkpoints that updates have led to, by whoever combined them as the rules say
 	right   map[canon.Digest]bool
 	bases   []canon.Digest // that they start from, in the order in which they were first asked for
 	lineage []canon.Digest // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
 	from    []run.HandedState // what the units after it start from
-	handed  [][]byte          // blobs of that
+	handed  []hold.Blob       // blobs of that
 	sent    []sent            // units whose updates are in no checkpoint yet
 }
 
@@ -57,14 +60,10 @@ func (s shelf) Fetch(ctx context.Context, c blob.CID, _ []string) ([]byte, error
 }
 
 // Each implements engine.Peers.
-func (shelf) Each(n int, do func(i int)) {
-	for i := range n {
-		do(i)
-	}
-}
+func (shelf) Each(n int, do func(i int)) { checkpoint.InTurn(n, do) }
 
 // remembered is from how many checkpoints the units are known. Who asks for older ones waits for them again.
-const remembered = 8
+const remembered = 3
 
 // unitKey names a unit by all that its result depends on.
 type unitKey struct {
@@ -141,7 +140,7 @@ func NewJob(z Size) (*Job, error) {
 // Of returns the job of a task, with its identifier.
 func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
 	return &Job{Task: task, Genesis: genesis, id: id, known: map[unitKey]*engine.Work{}, right: map[canon.Digest]bool{},
-		lineage: []canon.Digest{genesis.Root()}, last: genesis}
+		lineage: []canon.Digest{genesis.Root()}, last: genesis, shared: hold.NewShared(0)}
 }
 
 // ID of the job.
@@ -173,9 +172,10 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 		var at run.State
 		at.Round, at.Base, at.From = name.Round, name, j.from
 		e.Follow(at)
-		for _, b := range j.handed {
-			if _, err := store.Put(context.Background(), b); err != nil {
-				return canon.Digest{}, err
+		for _, h := range j.handed {
+			b, err := h.Get()
+			if _, failed := store.Put(context.Background(), b); cmp.Or(err, failed) != nil {
+				return canon.Digest{}, cmp.Or(err, failed)
 			}
 		}
 		j.from, j.handed = nil, nil

@@ -192,7 +192,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(terms, task, p.store, blobs{p, bulk.Weights})
+	e, err := engine.NewHolding(engine.Holding{Shared: p.job.shared}, terms, task, p.store, blobs{p, bulk.Weights})
 	if err != nil {
 		return err
 	}

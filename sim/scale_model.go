@@ -165,7 +165,7 @@ func (c ScaleModel) gather(index, workers int) (*gathering, error) {
 	job := "job-" + strconv.Itoa(index)
 	spec := &train.Spec{Rounds: c.Rounds, Units: uint32(workers), Steps: 1, Segment: 1}
 	terms := bundle.Terms(job, spec, 1, bundle.Checks{AuditPPM: c.AuditPPM, Screen: run.ScreenOff})
-	terms.SpecCID, terms.Genesis = "spec", checkpoint(job, 0)
+	terms.SpecCID, terms.Genesis = "spec", combined(job, 0)
 	var members []run.Member
 	for i := range workers + c.Verifiers {
 		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i),
@@ -186,8 +186,8 @@ func (c ScaleModel) gather(index, workers int) (*gathering, error) {
 	return g, err
 }
 
-// checkpoint after so many rounds. Whoever combines the updates of a round comes to it.
-func checkpoint(job string, round uint32) run.Checkpoint {
+// combined is the checkpoint after so many rounds. Whoever combines the updates of a round comes to it.
+func combined(job string, round uint32) run.Checkpoint {
 	return run.Checkpoint{Round: round,
 		Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}
 }
@@ -300,7 +300,7 @@ func (p *participant) perform(a role.Action) {
 	case role.Advance:
 		r := Round{Workers: len(a.Units), Verifiers: g.of.Verifiers, Update: g.of.Update, Link: g.of.Link}
 		g.clock.after(r.Exchange()+g.of.Combine, func() {
-			p.tell(role.Advanced{Action: a, Next: checkpoint(g.state.Terms.Job, a.Base.Round+1)})
+			p.tell(role.Advanced{Action: a, Next: combined(g.state.Terms.Job, a.Base.Round+1)})
 		})
 	case role.Stop:
 		if stopped := p.running[a.Of]; stopped != nil {

@@ -28,7 +28,7 @@ type pooled struct {
 }
 
 // poolMemory is how many bytes of blobs are kept in memory.
-const poolMemory = 256 << 20
+const poolMemory = 64 << 20
 
 // put keeps a blob, if it is not there.
 func (p *pool) put(c blob.CID, data []byte) {

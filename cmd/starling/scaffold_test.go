@@ -146,7 +146,7 @@ func TestDryRun(t *testing.T) {
 	if p.Parameters < 1000 || p.Steps < 1 || p.Most == 0 || p.Budget < p.Most || p.StepTime <= 0 ||
 		p.Seconds <= p.StepTime || p.Memory == 0 || p.Disk < 1000 || p.Received < 1000 || p.Quote != nil ||
 		p.Placement == nil || p.Placement.Workers != 3 || p.Placement.Verifiers != 1 ||
-		p.Placement.MemoryBytes <= 4*p.Memory || p.Placement.Fits != "yes" {
+		p.Placement.MemoryBytes <= p.Memory || p.Placement.Fits != "yes" {
 		t.Errorf("%+v", p)
 	}
 	if _, err := os.Stat("out"); err == nil {

@@ -1,7 +1,7 @@
 // Package benchmark runs benches in processes of their own, and has what all of them give: figures, each beside the bar
 // that it must reach, and the errors of wrong options and files. The packages below it measure: machine what this
-// machine computes, transfer the way between hosts, chain the application, attack what attacks cost, strategies what
-// methods of training promise, browser the dashboard.
+// machine computes, memory how much runs take, transfer the way between hosts, chain the application, attack what
+// attacks cost, strategies what methods of training promise, browser the dashboard.
 //
 // They time what they run and return numbers; what those are compared with, and whether they are good, is for others to
 // say. They have no part in training a job: no peers but their own, no state that survives a call.

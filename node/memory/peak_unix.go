@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"os"
 	"runtime"
 	"syscall"
 )
@@ -13,8 +14,22 @@ func Peak() uint64 {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
 	}
-	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
-		return uint64(u.Maxrss) // bytes there, kilobytes elsewhere
+	return inBytes(u.Maxrss)
+}
+
+// PeakOf is the Peak of a process that has ended, or of what it started, if that had more.
+func PeakOf(s *os.ProcessState) uint64 {
+	if s != nil {
+		if u, ok := s.SysUsage().(*syscall.Rusage); ok {
+			return inBytes(u.Maxrss)
+		}
 	}
-	return uint64(u.Maxrss) << 10
+	return 0
+}
+
+func inBytes(maxrss int64) uint64 {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return uint64(maxrss) // bytes there, kilobytes elsewhere
+	}
+	return uint64(maxrss) << 10
 }

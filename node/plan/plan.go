@@ -43,6 +43,9 @@ type Plan struct {
 
 	Placement *api.Placement `json:"placement"` // without a network: this machine
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
+
+	parties int    // of an embedded network that compute
+	all     uint64 // bytes of memory that they take together
 }
 
 // PlanJob makes a job ready, measures an inner step, and starts nothing.
@@ -75,7 +78,7 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 	p.Seconds = p.StepTime * float64(b.Spec.StepsBefore(b.Spec.Units)) * float64(b.Spec.Rounds) * (1 +
 		float64(b.Job.Strategy.Verification.AuditPPM())/1e6)
 	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: int(o.Verifiers), Fits: "unknown"}
-	p.Placement.MemoryBytes = prepare.EmbeddedMemory + p.Memory*uint64(p.Placement.Workers+p.Placement.Verifiers)
+	p.Placement.MemoryBytes = p.all
 	available, _, ok := memory.Available()
 	if !ok {
 		return nil
@@ -101,7 +104,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.Flops(),
 		Most: most, Budget: o.Budget, Stakes: bonds(o),
 		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor,
-		Notes: []string{},
+		Notes: []string{}, parties: int(s.Units) + int(o.Verifiers),
 	}
 	for _, n := range j.Notes {
 		p.Notes = append(p.Notes, n.Place+": "+n.Text)

@@ -26,8 +26,8 @@ func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
 	if err != nil {
 		return err
 	}
-	least := b.LeastMemory(exec)
-	p.Memory = prepare.Collected * (least + uint64(b.ParameterBytes())*uint64(b.Spec.Units+1))
+	least := prepare.UnitMemory(b, exec)
+	p.Memory, p.all = prepare.Memory(b, exec, 1), prepare.Memory(b, exec, p.parties)
 	if available, _, ok := memory.Available(); ok && available < least {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
 )
@@ -13,12 +14,16 @@ import (
 // ErrMemory is wrapped by why a job does not fit into the memory of this machine.
 var ErrMemory = errors.New("the memory is too small")
 
-// What is known of memory beside what lives at a step: the collector lets garbage double it, and an embedded network
-// has a chain, hosts and stores. The quickstart, of which four workers and a verifier take 1.6 GB, is the measure.
+// What processes take beside what lives of a job in them: a process of the chain and of hosts, and what the collector
+// leaves (memory.Pace), in parts of what it looks after.
 const (
-	Collected      = 2
-	EmbeddedMemory = 256 << 20
+	processMemory = 300 << 20
+	garbageShare  = 8
 )
+
+// held is how many different checkpoints the parties of a process hold: the one that a round starts from, the one it
+// leads to, and, of who audits, one before.
+const held = 3
 
 const BytesOfWeight = 4
 
@@ -51,12 +56,29 @@ func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 			available>>20), fix)
 }
 
-// LeastMemory is what a worker takes at least: the values of a step, and the checkpoint that the unit began from.
-func (b *CompiledJob) LeastMemory(exec *cpu.Exec) uint64 {
-	return uint64(exec.PeakBytes()) + uint64(b.ParameterBytes())
+// UnitMemory is what a unit is computed in: weights, moments and gradients, and all other values of a step.
+func UnitMemory(b *CompiledJob, exec *cpu.Exec) uint64 {
+	need := exec.PeakBytes()
+	for _, o := range b.Step.Outputs {
+		if exec.Shares(o.Name, o.Name) {
+			need -= int64(b.Step.Ops[o.Value].Out.Bytes())
+		}
+	}
+	return uint64(need)
 }
 
-// TrainingFits refuses a job of which all workers at work take more than the memory that is free, before one begins.
+// Memory is what so many parties of a process take of which no more than so many compute a unit at a time: the units,
+// each with its update; the updates of a round, which one party at a time decodes; the checkpoints that they hold, and
+// what they share.
+func Memory(b *CompiledJob, exec *cpu.Exec, parties int) uint64 {
+	params, turns := uint64(b.ParameterBytes()), uint64(min(parties, kernel.Cores))
+	state, _ := outer.State(b.Exchange()) // what is wrong with the exchange is said where it is checked
+	need := turns*(UnitMemory(b, exec)+params) + uint64(b.Spec.Units)*params + held*params*uint64(1+state)
+	return processMemory + need + need/garbageShare
+}
+
+// TrainingFits refuses a job of which the units that are computed at a time take more than the memory that is free,
+// before one begins.
 func (b *CompiledJob) TrainingFits() error {
 	available, _, ok := memory.Available()
 	if !ok {
@@ -66,9 +88,10 @@ func (b *CompiledJob) TrainingFits() error {
 	if err != nil {
 		return err
 	}
-	if need := b.LeastMemory(exec) * uint64(b.Spec.Units); need > available {
-		return fmt.Errorf("%w: %d workers at work take %d MiB at least, and %d MiB are free", ErrMemory, b.Spec.Units,
-			need>>20, available>>20)
+	turns := min(uint64(b.Spec.Units), uint64(kernel.Cores))
+	if need := UnitMemory(b, exec)*turns + uint64(b.ParameterBytes()); need > available {
+		return fmt.Errorf("%w: %d workers at work take %d MiB at least, and %d MiB are free", ErrMemory, turns, need>>20,
+			available>>20)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func TestSubmittedJobs(t *testing.T) {
 	if p.Rounds != 6 || p.Workers != 3 || p.CostUzen == 0 || p.Parameters == 0 || p.DiskBytes == 0 ||
 		p.Tokens != 24*6*16 ||
 		p.StepSeconds <= 0 || p.Seconds <= p.StepSeconds || p.MemoryBytes == 0 || p.Placement.Workers != 3 ||
-		p.Placement.MemoryBytes <= 3*p.MemoryBytes ||
+		p.Placement.MemoryBytes <= p.MemoryBytes ||
 		p.Placement.Fits != "yes" || p.Rejections == nil {
 		t.Errorf("%+v", p)
 	}

@@ -14,7 +14,11 @@ import (
 
 // tolerated reads the update of a unit that was attested in a tolerant run, and holds it against the exact one.
 func (v *verification) tolerated(ctx context.Context, base *train.Checkpoint, unit uint32,
-	exact []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	own sent) ([]*tensor.Tensor, error) {
+	exact, err := v.unpack(base, own)
+	if err != nil {
+		return nil, err
+	}
 	line := v.lines[base.Round]
 	if int(unit) >= len(line.Updates) {
 		return nil, mismatch(line.Round, "it has %d updates, the job %d units", len(line.Updates), v.b.Spec.Units)

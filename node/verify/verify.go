@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/memory"
@@ -29,6 +30,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // Options selects what Verify re-executes.
@@ -232,19 +234,31 @@ type verification struct {
 	lines []rundir.Line
 	store *blob.Disk
 	opt   Options
-	tasks chan *train.Task   // one per thread
-	on    [][]*tensor.Tensor // what each unit hands on to the next round; nil: nothing
-	sent  []sent             // updates that are in no checkpoint yet
+	tasks chan *train.Task // one for each unit that is computed at a time
+	on    []*hold.Tensors  // what each unit hands on to the next round; nil: nothing
+	sent  []sent           // updates that are in no checkpoint yet
 
 	seen     sync.Mutex
 	distance float64 // largest so far
 }
 
-// sent is an update: its CID, and what it unpacks to.
+// sent is an update: its CID, and its bytes, or what was attested in their place in a tolerant run.
 type sent struct {
-	cid   string
-	delta []*tensor.Tensor
+	cid         string
+	round, unit uint32
+	root        canon.Digest
+	encoded     []byte
+	tolerated   []*tensor.Tensor
 }
+
+// names is a store that only says how blobs are called.
+type names struct{ blob.Store }
+
+func (names) Put(_ context.Context, data []byte) (blob.CID, error) { return blob.Of(data), nil }
+
+// alone is from how many bytes of parameters on units are computed one at a time, on all processors, so that only one
+// of them is in memory.
+const alone = 32 << 20
 
 func newVerification(o *rundir.OutDir, b *prepare.CompiledJob, lines []rundir.Line, store *blob.Disk,
 	opt Options) *verification {
@@ -252,10 +266,13 @@ func newVerification(o *rundir.OutDir, b *prepare.CompiledJob, lines []rundir.Li
 }
 
 func (v *verification) run(ctx context.Context) (*Result, error) {
-	threads := min(kernel.Cores, int(v.b.Spec.Units))
-	v.tasks = make(chan *train.Task, threads)
-	for range threads {
-		exec, err := v.b.Spec.Compile(v.b.Step, 1)
+	units, threads := min(kernel.Cores, int(v.b.Spec.Units)), 1
+	if v.b.ParameterBytes() >= alone {
+		units, threads = 1, kernel.Cores
+	}
+	v.tasks = make(chan *train.Task, units)
+	for range units {
+		exec, err := v.b.Spec.Compile(v.b.Step, threads)
 		if err != nil {
 			return nil, err
 		}
@@ -315,32 +332,18 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	line := v.lines[base.Round]
 	tolerant := prepare.Tolerance(v.b.Job).DistancePPM > 0
 	made := make([]sent, v.b.Spec.Units)
-	from, on := v.on, make([][]*tensor.Tensor, v.b.Spec.Units)
+	from, on := v.on, make([]*hold.Tensors, v.b.Spec.Units)
 	if from == nil || !v.b.Spec.Carries(base.Round-1) {
-		from = make([][]*tensor.Tensor, v.b.Spec.Units)
+		from = make([]*hold.Tensors, v.b.Spec.Units)
 	}
 	g, working := errgroup.WithContext(ctx)
 	for unit := range v.b.Spec.Units {
-		g.Go(func() error {
+		g.Go(func() (err error) {
 			task := <-v.tasks
 			defer func() { v.tasks <- task }()
-			r, err := task.Run(base, unit, from[unit], func(uint32, float32) error { return working.Err() })
-			if err != nil {
-				return err
-			}
-			u, left, err := outer.Commit(v.b.Spec, base.Names, base.Round, unit, r, from[unit])
-			if err != nil {
-				return err
-			}
-			on[unit] = left
-			served, _, err := engine.Pack(v.b.Spec, v.b.Step, v.b.Slices, u)
-			if err != nil {
-				return err
-			}
-			s := &made[unit]
-			s.cid = blob.Of(served).String()
-			if s.delta, err = outer.Unpack(v.b.Spec, base, base.Round, unit, u.Root(), u.Encode()); err == nil && tolerant {
-				s.delta, err = v.tolerated(working, base, unit, s.delta)
+			made[unit], on[unit], err = v.unit(working, task, base, unit, from[unit])
+			if err == nil && tolerant {
+				made[unit].tolerated, err = v.tolerated(working, base, unit, made[unit])
 			}
 			return err
 		})
@@ -349,7 +352,10 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 		return nil, err
 	}
 	v.on, v.sent = on, append(v.sent, made...)
-	updates, deltas := v.applied(base.Round)
+	updates, deltas, err := v.applied(base)
+	if err != nil {
+		return nil, err
+	}
 	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
 		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i%len(made))
 	}
@@ -360,8 +366,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	if root := next.Root(); root != line.StateRoot {
 		return nil, mismatch(line.Round, "the state root is %s, attested was %s", root.Short(), line.StateRoot.Short())
 	}
-	memory := blob.NewMemory()
-	name, err := bundle.SaveCheckpoint(ctx, memory, v.out.Run.ID, next)
+	name, err := bundle.SaveCheckpoint(ctx, names{}, v.out.Run.ID, next)
 	if err != nil {
 		return nil, err
 	}
@@ -371,14 +376,59 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	return next, nil
 }
 
-// applied takes the updates that the checkpoint after a round is made of.
-func (v *verification) applied(round uint32) (cids []string, deltas [][]*tensor.Tensor) {
-	n := len(v.b.Spec.Applied(round)) * int(v.b.Spec.Units)
+// unit computes a unit, to which from was handed on, and returns its update and what it hands on.
+func (v *verification) unit(ctx context.Context, task *train.Task, base *train.Checkpoint, unit uint32,
+	from *hold.Tensors) (sent, *hold.Tensors, error) {
+	var given []*tensor.Tensor
+	own := false
+	if from != nil {
+		var err error
+		if given, own, err = from.Get(); err != nil {
+			return sent{}, nil, err
+		}
+	}
+	r, err := task.Resume(base, unit, given, own, nil, func(train.Progress) error { return ctx.Err() })
+	task.Exec.Release()
+	if err != nil {
+		return sent{}, nil, err
+	}
+	u, left, err := outer.Commit(v.b.Spec, base.Names, base.Round, unit, r, given)
+	if err != nil {
+		return sent{}, nil, err
+	}
+	served, _, err := engine.Pack(v.b.Spec, v.b.Step, v.b.Slices, u)
+	if err != nil || left == nil {
+		return v.sentAs(base, u, served), nil, err
+	}
+	return v.sentAs(base, u, served), hold.Put(memory.Aside(os.TempDir()), left), nil
+}
+
+func (v *verification) sentAs(base *train.Checkpoint, u *update.Update, served []byte) sent {
+	s := sent{cid: blob.Of(served).String(), round: base.Round, unit: u.Unit, root: u.Root(), encoded: served}
+	if v.b.Slices > 0 { // what is served is an index
+		s.encoded = u.Encode()
+	}
+	return s
+}
+
+func (v *verification) unpack(base *train.Checkpoint, s sent) ([]*tensor.Tensor, error) {
+	return outer.Unpack(v.b.Spec, base, s.round, s.unit, s.root, s.encoded)
+}
+
+// applied takes the updates that the checkpoint after another is made of.
+func (v *verification) applied(base *train.Checkpoint) (cids []string, deltas [][]*tensor.Tensor, err error) {
+	n := len(v.b.Spec.Applied(base.Round)) * int(v.b.Spec.Units)
 	for _, s := range v.sent[:n] {
-		cids, deltas = append(cids, s.cid), append(deltas, s.delta)
+		delta := s.tolerated
+		if delta == nil {
+			if delta, err = v.unpack(base, s); err != nil {
+				return nil, nil, err
+			}
+		}
+		cids, deltas = append(cids, s.cid), append(deltas, delta)
 	}
 	v.sent = v.sent[n:]
-	return cids, deltas
+	return cids, deltas, nil
 }
 
 func firstDifference(a, b []string) int {

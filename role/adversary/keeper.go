@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/train"
@@ -12,6 +11,7 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // CorruptsCarriedState is a worker that trains and shares updates as it should, and lies about what its units hand on:
@@ -44,11 +44,12 @@ func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 		return nil, err
 	}
 	get := func(_ context.Context, c blob.CID) ([]byte, error) {
-		i := slices.IndexFunc(w.Handed, func(b []byte) bool { return blob.Of(b).Equals(c) })
-		if i < 0 {
-			return nil, fmt.Errorf("adversary: no blob %s", c)
+		for _, h := range w.Handed {
+			if b, err := h.Get(); err != nil || blob.Of(b).Equals(c) {
+				return bytes.Clone(b), err
+			}
 		}
-		return bytes.Clone(w.Handed[i]), nil
+		return nil, fmt.Errorf("adversary: no blob %s", c)
 	}
 	m, tensors, err := checkpoint.Load(ctx, get, checkpoint.InTurn, id)
 	if err != nil {
@@ -78,7 +79,7 @@ func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 		if err != nil {
 			return nil, err
 		}
-		lie.Handed = append(lie.Handed, b)
+		lie.Handed = append(lie.Handed, hold.PutBlob(nil, b))
 	}
 	return &lie, err
 }

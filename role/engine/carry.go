@@ -181,26 +181,29 @@ func (e *Engine) fetchState(ctx context.Context, name run.HandedState, holders [
 }
 
 // shelf collects blobs.
-type shelf [][]byte
+type shelf struct {
+	aside hold.Aside
+	blobs []hold.Blob
+}
 
 func (s *shelf) Put(_ context.Context, data []byte) (blob.CID, error) {
-	*s = append(*s, data)
+	s.blobs = append(s.blobs, hold.PutBlob(s.aside, data))
 	return blob.Of(data), nil
 }
 
 // handOn names a state that a unit hands on, and makes its blobs.
-func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.HandedState, [][]byte, error) {
+func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.HandedState, []hold.Blob, error) {
 	names, tensors := train.HandedOn(e.task.Spec.Exchange, e.task.Step), map[string]*tensor.Tensor{}
 	for i, n := range names {
 		tensors[n] = state[i]
 	}
 	root := train.CarriedRoot(train.Roots(state))
-	var blobs shelf
+	blobs := shelf{aside: e.aside}
 	id, err := checkpoint.Save(context.Background(), &blobs,
 		checkpoint.Manifest{Job: e.terms.Job, Round: round + 1, StateRoot: root}, names, tensors)
 	if err != nil {
 		return run.HandedState{}, nil, err
 	}
 	e.keep(root, state)
-	return run.HandedState{Root: root, CID: id.String()}, blobs, nil
+	return run.HandedState{Root: root, CID: id.String()}, blobs.blobs, nil
 }

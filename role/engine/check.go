@@ -73,8 +73,8 @@ func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	defer e.task.Exec.Release()
 	r, err := e.task.RunTo(base, unit, segment, from, func(uint32, float32) error { return ctx.Err() })
+	e.task.Exec.Release()
 	if err != nil {
 		return nil, err
 	}

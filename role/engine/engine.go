@@ -136,7 +136,7 @@ type Work struct {
 	Update []byte           // compressed, as it is served; of a job with slices, the index of the pieces
 	Pieces [][]byte         // of the update, one for each slice
 	Log    []byte           // losses and norms of gradients, for people
-	Handed [][]byte         // blobs of the state that it hands on
+	Handed []hold.Blob      // blobs of the state that it hands on
 	End    []*tensor.Tensor // the state at the end; three times the size of the model. nil: it was put aside
 
 	end hold.Sealed // the same, for the seal, once it was made
@@ -150,8 +150,8 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	defer e.task.Exec.Release()
 	r, err := e.run(ctx, name, base, unit)
+	e.task.Exec.Release()
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,33 @@ func (a *Tensors) Get() (tensors []*tensor.Tensor, own bool, err error) {
 	return all, true, nil
 }
 
+// Blob is bytes in memory, or put aside.
+type Blob struct {
+	memory []byte
+	size   int
+	at     io.ReaderAt // nil: they are in memory
+}
+
+// PutBlob puts bytes aside that are not to change any more; nil: they stay in memory.
+func PutBlob(to Aside, data []byte) Blob {
+	if to != nil {
+		if at := to.Keep([][]byte{data}); at != nil {
+			return Blob{size: len(data), at: at}
+		}
+	}
+	return Blob{memory: data}
+}
+
+// Get returns the bytes. They are not to be changed.
+func (b Blob) Get() ([]byte, error) {
+	if b.at == nil {
+		return b.memory, nil
+	}
+	data := make([]byte, b.size)
+	_, err := b.at.ReadAt(data, 0)
+	return data, err
+}
+
 // Sealed is an inner state that is sealed, with its trees over tiles.
 type Sealed interface {
 	audit.Source

@@ -247,7 +247,16 @@ func (p *Executor) reveal(ctx context.Context, a role.Reveal) error {
 			return err
 		}
 	}
-	for _, b := range slices.Concat(w.Handed, w.Pieces, [][]byte{w.Log}) {
+	for _, h := range w.Handed {
+		b, err := h.Get()
+		if err != nil {
+			return err
+		}
+		if _, err := p.Blobs.Put(ctx, b); err != nil {
+			return err
+		}
+	}
+	for _, b := range slices.Concat(w.Pieces, [][]byte{w.Log}) {
 		if _, err := p.Blobs.Put(ctx, b); err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench strategies --quick
   starling bench web --quick
   starling bench attack --quick
+  starling bench memory --quick
   starling bench all --quick
   starling bench compat
   starling bench audit --threads 1 -o json
@@ -42,7 +43,8 @@ processor and the system can run. The results are the same bits.`,
 	}
 	cmd.AddCommand(
 		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
-		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), compatCommand(c),
+		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
+		compatCommand(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly

@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark/memory"
+)
+
+func memoryCommand(c *terminal.Console) *cobra.Command {
+	var o memory.Options
+	var unit string
+	cmd := &cobra.Command{
+		Use:   "memory",
+		Short: "Measure how much memory runs take, beside their plan",
+		Long: `Train models on embedded networks of two workers and a verifier, verify the runs, compute a unit alone, and
+play simulations of some rounds and of twice as many, each in a process of its own. The most memory that each had
+stands beside what its plan said, and beside what it must not exceed. A model of 9 M parameters is measured with --quick, one
+of 88 M too without, and one of 350 M with --full, which takes ten times the rounds in the second simulation.
+
+With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","seconds"}],
+"bars":[{"name","value","bar","holds"}]}.`,
+		Example: `  starling bench memory --quick
+  starling bench memory -o json`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if unit != "" {
+				return measureUnit(cmd, c, unit)
+			}
+			o.Progress = c.Say
+			r, err := memory.Measure(cmd.Context(), o)
+			if err != nil {
+				return cause.Measurement(cmd, err)
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "RUN\tPLAN\tPEAK\tSECONDS")
+			for _, x := range r.Runs {
+				plan := "-"
+				if x.Plan > 0 {
+					plan = terminal.Bytes(x.Plan)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\n", x.Name, plan, terminal.Bytes(x.Peak), x.Seconds)
+			}
+			fmt.Fprintln(w)
+			printBars(w, r.Bars)
+			return w.Flush()
+		},
+	}
+	f := cmd.Flags()
+	quickFlag(cmd, &o.Quick)
+	f.BoolVar(&o.Full, "full", false, "measure a model of 350 M parameters too, and a long simulation")
+	f.StringVar(&unit, "unit", "", "compute the first unit of this job file in this process, and nothing else")
+	cmd.MarkFlagsMutuallyExclusive("quick", "full")
+	return cmd
+}
+
+// measureUnit is what the bench runs in a process of its own.
+func measureUnit(cmd *cobra.Command, c *terminal.Console, path string) error {
+	j, err := jobfile.Load(cmd.Context(), c, path, nil)
+	if err != nil {
+		return err
+	}
+	r, err := memory.Unit(cmd.Context(), j)
+	if err != nil {
+		return cause.Measurement(cmd, err)
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.Figures(r))
+	}
+	_, err = fmt.Printf("needs %s, took %s at most\n", terminal.Bytes(r.Needs), terminal.Bytes(r.Peak))
+	return err
+}

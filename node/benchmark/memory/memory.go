@@ -1,0 +1,243 @@
+// Package memory measures how much memory runs take, each in a process of its own, beside what their plan says: jobs on
+// an embedded network, simulations, verifications, and the loading of a checkpoint. What the figures must not exceed
+// stands beside them.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/memory"
+)
+
+// Bars.
+const (
+	ofPlan      = 1.25    // of an embedded network
+	largestRun  = 6000    // MB, of that of a model of 88 M parameters
+	simulation  = 1000    // MB
+	growth      = 1.1     // of a simulation, with as many rounds again
+	states      = 2.0     // of a verification
+	loaded      = 1.3     // of a checkpoint that is loaded
+	oneWorker   = 1.15    // of weights, gradients, moments and activations
+	megabyte    = 1e6     // as in what people are told
+	textBytes   = 1 << 20 // of the data of the jobs
+	roundsShort = 100
+)
+
+// Size is a model that is trained.
+type Size struct {
+	Name                          string
+	Hidden, Inter, Layers, Heads  int
+	Vocabulary, Length, Sequences int // Sequences of a step, over two workers
+	Rounds                        int
+}
+
+// Sizes are those that are measured: the first with --quick, all but the last without, and all with --full.
+var Sizes = []Size{
+	{"9M", 320, 864, 7, 5, 4096, 128, 4, 3},
+	{"88M", 768, 2048, 12, 12, 4096, 128, 2, 3},
+	{"350M", 1024, 2816, 26, 16, 8192, 128, 2, 2},
+}
+
+// job is the file of a job on a text beside it.
+func (z Size) job() string {
+	return fmt.Sprintf(`apiVersion: starling/v1
+kind: TrainingJob
+name: memory-%s
+model:
+  architecture: llama
+  config: {hidden_size: %d, intermediate_size: %d, num_hidden_layers: %d, num_attention_heads: %d,
+    num_key_value_heads: %[5]d, max_position_embeddings: %d, vocab_size: %d, tie_word_embeddings: true}
+  tokenizer: byte-level
+datasets: [{path: text.txt, format: text}]
+sequence_len: %[6]d
+training: {max_steps: %[8]d, global_batch_size: %[9]d, learning_rate: 0.0003}
+strategy: {method: diloco, sync_steps: 2, workers: 2}
+`, strings.ToLower(z.Name), z.Hidden, z.Inter, z.Layers, z.Heads, z.Length, z.Vocabulary, 2*z.Rounds, z.Sequences)
+}
+
+// simulated is the file of a job of 0.6 M parameters that is simulated.
+func simulated(rounds int) string {
+	return fmt.Sprintf(`apiVersion: starling/v1
+kind: TrainingJob
+name: memory-sim
+model:
+  architecture: llama
+  config: {hidden_size: 128, intermediate_size: 344, num_hidden_layers: 3, num_attention_heads: 4,
+    num_key_value_heads: 4, max_position_embeddings: 64, vocab_size: 256}
+  tokenizer: byte-level
+datasets: [{path: text.txt, format: text}]
+sequence_len: 16
+training: {max_steps: %d, global_batch_size: 4, learning_rate: 0.001}
+strategy: {method: allreduce, workers: 4}
+budget: {max_cost: 100000}
+checkpoint: {keep_last: 1}
+eval: {every_steps: %[1]d}
+`, rounds)
+}
+
+// Run is one process that was measured.
+type Run struct {
+	Name    string  `json:"name"`
+	Plan    uint64  `json:"plan_bytes,omitempty"` // what the plan said; 0: there is none
+	Peak    uint64  `json:"peak_bytes"`
+	State   uint64  `json:"state_bytes,omitempty"` // of the model and its optimizer
+	Seconds float64 `json:"seconds"`
+}
+
+// Report is what was measured.
+type Report struct {
+	Runs []Run           `json:"runs"`
+	Bars []benchmark.Bar `json:"bars"`
+}
+
+// Options say what is measured.
+type Options struct {
+	Quick, Full bool
+	Progress    func(name string) // may be nil
+}
+
+// Measure runs this program again and again.
+func Measure(ctx context.Context, o Options) (*Report, error) {
+	dir, err := os.MkdirTemp("", "starling-memory-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	text := strings.Repeat("The memory of a process is what it has, and not what it hopes for.\n", textBytes/67)
+	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	m := &measurement{Options: o, dir: dir}
+	sizes := Sizes[:2]
+	if o.Quick {
+		sizes = Sizes[:1]
+	} else if o.Full {
+		sizes = Sizes
+	}
+	for _, z := range sizes {
+		if err := m.train(ctx, z); err != nil {
+			return nil, err
+		}
+	}
+	return &m.Report, m.simulate(ctx)
+}
+
+type measurement struct {
+	Options
+	Report
+	dir string
+}
+
+// train runs a job on an embedded network, and verifies it.
+func (m *measurement) train(ctx context.Context, z Size) error {
+	path, out := filepath.Join(m.dir, z.Name+".yaml"), filepath.Join(m.dir, z.Name)
+	defer os.RemoveAll(out)
+	if err := os.WriteFile(path, []byte(z.job()), 0o600); err != nil {
+		return err
+	}
+	var plan struct {
+		Parameters uint64 `json:"parameters"`
+		Memory     uint64 `json:"memory_bytes"`
+		Placement  struct {
+			Memory uint64 `json:"memory_bytes"`
+		} `json:"placement"`
+	}
+	if _, err := m.run(ctx, "plan of "+z.Name, &plan, "train", path, "--dry-run"); err != nil {
+		return err
+	}
+	state := 12 * plan.Parameters // weights and two moments
+	r, err := m.run(ctx, "network of "+z.Name, nil, "train", path, "--dir", out, "--no-web", "--no-input")
+	if err != nil {
+		return err
+	}
+	r.Plan, r.State = plan.Placement.Memory, state
+	m.Runs = append(m.Runs, r)
+	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / plan", ratio(r.Peak, r.Plan), ofPlan))
+	if z.Name == "88M" {
+		m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" MB", float64(r.Peak)/megabyte, largestRun))
+	}
+	if r, err = m.run(ctx, "verify "+z.Name, nil, "job", "verify", out); err != nil {
+		return err
+	}
+	r.State = state
+	m.Runs = append(m.Runs, r)
+	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / state", ratio(r.Peak, state), states))
+	return m.unit(ctx, z, path)
+}
+
+// unit measures one worker alone.
+func (m *measurement) unit(ctx context.Context, z Size, path string) error {
+	var u struct {
+		Needs uint64 `json:"needs_bytes"`
+	}
+	r, err := m.run(ctx, "unit of "+z.Name, &u, "bench", "memory", "--unit", path)
+	if err != nil {
+		return err
+	}
+	r.Plan = u.Needs
+	m.Runs = append(m.Runs, r)
+	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / what it computes with", ratio(r.Peak, u.Needs), oneWorker))
+	return nil
+}
+
+// simulate plays a job with some rounds, and with as many again.
+func (m *measurement) simulate(ctx context.Context) error {
+	rounds, peaks := roundsShort, [2]uint64{}
+	if m.Quick {
+		rounds /= 4
+	}
+	for i := range peaks {
+		path := filepath.Join(m.dir, fmt.Sprintf("sim-%d.yaml", i))
+		if err := os.WriteFile(path, []byte(simulated(rounds)), 0o600); err != nil {
+			return err
+		}
+		r, err := m.run(ctx, fmt.Sprintf("simulation of %d rounds", rounds), nil, "sim", path)
+		if err != nil {
+			return err
+		}
+		m.Runs, peaks[i] = append(m.Runs, r), r.Peak
+		if rounds *= 2; m.Full {
+			rounds *= 5
+		}
+		m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" MB", float64(r.Peak)/megabyte, simulation))
+	}
+	more := ratio(peaks[1], peaks[0])
+	m.Bars = append(m.Bars, benchmark.AtMost("simulation with more rounds / with fewer", more, growth))
+	return nil
+}
+
+// run runs this program, and reads what it prints into out, unless that is nil.
+func (m *measurement) run(ctx context.Context, name string, out any, args ...string) (Run, error) {
+	if m.Progress != nil {
+		m.Progress(name)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return Run{}, err
+	}
+	var printed, said bytes.Buffer
+	process := exec.CommandContext(ctx, self, append(args, "-o", "json")...)
+	process.Stdout, process.Stderr = &printed, &said
+	begin := time.Now()
+	err = process.Run()
+	r := Run{Name: name, Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 1),
+		Peak: memory.PeakOf(process.ProcessState)}
+	if err != nil {
+		return r, fmt.Errorf("benchmark: %s: %w: %s", name, err, strings.TrimSpace(said.String()))
+	}
+	if out != nil {
+		err = json.Unmarshal(printed.Bytes(), out)
+	}
+	return r, err
+}
+
+func ratio(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }

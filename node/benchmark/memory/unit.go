@@ -1,0 +1,35 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/prepare"
+)
+
+// UnitReport is what the first unit of a job takes in a process of its own.
+type UnitReport struct {
+	Needs uint64 `json:"needs_bytes"` // weights, gradients, moments, and the other values of a step, as planned
+	Peak  uint64 `json:"peak_bytes"`  // of this process
+}
+
+// Unit computes the first unit of a job in this process.
+func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
+	defer memory.Pace(0)()
+	b, err := prepare.New(j)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := b.Spec.Compile(b.Step, kernel.Cores)
+	if err != nil {
+		return nil, err
+	}
+	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	if _, err := task.Run(b.Genesis, 0, nil, func(uint32, float32) error { return ctx.Err() }); err != nil {
+		return nil, err
+	}
+	return &UnitReport{Needs: prepare.UnitMemory(b, exec), Peak: memory.Peak()}, nil
+}
