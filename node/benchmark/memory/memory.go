@@ -193,7 +193,7 @@ func (m *measurement) unit(ctx context.Context, z Size, path string) error {
 func (m *measurement) simulate(ctx context.Context) error {
 	rounds, peaks := roundsShort, [2]uint64{}
 	if m.Quick {
-		rounds /= 4
+		rounds /= 10
 	}
 	for i := range peaks {
 		path := filepath.Join(m.dir, fmt.Sprintf("sim-%d.yaml", i))
