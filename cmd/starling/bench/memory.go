@@ -20,10 +20,11 @@ func memoryCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory",
 		Short: "Measure how much memory runs take, beside their plan",
-		Long: `Train models on embedded networks of two workers and a verifier, verify the runs, compute a unit alone, and
-play simulations of some rounds and of twice as many, each in a process of its own. The most memory that each had
-stands beside what its plan said, and beside what it must not exceed. A model of 9 M parameters is measured with --quick, one
-of 88 M too without, and one of 350 M with --full, which takes ten times the rounds in the second simulation.
+		Long: `Train models on embedded networks of two workers and a verifier, verify the runs, compute a unit alone,
+and play simulations of some rounds and of twice as many, each in a process of its own. The most memory that each had
+stands beside what its plan said, and beside what it must not exceed. A model of 9 M parameters is measured with
+--quick, one of 88 M too without, and one of 350 M with --full, which takes ten times the rounds in the second
+simulation.
 
 With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","seconds"}],
 "bars":[{"name","value","bar","holds"}]}.`,
