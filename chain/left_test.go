@@ -35,6 +35,10 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // court is a chain of validators, each with an application and a pool of its own, on which workers and verifiers have
@@ -63,7 +67,7 @@ type arrival struct {
 // caseOf is work of which nothing is ever recomputed: these disputes are about long descents.
 type caseOf struct{}
 
-func (caseOf) Bound(run.Terms) error { return nil }
+func (caseOf) Bound(terms.Terms) error { return nil }
 
 func (caseOf) Parts(dispute.Claim) uint64 { return 1 }
 
@@ -71,11 +75,11 @@ func (caseOf) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{}, errors.New("nothing to see")
 }
 
-func (caseOf) Refute(run.Combination, []byte) (string, error) {
+func (caseOf) Refute(work.Combination, []byte) (string, error) {
 	return "", errors.New("nothing to see")
 }
 
-func (caseOf) Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
+func (caseOf) Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	return dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base:     d.Base.Root,
@@ -96,7 +100,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 	c.referee = func(canon.Digest, []byte) (works.Case, error) { return caseOf{}, nil }
 	c.seat(n)
 	var funded []Funded
-	var members []run.Member
+	var members []crew.Member
 	for i := range 2*pairs + loaders {
 		key := &secp256k1.PrivKey{Key: secp256k1.GenPrivKeyFromSecret([]byte{byte(i)}).Key}
 		c.parties = append(c.parties, key)
@@ -105,7 +109,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 		if i >= 2*pairs {
 			continue
 		}
-		members = append(members, run.Member{ID: address, Role: run.Role(1 + i%2), Price: 1, Stake: 1_000_000})
+		members = append(members, crew.Member{ID: address, Role: crew.Role(1 + i%2), Price: 1, Stake: 1_000_000})
 	}
 	doc, err := Genesis("test", c.start, c.keys, funded)
 	c.must(err)
@@ -125,27 +129,27 @@ func newCourt(t *testing.T, n, pairs int) *court {
 }
 
 // disputable adds a run to the state of a new chain, in which every worker has committed to a unit.
-func (c *court) disputable(raw json.RawMessage, members []run.Member, units int) json.RawMessage {
+func (c *court) disputable(raw json.RawMessage, members []crew.Member, units int) json.RawMessage {
 	c.Helper()
-	slices.SortFunc(members, func(a, b run.Member) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
-	all := run.Terms{
+	slices.SortFunc(members, func(a, b crew.Member) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
+	all := terms.Terms{
 		Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec",
-		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 2,
+		Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 2,
 		Units: uint32(units), Segments: 1, UnitFlops: 1000, AuditPPM: 1_000_000, Window: 2,
-		Deadlines: run.Deadlines{Train: 10, Audit: 6, Attest: 10_000, Challenge: 10_000},
+		Deadlines: terms.Deadlines{Train: 10, Audit: 6, Attest: 10_000, Challenge: 10_000},
 	}
 	s, err := run.New(all, members, 0)
 	c.must(err)
-	env := run.Env{Height: 1, Beacon: canon.Sum("dealt")}
+	env := transition.Env{Height: 1, Beacon: canon.Sum("dealt")}
 	s, _ = s.Tick(env)
 	for _, u := range s.Units {
 		d := canon.Sum("commitment", []byte(u.Worker))
-		s, _, err = s.Commit(env, u.Worker, run.UnitID{Unit: u.Index, Attempt: u.Attempt}, run.Commitment{
+		s, _, err = s.Commit(env, u.Worker, work.UnitID{Unit: u.Index, Attempt: u.Attempt}, work.Commitment{
 			Segments: []canon.Digest{d, d}, Update: d, UpdateCID: "update", Bytes: 1, Log: "log", HiddenRoots: d,
 		})
 		c.must(err)
 	}
-	s, _ = s.Tick(run.Env{Height: 2, Beacon: canon.Sum("drawn")})
+	s, _ = s.Tick(transition.Env{Height: 2, Beacon: canon.Sum("drawn")})
 	type entry struct {
 		Key   any `json:"key"`
 		Value any `json:"value"`
@@ -155,7 +159,7 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	var participants []entry
 	for _, m := range members {
 		participants = append(participants,
-			entry{m.ID, registry.Participant{ID: m.ID, Roles: []run.Role{m.Role}, PeerID: "peer", Stake: m.Stake}})
+			entry{m.ID, registry.Participant{ID: m.ID, Roles: []crew.Role{m.Role}, PeerID: "peer", Stake: m.Stake}})
 	}
 	o := market.Order{ID: "job", Consumer: members[0].ID, Terms: all, Budget: 1 << 40, PriceCap: 1}
 	put := func(name string, v any) {
@@ -379,7 +383,7 @@ func (c *court) tokens(validator int) (uint64, bool) {
 }
 
 // challenge opens a dispute about a unit, by the verifier that audits it.
-func (c *court) challenge(u run.Unit) {
+func (c *court) challenge(u work.Unit) {
 	c.Helper()
 	d := u.Commit.Digest()
 	m := &trainingpb.MsgChallenge{Sender: u.Verifier, Job: "job", Unit: u.Index, Attempt: u.Attempt, Segment: 1,

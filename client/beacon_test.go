@@ -11,9 +11,10 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/internal/nowork"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 func TestBeaconOfEveryBlock(t *testing.T) {
@@ -123,9 +124,9 @@ func TestTwoValidators(t *testing.T) {
 	for _, c := range n.clients {
 		n.height(c)
 	}
-	n.enlist("w0", run.Worker, 1)
-	n.enlist("w1", run.Worker, 1)
-	n.enlist("v0", run.Verifier, 1)
+	n.enlist("w0", crew.Worker, 1)
+	n.enlist("w1", crew.Worker, 1)
+	n.enlist("v0", crew.Verifier, 1)
 	n.must(n.clients["consumer"].Market.Order(ctx, order("job"), nil))
 	n.finish(names[1:]...)
 	n.outputs(2)

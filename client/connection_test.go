@@ -23,12 +23,16 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 func TestManyAtOnce(t *testing.T) {
@@ -70,7 +74,7 @@ func message(c *client.Client, o market.Order) *marketpb.MsgOrder {
 
 func TestRestartContinues(t *testing.T) {
 	n := start(t, "consumer", "w0")
-	n.enlist("w0", run.Worker, 7)
+	n.enlist("w0", crew.Worker, 7)
 	n.must(n.clients["consumer"].Market.Order(n.ctx, order("job"), nil))
 	height := n.height(n.clients["w0"])
 	n.validator.Stop()
@@ -164,14 +168,14 @@ func TestFindTransaction(t *testing.T) {
 
 func TestLargestLeafFits(t *testing.T) {
 	n := start(t, "consumer", "w0", "v0")
-	n.enlist("w0", run.Worker, 1)
-	n.enlist("v0", run.Verifier, 1)
+	n.enlist("w0", crew.Worker, 1)
+	n.enlist("v0", crew.Verifier, 1)
 	o := order("job")
 	o.Workers = market.Workers{Min: 1, Target: 1, Max: 1}
 	n.must(n.clients["consumer"].Market.Order(n.ctx, o, nil))
-	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
+	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == progress.Train })
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
-	n.refused(n.clients["v0"].Work.Move(n.ctx, "job", run.UnitID{}, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(n.clients["v0"].Work.Move(n.ctx, "job", work.UnitID{}, leaf), training.ErrNoDispute, "training", 17)
 }
 
 // relay passes TCP connections on to an address. deaf are those that no byte comes back from: subscriptions to events,

@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // On a new chain, whose validator asks for the price of the chain, the first transactions of a provider cost it
@@ -32,7 +32,7 @@ func TestFees(t *testing.T) {
 	n.must(err)
 	_, err = friend.Coins.Send(n.ctx, newcomer.Address(), stake+reserve, "")
 	n.must(err)
-	n.enlist("newcomer", run.Verifier, 10)
+	n.enlist("newcomer", crew.Verifier, 10)
 	if b := balance("newcomer"); b != reserve {
 		t.Errorf("who was sent its stake and %d uzen has %d when it has joined", reserve, b)
 	}
@@ -48,7 +48,7 @@ func TestFees(t *testing.T) {
 	if b := balance("friend"); b >= had-1000 {
 		t.Errorf("who sent 1000 of %d uzen has %d: it paid no fee", had, b)
 	}
-	n.enlist("provider", run.Worker, 10)
+	n.enlist("provider", crew.Worker, 10)
 	if b := balance("provider"); b != funds+1000-stake {
 		t.Errorf("a provider has %d uzen after it registered and offered, with a stake of %d of %d", b, stake, funds+1000)
 	}
@@ -58,7 +58,7 @@ func TestFees(t *testing.T) {
 		_, err := provider.SubmitAsync(n.ctx, &registrypb.MsgHeartbeat{Sender: provider.Address()})
 		n.must(err)
 	}
-	n.must(provider.Market.Offer(n.ctx, run.Worker, 11, 1))
+	n.must(provider.Market.Offer(n.ctx, crew.Worker, 11, 1))
 	if b := balance("provider"); b >= funds+1000-stake {
 		t.Errorf("transaction %d of a provider cost it nothing", app.FreeTransactions+1)
 	}

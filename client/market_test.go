@@ -14,6 +14,7 @@ import (
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/client/module"
@@ -21,6 +22,9 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // A consumer waits for a lower price, raises its budget, pauses and cancels; what is not spent comes back to the last
@@ -28,9 +32,9 @@ import (
 func TestConsumerSteersItsJob(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("w1", run.Worker, 900)
-	n.enlist("v0", run.Verifier, 400)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("w1", crew.Worker, 900)
+	n.enlist("v0", crew.Verifier, 400)
 	c := n.clients["consumer"]
 	o := order("job")
 	o.Terms.Rounds, o.PriceCap, o.Budget = 4, 600, 5000
@@ -41,8 +45,8 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	}
 	n.must(c.Market.Order(n.ctx, o, nil))
 	n.refused(c.Market.PauseJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
-	n.must(n.clients["w1"].Market.Offer(n.ctx, run.Worker, 600, 1))
-	n.until(c, "job", func(s run.State) bool { return s.Phase == run.Train })
+	n.must(n.clients["w1"].Market.Offer(n.ctx, crew.Worker, 600, 1))
+	n.until(c, "job", func(s run.State) bool { return s.Phase == progress.Train })
 	lots, err := c.Market.Lots(n.ctx)
 	n.must(err)
 	for _, l := range lots {
@@ -73,7 +77,7 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	}
 	s, err := c.Training.Run(n.ctx, "job")
 	n.must(err)
-	if s.Phase != run.Halted || s.Why != run.WhyCancelled || s.Round == 0 || s.Round >= 4 {
+	if s.Phase != progress.Halted || s.Why != reason.Cancelled || s.Round == 0 || s.Round >= 4 {
 		t.Errorf("after cancelling: %s %s in round %d", s.Phase, s.Why, s.Round)
 	}
 	n.checkMoney(c, []string{"w0", "w1", "v0"})
@@ -84,9 +88,9 @@ func TestConsumerSteersItsJob(t *testing.T) {
 func TestBudgetRunsOut(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("w1", run.Worker, 600)
-	n.enlist("v0", run.Verifier, 400)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("w1", crew.Worker, 600)
+	n.enlist("v0", crew.Verifier, 400)
 	c := n.clients["consumer"]
 	o := order("job")
 	o.Terms.Rounds, o.PriceCap, o.Budget, o.OnExceed = 3, 600, 5000, market.PauseExceeded
@@ -107,7 +111,7 @@ func TestBudgetRunsOut(t *testing.T) {
 	})
 	s, err := c.Training.Run(n.ctx, "job")
 	n.must(err)
-	if placed.Why != run.WhyBudgetExhausted || s.Round == 0 || s.Round == 3 || len(s.Open) > 0 {
+	if placed.Why != reason.BudgetExhausted || s.Round == 0 || s.Round == 3 || len(s.Open) > 0 {
 		t.Errorf("why: %q, in round %d, %d open", placed.Why, s.Round, len(s.Open))
 	}
 	n.refused(c.Market.ResumeJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
@@ -115,7 +119,7 @@ func TestBudgetRunsOut(t *testing.T) {
 	for range 3 {
 		<-done
 	}
-	if s, err = c.Training.Run(n.ctx, "job"); err != nil || s.Phase != run.Done {
+	if s, err = c.Training.Run(n.ctx, "job"); err != nil || s.Phase != progress.Done {
 		t.Errorf("with a higher budget: %s %s in round %d: %v", s.Phase, s.Why, s.Round, err)
 	}
 	n.checkMoney(c, []string{"w0", "w1", "v0"})
@@ -131,9 +135,9 @@ func owned(o market.Order, c *client.Client) market.Order {
 func TestMeasurement(t *testing.T) {
 	n := start(t, "w0", "v0")
 	w, v := n.clients["w0"], n.clients["v0"]
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("v0", run.Verifier, 500)
-	n.refused(w.Market.OfferHourly(n.ctx, run.Worker, 1000, 1), chainmarket.ErrRate, "market", 13)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("v0", crew.Verifier, 500)
+	n.refused(w.Market.OfferHourly(n.ctx, crew.Worker, 1000, 1), chainmarket.ErrRate, "market", 13)
 	n.refused(w.Registry.AnswerMeasure(n.ctx, canon.Sum("x")), registry.ErrMeasure, "registry", 9)
 	n.must(w.Registry.AskMeasure(n.ctx, 1<<10))
 	n.refused(w.Registry.AskMeasure(n.ctx, 1), chainregistry.ErrMeasured, "registry", 12)
@@ -160,7 +164,7 @@ func TestMeasurement(t *testing.T) {
 	if p.Rate == 0 || p.Class(params) != registry.Processor {
 		t.Errorf("measured: %+v", p)
 	}
-	n.must(w.Market.OfferHourly(n.ctx, run.Worker, 1000, 1))
+	n.must(w.Market.OfferHourly(n.ctx, crew.Worker, 1000, 1))
 	offers, err := w.Market.Offers(n.ctx)
 	n.must(err)
 	if want := market.PerFlops(1000, p.Rate); offers[0].Price != want {
@@ -187,11 +191,11 @@ func (n *network) measurement(done func(registry.Measurement) bool) registry.Mea
 // Conditions reach the rules, a pool speaks for who named it, and who commits to a tier is counted.
 func TestConditionsAndPools(t *testing.T) {
 	n := start(t, "consumer", "pool", "w0", "w1", "v0")
-	n.enlist("v0", run.Verifier, 400)
+	n.enlist("v0", crew.Verifier, 400)
 	pool, c := n.clients["pool"], n.clients["consumer"]
 	for i, name := range []string{"w0", "w1"} {
 		n.must(n.clients[name].Registry.Register(n.ctx, registry.Participant{
-			Roles: []run.Role{run.Worker}, PeerID: "peer-" + name, Stake: 10_000_000, Pool: pool.Address(),
+			Roles: []crew.Role{crew.Worker}, PeerID: "peer-" + name, Stake: 10_000_000, Pool: pool.Address(),
 			Tier: registry.Bronze,
 			Hardware: registry.Hardware{Memory: 8192, Upload: 10_000, Region: []string{"eu", "us"}[i], Jurisdiction: "DE",
 				Domain: name},

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/party"
 )
@@ -62,7 +62,7 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 	case party.Move:
 		return m.Work.Move(ctx, m.Job, role.Disputed(a.Game), a.Made)
 	case role.Attest:
-		return m.Work.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
+		return m.Work.Attest(ctx, progress.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
 	case role.Prove:
 		return m.Work.Prove(ctx, m.Job, a.Work, a.Seal)
 	case role.Leave:
@@ -101,6 +101,6 @@ func (m Member) Holders(ctx context.Context) ([]string, error) {
 }
 
 // Lineage is the attested checkpoint of a round of the run, from 1; ErrNotFound before it is attested.
-func (m Member) Lineage(ctx context.Context, round uint32) (run.Entry, error) {
+func (m Member) Lineage(ctx context.Context, round uint32) (progress.Entry, error) {
 	return m.Training.Lineage(ctx, m.Job, round)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/referee"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/transaction"
@@ -25,6 +26,11 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 const (
@@ -111,26 +117,26 @@ func (n *network) refused(err error, rule error, space string, code uint32) {
 	}
 }
 
-func (n *network) enlist(name string, role run.Role, price uint64) {
+func (n *network) enlist(name string, role crew.Role, price uint64) {
 	n.t.Helper()
 	c := n.clients[name]
-	n.must(c.Registry.Register(n.ctx, registry.Participant{Roles: []run.Role{role}, PeerID: "peer-" + name,
+	n.must(c.Registry.Register(n.ctx, registry.Participant{Roles: []crew.Role{role}, PeerID: "peer-" + name,
 		Addrs: []string{"/ip4/127.0.0.1/tcp/4001"}, Device: "test", Stake: stake}))
 	n.must(c.Market.Offer(n.ctx, role, price, 1))
 }
 
-func terms(job string) run.Terms {
-	return run.Terms{
+func termsOf(job string) terms.Terms {
+	return terms.Terms{
 		Job: job, Spec: canon.Sum("spec"), SpecCID: "spec-cid",
-		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis-cid"},
+		Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis-cid"},
 		Rounds:  2, Units: 4, Segments: 2, UnitFlops: 1_000_000_000_000_000, AuditPPM: 100_000,
-		Deadlines: run.Deadlines{Train: 200, Audit: 200, Attest: 200, Challenge: 2}, Window: 4,
+		Deadlines: terms.Deadlines{Train: 200, Audit: 200, Attest: 200, Challenge: 2}, Window: 4,
 	}
 }
 
 func order(job string) market.Order {
 	return market.Order{
-		ID: job, Terms: terms(job), Budget: 10_000_000, PriceCap: 1000,
+		ID: job, Terms: termsOf(job), Budget: 10_000_000, PriceCap: 1000,
 		Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1,
 	}
 }
@@ -157,9 +163,9 @@ func (n *network) until(c *client.Client, job string, done func(run.State) bool)
 }
 
 // commitment of a unit; nothing is computed in these tests.
-func commitment(round, unit uint32) run.Commitment {
+func commitment(round, unit uint32) work.Commitment {
 	at := fmt.Appendf(nil, "%d/%d", round, unit)
-	c := run.Commitment{
+	c := work.Commitment{
 		Segments: []canon.Digest{canon.Sum("s0", at), canon.Sum("s1", at), train.StateRoot(1, end(round, unit).Roots())},
 		Update:   canon.Sum("update", at), UpdateCID: "update-" + string(at), Bytes: 1000, Loss: 2_500_000,
 	}
@@ -179,7 +185,7 @@ func end(round, unit uint32) *referee.Sealed {
 	return referee.NewSealed(1, []*tensor.Tensor{x})
 }
 
-func seal(s run.State, round uint32, u run.Unit) *audit.Seal {
+func seal(s run.State, round uint32, u work.Unit) *audit.Seal {
 	return audit.NewSeal(s.Subject(round, u), end(round, u.Index).Trees())
 }
 
@@ -187,7 +193,7 @@ func seal(s run.State, round uint32, u run.Unit) *audit.Seal {
 func (n *network) unseal(ctx context.Context, c *client.Client, s run.State) {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if u.Status == run.Sealed && u.Verifier == c.Address() && !u.Question.IsZero() {
+			if u.Status == work.Sealed && u.Verifier == c.Address() && !u.Question.IsZero() {
 				o, err := seal(s, l.Round, *u).Open(u.Question, end(l.Round, u.Index))
 				n.must(err)
 				n.unlessOvertaken(c.Work.Unseal(ctx, s.Terms.Job, u.ID(l.Round), o))
@@ -209,7 +215,7 @@ func (n *network) play(name, job string) {
 			continue
 		}
 		n.must(err)
-		if m, _ := s.Member(c.Address()); !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
+		if m, _ := s.Member(c.Address()); !m.Active || s.Phase == progress.Done || s.Phase == progress.Halted {
 			return
 		}
 		for _, u := range s.Work(c.Address()) {
@@ -224,8 +230,8 @@ func (n *network) play(name, job string) {
 			n.unlessOvertaken(c.Work.Pass(ctx, job, d.ID(), seal(s, d.Round, d.Unit).Root()))
 		}
 		n.unseal(ctx, c, s)
-		if s.Phase == run.Attest && !s.Voted(c.Address()) {
-			next := run.Checkpoint{Round: s.Round + 1, Root: canon.Sum("root", []byte{byte(s.Round)}), CID: "checkpoint"}
+		if s.Phase == progress.Attest && !s.Voted(c.Address()) {
+			next := terms.Checkpoint{Round: s.Round + 1, Root: canon.Sum("root", []byte{byte(s.Round)}), CID: "checkpoint"}
 			n.unlessOvertaken(c.Work.Attest(ctx, s.Attestation(next)))
 		}
 	}
@@ -234,7 +240,8 @@ func (n *network) play(name, job string) {
 // unlessOvertaken checks what came of a message about a state that others may have changed meanwhile.
 func (n *network) unlessOvertaken(err error) {
 	n.t.Helper()
-	for _, late := range []error{run.ErrStale, run.ErrHalted, run.ErrWrongPhase, run.ErrInactive, run.ErrNotYours} {
+	for _, late := range []error{refusal.ErrStale, refusal.ErrHalted, refusal.ErrWrongPhase, refusal.ErrInactive,
+		refusal.ErrNotYours} {
 		if errors.Is(err, late) {
 			return
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // realOrder is an order of work that somebody could do, and its opening.
@@ -64,10 +64,10 @@ func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 	}
 	n.refused(c.Market.Order(n.ctx, good, nil), dispute.ErrWork, "market", 17)
 	n.refused(c.Market.Order(n.ctx, good, hidden), dispute.ErrWork, "market", 17)
-	for name, change := range map[string]func(*run.Terms){
-		"operations": func(t *run.Terms) { t.UnitFlops = 1e19 }, "rounds": func(t *run.Terms) { t.Rounds = 2 },
-		"segments": func(t *run.Terms) { t.Segments = 1 },
-		"genesis":  func(t *run.Terms) { t.Genesis.Root = canon.Sum("another") },
+	for name, change := range map[string]func(*terms.Terms){
+		"operations": func(t *terms.Terms) { t.UnitFlops = 1e19 }, "rounds": func(t *terms.Terms) { t.Rounds = 2 },
+		"segments": func(t *terms.Terms) { t.Segments = 1 },
+		"genesis":  func(t *terms.Terms) { t.Genesis.Root = canon.Sum("another") },
 	} {
 		other := good
 		change(&other.Terms)

@@ -10,6 +10,7 @@ import (
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -17,6 +18,12 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // TestRefusalsAreReadable: what the SDK says for its developers is left out, and amounts are in ZEN.
@@ -33,9 +40,9 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0", "stranger")
 	stranger, consumer, ctx := n.clients["stranger"], n.clients["consumer"], n.ctx
-	worker := []run.Role{run.Worker}
+	worker := []crew.Role{crew.Worker}
 
-	n.refused(stranger.Market.Offer(ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+	n.refused(stranger.Market.Offer(ctx, crew.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
 	n.refused(stranger.Registry.Register(ctx, registry.Participant{Roles: worker, PeerID: "", Stake: stake}),
 		registry.ErrInvalid, "registry", 2)
 	n.refused(stranger.Registry.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 1}),
@@ -66,29 +73,31 @@ func TestRefusals(t *testing.T) {
 	n.refused(stranger.Market.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.refused(stranger.Market.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
 	n.balance("consumer", funds-order("job").Budget-market.WaitingFee(0))
-	n.refused(stranger.Work.Missing(ctx, "job", run.UnitID{}, 0), training.ErrNoRun, "training", 2)
+	n.refused(stranger.Work.Missing(ctx, "job", work.UnitID{}, 0), training.ErrNoRun, "training", 2)
 
-	n.enlist("w0", run.Worker, 1)
-	n.enlist("w1", run.Worker, 1)
-	n.enlist("v0", run.Verifier, 1)
+	n.enlist("w0", crew.Worker, 1)
+	n.enlist("w1", crew.Worker, 1)
+	n.enlist("v0", crew.Verifier, 1)
 	n.refused(n.clients["v0"].Registry.Unstake(ctx, 2*stake), registry.ErrUnstake, "registry", 15)
 	n.refused(stranger.Registry.Unstake(ctx, 1), chainregistry.ErrUnknown, "registry", 5)
-	before := n.until(consumer, "job", func(s run.State) bool { return s.Phase == run.Train })
+	before := n.until(consumer, "job", func(s run.State) bool { return s.Phase == progress.Train })
 	other := "w0"
 	if before.Units[0].Worker == n.clients["w0"].Address() {
 		other = "w1"
 	}
 	n.refused(consumer.Market.ResumeJob(ctx, "job"), chainmarket.ErrState, "market", 9)
-	n.refused(stranger.Work.Commit(ctx, "job", run.UnitID{}, commitment(0, 0)), run.ErrNotMember, "training", 5)
-	n.refused(n.clients[other].Work.Commit(ctx, "job", run.UnitID{}, commitment(0, 0)), run.ErrNotYours, "training", 10)
-	n.refused(n.clients[other].Work.Commit(ctx, "job", run.UnitID{Round: 1}, commitment(0, 0)), run.ErrStale, "training",
-		7)
-	n.refused(n.clients[other].Work.Commit(ctx, "job", run.UnitID{Unit: 99}, commitment(0, 0)), run.ErrNoUnit, "training",
-		8)
-	n.refused(n.clients["v0"].Work.Pass(ctx, "job", run.UnitID{}, canon.Sum("seal")), run.ErrWrongPhase, "training", 9)
-	n.refused(n.clients["v0"].Work.Attest(ctx, before.Attestation(run.Checkpoint{Round: 1, Root: canon.Sum("r"),
-		CID: "c"})), run.ErrWrongPhase, "training", 9)
-	n.refused(n.clients["v0"].Work.Move(ctx, "job", run.UnitID{}, dispute.Move{Pick: &dispute.Pick{}}),
+	n.refused(stranger.Work.Commit(ctx, "job", work.UnitID{}, commitment(0, 0)), refusal.ErrNotMember, "training", 5)
+	n.refused(n.clients[other].Work.Commit(ctx, "job", work.UnitID{}, commitment(0, 0)), refusal.ErrNotYours, "training",
+		10)
+	n.refused(n.clients[other].Work.Commit(ctx, "job", work.UnitID{Round: 1}, commitment(0, 0)), refusal.ErrStale,
+		"training", 7)
+	n.refused(n.clients[other].Work.Commit(ctx, "job", work.UnitID{Unit: 99}, commitment(0, 0)), refusal.ErrNoUnit,
+		"training", 8)
+	n.refused(n.clients["v0"].Work.Pass(ctx, "job", work.UnitID{}, canon.Sum("seal")), refusal.ErrWrongPhase, "training",
+		9)
+	n.refused(n.clients["v0"].Work.Attest(ctx, before.Attestation(terms.Checkpoint{Round: 1, Root: canon.Sum("r"),
+		CID: "c"})), refusal.ErrWrongPhase, "training", 9)
+	n.refused(n.clients["v0"].Work.Move(ctx, "job", work.UnitID{}, dispute.Move{Pick: &dispute.Pick{}}),
 		training.ErrNoDispute, "training", 17)
 	after, err := consumer.Training.Run(ctx, "job")
 	n.must(err)
@@ -99,9 +108,9 @@ func TestRefusals(t *testing.T) {
 
 func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
-	n.enlist("w0", run.Worker, 1)
-	n.enlist("w1", run.Worker, 1)
-	n.enlist("v0", run.Verifier, 1)
+	n.enlist("w0", crew.Worker, 1)
+	n.enlist("w1", crew.Worker, 1)
+	n.enlist("v0", crew.Verifier, 1)
 	o := order("job")
 	o.Terms.AuditPPM = 0
 	n.must(n.clients["consumer"].Market.Order(n.ctx, o, nil))
@@ -112,9 +121,9 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 				n.must(n.clients[name].Work.Commit(n.ctx, "job", u.ID(s.Round), commitment(s.Round, u.Index)))
 			}
 		}
-		return s.Phase == run.Attest
+		return s.Phase == progress.Attest
 	})
-	next := run.Checkpoint{Round: 1, Root: canon.Sum("r"), CID: "c"}
+	next := terms.Checkpoint{Round: 1, Root: canon.Sum("r"), CID: "c"}
 	digest := s.Attestation(next).Digest()
 	foreign, err := key("w1").Sign(digest[:])
 	n.must(err)
@@ -123,7 +132,7 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 	})
 	n.refused(err, training.ErrSignature, "training", 14)
 	n.must(w0.Work.Attest(n.ctx, s.Attestation(next)))
-	n.refused(w0.Work.Attest(n.ctx, s.Attestation(next)), run.ErrDuplicate, "training", 11)
+	n.refused(w0.Work.Attest(n.ctx, s.Attestation(next)), refusal.ErrDuplicate, "training", 11)
 }
 
 func TestOrdersEndWithoutARun(t *testing.T) {
@@ -163,26 +172,26 @@ func TestOrdersEndWithoutARun(t *testing.T) {
 // for having it tried.
 func TestJobThatNobodyCanOpen(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
-	n.enlist("w0", run.Worker, 1)
-	n.enlist("w1", run.Worker, 1)
-	n.enlist("v0", run.Verifier, 1)
+	n.enlist("w0", crew.Worker, 1)
+	n.enlist("w1", crew.Worker, 1)
+	n.enlist("v0", crew.Verifier, 1)
 	c := n.clients["consumer"]
 	n.must(c.Market.Order(n.ctx, order("job"), nil))
-	n.until(c, "job", func(s run.State) bool { return s.Phase == run.Train })
+	n.until(c, "job", func(s run.State) bool { return s.Phase == progress.Train })
 	n.must(n.clients["v0"].Work.Decline(n.ctx, "job"))
 	n.must(n.clients["w0"].Work.Decline(n.ctx, "job"))
-	n.refused(n.clients["w0"].Work.Decline(n.ctx, "job"), run.ErrWrongPhase, "training", 9)
-	n.refused(c.Work.Decline(n.ctx, "job"), run.ErrNotMember, "training", 5)
+	n.refused(n.clients["w0"].Work.Decline(n.ctx, "job"), refusal.ErrWrongPhase, "training", 9)
+	n.refused(c.Work.Decline(n.ctx, "job"), refusal.ErrNotMember, "training", 5)
 	n.must(n.clients["w1"].Work.Decline(n.ctx, "job"))
 	s, err := c.Training.Run(n.ctx, "job")
 	n.must(err)
-	if s.Phase != run.Halted || s.Why != run.WhyUnopened {
+	if s.Phase != progress.Halted || s.Why != reason.Unopened {
 		t.Errorf("the run is %s: %s", s.Phase, s.Why)
 	}
 	receipts, err := c.Training.Receipts(n.ctx, "job")
 	n.must(err)
 	last := receipts[len(receipts)-1]
-	if last.Kind != reward.Refund || last.Reason != run.WhyUnopened || last.Fee != market.WaitingFee(0) {
+	if last.Kind != reward.Refund || last.Reason != reason.Unopened || last.Fee != market.WaitingFee(0) {
 		t.Errorf("the last receipt: %+v", last)
 	}
 	n.balance("consumer", funds-market.WaitingFee(0))

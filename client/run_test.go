@@ -10,6 +10,7 @@ import (
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/works"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/audit"
@@ -17,13 +18,18 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 func TestRunFromOrderToReceipts(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("w1", run.Worker, 600)
-	n.enlist("v0", run.Verifier, 400)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("w1", crew.Worker, 600)
+	n.enlist("v0", crew.Verifier, 400)
 	consumer := n.clients["consumer"]
 	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	placed, err := consumer.Market.PlacedOrder(n.ctx, "job")
@@ -52,7 +58,7 @@ func (n *network) finish(members ...string) run.State {
 	}
 	s, err := n.clients[members[0]].Training.Run(n.ctx, "job")
 	n.must(err)
-	if s.Phase != run.Done {
+	if s.Phase != progress.Done {
 		n.t.Fatalf("the run is in phase %d: %s", s.Phase, s.Why)
 	}
 	return s
@@ -67,7 +73,7 @@ func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{Right: bool(r)}, nil
 }
 
-func (ruling) Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
+func (ruling) Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	return dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update,
@@ -75,11 +81,11 @@ func (ruling) Config(job string, d run.AuditTarget, challenger string, blocks in
 	}, nil
 }
 
-func (ruling) Refute(run.Combination, []byte) (string, error) {
+func (ruling) Refute(work.Combination, []byte) (string, error) {
 	return "", errors.New("nothing is shown")
 }
 
-func (ruling) Bound(run.Terms) error { return nil }
+func (ruling) Bound(terms.Terms) error { return nil }
 
 func (r ruling) open(canon.Digest, []byte) (works.Case, error) { return r, nil }
 
@@ -91,9 +97,9 @@ func TestLiarIsConvicted(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.referee(ruling(false))
 	n.liar = key("w0").Address()
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("w1", run.Worker, 500)
-	n.enlist("v0", run.Verifier, 500)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("w1", crew.Worker, 500)
+	n.enlist("v0", crew.Verifier, 500)
 	consumer := n.clients["consumer"]
 	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	n.finish("v0", "w0", "w1")
@@ -124,16 +130,16 @@ func TestLiarIsConvicted(t *testing.T) {
 	}
 	n.balance("w0", funds-stake)
 	n.checkMoney(consumer, []string{"w0", "w1", "v0"})
-	n.refused(n.clients["w0"].Market.Offer(n.ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+	n.refused(n.clients["w0"].Market.Offer(n.ctx, crew.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
 }
 
 func TestFalseChallenge(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.referee(ruling(true))
 	n.liar = key("w0").Address()
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("w1", run.Worker, 500)
-	n.enlist("v0", run.Verifier, 500)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("w1", crew.Worker, 500)
+	n.enlist("v0", crew.Verifier, 500)
 	consumer := n.clients["consumer"]
 	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	s := n.until(consumer, "job", func(s run.State) bool {
@@ -145,26 +151,27 @@ func TestFalseChallenge(t *testing.T) {
 		return len(s.Audits(key("v0").Address())) > 0
 	})
 	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
-	n.refused(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 99, unit.Commit.Digest()), dispute.ErrConfig,
+	n.refused(v0.Work.Challenge(n.ctx, "job", work.UnitID{Unit: unit.Index}, 99, unit.Commit.Digest()), dispute.ErrConfig,
 		"training", 18)
-	n.must(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
+	n.must(v0.Work.Challenge(n.ctx, "job", work.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
-	n.refused(n.clients["w0"].Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), dispute.ErrNotYours, "training",
-		20)
-	n.refused(v0.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, dispute.Move{Pick: &dispute.Pick{}}),
+	n.refused(n.clients["w0"].Work.Move(n.ctx, "job", work.UnitID{Unit: unit.Index}, leaf), dispute.ErrNotYours,
+		"training", 20)
+	n.refused(v0.Work.Move(n.ctx, "job", work.UnitID{Unit: unit.Index}, dispute.Move{Pick: &dispute.Pick{}}),
 		dispute.ErrMove, "training", 22)
-	n.must(v0.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf))
+	n.must(v0.Work.Move(n.ctx, "job", work.UnitID{Unit: unit.Index}, leaf))
 	p, err := v0.Registry.Participant(n.ctx, v0.Address())
 	n.must(err)
 	if !p.Jailed || p.Stake != stake-first {
 		t.Errorf("the false challenger after the verdict: %+v", p)
 	}
-	n.refused(v0.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index}, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(v0.Work.Move(n.ctx, "job", work.UnitID{Unit: unit.Index}, leaf), training.ErrNoDispute, "training", 17)
 	// It was the only verifier of a run that wants audits, which waits for another.
-	n.refused(v0.Work.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal")), run.ErrInactive, "training", 6)
+	n.refused(v0.Work.Pass(n.ctx, "job", work.UnitID{Unit: unit.Index}, canon.Sum("seal")), refusal.ErrInactive,
+		"training", 6)
 	s, err = consumer.Training.Run(n.ctx, "job")
 	n.must(err)
-	if m, _ := s.Member(v0.Address()); s.Phase == run.Halted || m.Active {
+	if m, _ := s.Member(v0.Address()); s.Phase == progress.Halted || m.Active {
 		t.Errorf("the run is in phase %s: %s, and the false challenger %+v", s.Phase, s.Why, m)
 	}
 }
@@ -177,9 +184,9 @@ func TestStrangerChallenges(t *testing.T) {
 		n := start(t, "consumer", "w0", "w1", "v0", "x")
 		n.referee(ruling(!lies))
 		for _, name := range []string{"w0", "w1"} {
-			n.enlist(name, run.Worker, 500)
+			n.enlist(name, crew.Worker, 500)
 		}
-		n.enlist("v0", run.Verifier, 500)
+		n.enlist("v0", crew.Verifier, 500)
 		consumer, x := n.clients["consumer"], n.clients["x"]
 		n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 		s := n.until(consumer, "job", func(s run.State) bool {
@@ -191,10 +198,10 @@ func TestStrangerChallenges(t *testing.T) {
 			return len(s.Audits(key("v0").Address())) > 0
 		})
 		unit := s.Audits(key("v0").Address())[0]
-		n.must(x.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
+		n.must(x.Work.Challenge(n.ctx, "job", work.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()))
 		bond := registry.DefaultParams().VerifierStake
 		n.balance("x", funds-bond)
-		n.must(x.Work.Move(n.ctx, "job", run.UnitID{Unit: unit.Index},
+		n.must(x.Work.Move(n.ctx, "job", work.UnitID{Unit: unit.Index},
 			dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 		p, err := x.Registry.Participant(n.ctx, x.Address())
 		n.must(err)
@@ -209,9 +216,9 @@ func TestStrangerChallenges(t *testing.T) {
 		if !p.Jailed || p.Stake != bond/2 {
 			t.Errorf("the stranger who was wrong: %+v", p)
 		}
-		n.refused(x.Work.Challenge(n.ctx, "job", run.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()),
+		n.refused(x.Work.Challenge(n.ctx, "job", work.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()),
 			chainregistry.ErrJailed, "registry", 16)
-		n.must(n.clients["v0"].Work.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, canon.Sum("seal"))) // its audit goes on
+		n.must(n.clients["v0"].Work.Pass(n.ctx, "job", work.UnitID{Unit: unit.Index}, canon.Sum("seal"))) // its audit goes on
 	}
 }
 
@@ -220,9 +227,9 @@ func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.referee(ruling(false))
-	n.enlist("w0", run.Worker, 500)
-	n.enlist("w1", run.Worker, 500)
-	n.enlist("v0", run.Verifier, 500)
+	n.enlist("w0", crew.Worker, 500)
+	n.enlist("w1", crew.Worker, 500)
+	n.enlist("v0", crew.Verifier, 500)
 	consumer, v0 := n.clients["consumer"], n.clients["v0"]
 	n.must(consumer.Market.Order(n.ctx, order("job"), nil))
 	s := n.until(consumer, "job", func(s run.State) bool {
@@ -241,18 +248,18 @@ func TestPlantedFaults(t *testing.T) {
 	for _, d := range s.Audits(v0.Address()) {
 		worker, right := n.named(d.Worker), commitment(0, d.Index)
 		show := func() error {
-			return worker.Work.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, nonce(0, d.Index), right.Segments)
+			return worker.Work.Unmask(n.ctx, "job", work.UnitID{Unit: d.Index}, nonce(0, d.Index), right.Segments)
 		}
 		if slices.Equal(d.Commit.Segments, right.Segments) {
 			continue
 		}
-		n.refused(show(), run.ErrWrongPhase, "training", 9)
-		n.must(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()))
-		n.refused(worker.Work.Unmask(n.ctx, "job", run.UnitID{Unit: d.Index}, canon.Sum("another"), right.Segments),
-			run.ErrBadPlant, "training", 26)
+		n.refused(show(), refusal.ErrWrongPhase, "training", 9)
+		n.must(v0.Work.Challenge(n.ctx, "job", work.UnitID{Unit: d.Index}, 1, d.Commit.Digest()))
+		n.refused(worker.Work.Unmask(n.ctx, "job", work.UnitID{Unit: d.Index}, canon.Sum("another"), right.Segments),
+			refusal.ErrBadPlant, "training", 26)
 		n.must(show())
-		n.refused(v0.Work.Challenge(n.ctx, "job", run.UnitID{Unit: d.Index}, 1, d.Commit.Digest()), run.ErrStale, "training",
-			7)
+		n.refused(v0.Work.Challenge(n.ctx, "job", work.UnitID{Unit: d.Index}, 1, d.Commit.Digest()), refusal.ErrStale,
+			"training", 7)
 		shown++
 	}
 	games, err := consumer.Training.Disputes(n.ctx, "job")
@@ -268,14 +275,14 @@ func TestPlantedFaults(t *testing.T) {
 		t.Fatalf("%d faults shown, %d disputes, audits %+v", shown, len(games), after.Audits(v0.Address()))
 	}
 	unit := after.Audits(v0.Address())[0]
-	n.must(v0.Work.Pass(n.ctx, "job", run.UnitID{Unit: unit.Index}, seal(after, 0, unit.Unit).Root()))
+	n.must(v0.Work.Pass(n.ctx, "job", work.UnitID{Unit: unit.Index}, seal(after, 0, unit.Unit).Root()))
 	asked := n.until(consumer, "job", func(s run.State) bool {
 		l, _ := s.At(0)
 		return !l.Units[unit.Index].Question.IsZero()
 	})
 	l, _ := asked.At(0)
-	n.refused(v0.Work.Unseal(n.ctx, "job", run.UnitID{Unit: unit.Index}, audit.Opening{}), run.ErrBadOpening, "training",
-		24)
+	n.refused(v0.Work.Unseal(n.ctx, "job", work.UnitID{Unit: unit.Index}, audit.Opening{}), refusal.ErrBadOpening,
+		"training", 24)
 	n.unseal(n.ctx, v0, asked)
 	now, err := consumer.Training.Run(n.ctx, "job")
 	n.must(err)
@@ -287,13 +294,13 @@ func TestPlantedFaults(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	n.must(n.clients["w0"].Work.Suspect(n.ctx, "job", run.UnitID{Unit: unitOf(now, key("w1").Address())}))
+	n.must(n.clients["w0"].Work.Suspect(n.ctx, "job", work.UnitID{Unit: unitOf(now, key("w1").Address())}))
 }
 
 // unitOf is a unit of round 0 of a worker.
 func unitOf(s run.State, worker string) uint32 {
 	l, _ := s.At(0)
-	return l.Units[slices.IndexFunc(l.Units, func(u *run.Unit) bool { return u.Worker == worker })].Index
+	return l.Units[slices.IndexFunc(l.Units, func(u *work.Unit) bool { return u.Worker == worker })].Index
 }
 
 func (n *network) named(account string) *client.Client {

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/verify"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // liesOnce is a step that learns backwards in the first unit of a worker, four steps long, and is the job's own after
@@ -77,7 +77,7 @@ func TestTrainInPyTorch(t *testing.T) {
 	}
 	withheld := map[uint32]int{} // by round
 	for _, r := range readReceipts(t, dir) {
-		if r.Reason == run.WhyOutside || r.Reason == run.WhyOdd {
+		if r.Reason == reason.Outside || r.Reason == reason.Odd {
 			withheld[r.Round]++
 		}
 	}

@@ -1,29 +1,28 @@
 package role
 
 import (
+	"github.com/starling-network/starling/protocol/run/work"
 	"slices"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // CheckOf is the check of a unit of a round, by its commitment of now.
-func CheckOf(l run.RoundState, u *run.Unit) Check {
+func CheckOf(l work.RoundState, u *work.Unit) Check {
 	return Check{Work: u.ID(l.Round), Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 }
 
 // Challengeable reports whether a unit may be challenged by who has checked it unasked.
-func Challengeable(u *run.Unit) bool {
-	return u.Status == run.Auditing || u.Status == run.Disputed || u.Status == run.Accepted
+func Challengeable(u *work.Unit) bool {
+	return u.Status == work.Auditing || u.Status == work.Disputed || u.Status == work.Accepted
 }
 
 // Of reports whether what was checked is the commitment of a unit of now: that of a planted fault is replaced.
-func (c Checked) Of(u *run.Unit) bool {
+func (c Checked) Of(u *work.Unit) bool {
 	return slices.Equal(c.Action.Commit.Segments, u.Commit.Segments)
 }
 
 // Challenge is the challenge of a unit that was found wrong; false if it is right, or the challenger has made it, or
 // nobody may challenge the unit now.
-func (c Checked) Challenge(u *run.Unit, challenger string) (Challenge, bool) {
+func (c Checked) Challenge(u *work.Unit, challenger string) (Challenge, bool) {
 	if c.Right || !Challengeable(u) || slices.Contains(u.Challengers, challenger) {
 		return Challenge{}, false
 	}

@@ -17,6 +17,9 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Part names a slice of the checkpoint after a round whose last commitment is in the block Closed.
@@ -42,13 +45,13 @@ type (
 	// Advanced says that the committed updates of a round were combined into Next, which is in memory and stored.
 	Advanced struct {
 		Action Advance
-		Next   run.Checkpoint
+		Next   terms.Checkpoint
 		Odd    []uint32 // places of the units whose update is odd beside the others of its round
 	}
 	// Trained says that a unit is computed, and its update stored but not yet readable by others.
 	Trained struct {
 		Action Train
-		Commit run.Commitment
+		Commit work.Commitment
 	}
 	// Misled says that a unit cannot be trained: what it was handed on from this round is not what that should be.
 	Misled struct {
@@ -106,102 +109,102 @@ type Action interface{ Key() string }
 // The actions.
 type (
 	// Load fetches a checkpoint and verifies it. Answered by Loaded.
-	Load struct{ Checkpoint run.Checkpoint }
+	Load struct{ Checkpoint terms.Checkpoint }
 	// Train computes a unit. Answered by Trained, or by Misled.
 	Train struct {
-		Work run.UnitID
-		Base run.Checkpoint
+		Work work.UnitID
+		Base terms.Checkpoint
 	}
 	// Commit sends the commitment to the chain.
 	Commit struct {
-		Work   run.UnitID
-		Commit run.Commitment
+		Work   work.UnitID
+		Commit work.Commitment
 	}
 	// Reveal lets others read the update of a committed unit, recomputing it if it was lost.
 	Reveal struct {
-		Work run.UnitID
-		Base run.Checkpoint
+		Work work.UnitID
+		Base terms.Checkpoint
 		CID  string
 	}
 	// Check re-executes a unit and compares it with the commitment. Answered by Checked.
 	Check struct {
-		Work    run.UnitID
-		Base    run.Checkpoint
+		Work    work.UnitID
+		Base    terms.Checkpoint
 		Worker  string
-		Commit  run.Commitment
+		Commit  work.Commitment
 		Segment uint32 // to the end of which it is executed, counted from 1; 0: all of it
 	}
 	// Measure re-executes a unit of a tolerant run and compares the updates. Answered by Measured.
 	Measure struct {
-		Work   run.UnitID
-		Base   run.Checkpoint
+		Work   work.UnitID
+		Base   terms.Checkpoint
 		Worker string
-		Commit run.Commitment
+		Commit work.Commitment
 	}
 	// Report binds the verifier to what it measured, and tells the chain whether that is outside the tolerance.
 	Report struct {
-		Work    run.UnitID
+		Work    work.UnitID
 		Seal    canon.Digest
 		Outside bool
 	}
 	// ShowReport shows the chain what a report is bound to.
 	ShowReport struct {
-		Work    run.UnitID
+		Work    work.UnitID
 		Finding audit.Finding
 		Salt    canon.Digest
 	}
 	// Pass tells the chain that an audit found the commitment right.
 	Pass struct {
-		Work run.UnitID
+		Work work.UnitID
 		Seal canon.Digest
 	}
 	// Unseal opens the seal of a Pass at the place that the question gives.
 	Unseal struct {
-		Work     run.UnitID
-		Base     run.Checkpoint
+		Work     work.UnitID
+		Base     terms.Checkpoint
 		Question canon.Digest
 		Segment  uint32 // to the end of which the unit was executed, counted from 1; 0: all of it
 	}
 	// Unmask shows the chain that the fault in a commitment was planted.
 	Unmask struct {
-		Work     run.UnitID
+		Work     work.UnitID
 		Nonce    canon.Digest
 		Segments []canon.Digest
 	}
 	// Confess tells the chain that the commitment of the sender is wrong.
 	Confess struct {
-		Work run.UnitID
+		Work work.UnitID
 	}
 	// Suspect tells the chain that the update of a unit is odd.
 	Suspect struct {
-		Work run.UnitID
+		Work work.UnitID
 	}
 	// Challenge opens a dispute about a commitment, which its digest tells from one that takes its place.
 	Challenge struct {
-		Work       run.UnitID
+		Work       work.UnitID
 		Segment    uint32
 		Commitment canon.Digest
 	}
 	// Move makes the next move in a dispute, for whichever party the role is.
 	Move struct {
 		Game   dispute.Dispute
-		Commit run.Commitment
-		Base   run.Checkpoint
+		Commit work.Commitment
+		Base   terms.Checkpoint
 	}
 	// Advance fetches the committed updates that the next checkpoint is made of and combines them, or in a run with slices
 	// fetches these and puts them together. Answered by Advanced.
 	Advance struct {
-		Base   run.Checkpoint
-		Rounds []uint32  // that the units are of, in order; none: that of Base
-		Units  run.Units // of all these rounds, as many of each
+		Base   terms.Checkpoint
+		Rounds []uint32   // that the units are of, in order; none: that of Base
+		Units  work.Units // of all these rounds, as many of each
 		Closed int64
-		Slices []run.Slice // all agreed; none in a run without slices
+		Slices []progress.Slice // all agreed; none in a run without slices
 	}
 	// Reduce fetches one slice of every committed update of the round and combines them. Answered by Reduced.
 	Reduce struct {
 		Part  Part
-		Base  run.Checkpoint
-		Units run.Units
+		Base  terms.Checkpoint
+		Units work.Units
 	}
 	// SealSlice binds the member to what it computed.
 	SealSlice struct {
@@ -215,30 +218,30 @@ type (
 	}
 	// Probe fetches the slice of the update of a unit that another member misses, and keeps it.
 	Probe struct {
-		Work run.UnitID
-		Base run.Checkpoint
-		Unit run.Unit
+		Work work.UnitID
+		Base terms.Checkpoint
+		Unit work.Unit
 	}
 	// Attest signs and sends a checkpoint to the chain.
 	Attest struct {
-		Next    run.Checkpoint
+		Next    terms.Checkpoint
 		Updates []string
 	}
 	// Refute shows the chain that a checkpoint is not what the updates of its round lead to. The chain need not be told
 	// by a member.
 	Refute struct {
-		Wrong run.Checkpoint // attested
-		Base  run.Checkpoint // that its round started from
-		Units run.Units      // of the round
+		Wrong terms.Checkpoint // attested
+		Base  terms.Checkpoint // that its round started from
+		Units work.Units       // of the round
 	}
 	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it.
 	Missing struct {
-		Work  run.UnitID
+		Work  work.UnitID
 		Slice uint32
 	}
 	// Prove answers the exam of a member on trial. No seal says that it reached another state than the committed one.
 	Prove struct {
-		Work run.UnitID
+		Work work.UnitID
 		Seal canon.Digest
 	}
 	// Leave ends the member's part in the run in good standing.
@@ -323,7 +326,7 @@ func (a Attest) Key() string { return fmt.Sprintf("attest %d %s", a.Next.Round, 
 // Key implements Action.
 func (a Refute) Key() string { return fmt.Sprintf("refute %d %s", a.Wrong.Round, a.Wrong.Root) }
 
-func key(verb string, w run.UnitID) string {
+func key(verb string, w work.UnitID) string {
 	b := append(make([]byte, 0, 32), verb...)
 	for _, x := range []struct {
 		mark byte
@@ -339,7 +342,7 @@ func (p Part) key(verb string) string {
 }
 
 // Updates lists the CIDs of the units' updates in unit order.
-func Updates(units run.Units) []string {
+func Updates(units work.Units) []string {
 	out := make([]string, len(units))
 	for i, u := range units {
 		out[i] = u.Commit.UpdateCID
@@ -348,7 +351,7 @@ func Updates(units run.Units) []string {
 }
 
 // Work names a unit by its place among those of an Advance.
-func (a Advance) Work(i int) run.UnitID {
+func (a Advance) Work(i int) work.UnitID {
 	round := a.Base.Round
 	if n := len(a.Rounds); n > 0 {
 		round = a.Rounds[i*n/len(a.Units)]
@@ -357,8 +360,8 @@ func (a Advance) Work(i int) run.UnitID {
 }
 
 // Disputed is the unit that a dispute is about.
-func Disputed(g dispute.Dispute) run.UnitID {
-	return run.UnitID{Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt}
+func Disputed(g dispute.Dispute) work.UnitID {
+	return work.UnitID{Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt}
 }
 
 // Moves is the next move in a dispute, if it is being played.
@@ -445,7 +448,7 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 		late := w.Round == s.Round && len(s.Work(id)) == 0 &&
 			slices.ContainsFunc(
 				s.PreviousAssignments(id, w.Unit),
-				func(h run.PreviousAssignee) bool { return h.Attempt == w.Attempt },
+				func(h work.PreviousAssignee) bool { return h.Attempt == w.Attempt },
 			)
 		if !late {
 			stops = append(stops, Stop{k})
@@ -456,7 +459,7 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 }
 
 // executed is the unit that an action executes, if it does that.
-func executed(a Action) (run.UnitID, bool) {
+func executed(a Action) (work.UnitID, bool) {
 	switch a := a.(type) {
 	case Train:
 		return a.Work, true
@@ -465,7 +468,7 @@ func executed(a Action) (run.UnitID, bool) {
 	case Measure:
 		return a.Work, true
 	}
-	return run.UnitID{}, false
+	return work.UnitID{}, false
 }
 
 // Rest forgets an action that failed at a height and lets it rest.

@@ -1,14 +1,13 @@
 package role
 
 import (
+	"github.com/starling-network/starling/protocol/run/work"
 	"testing"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // What fails rests, also if somebody else had asked for it: the zero value knows of nothing under way.
 func TestPending(t *testing.T) {
-	train := Train{Work: run.UnitID{Round: 1}}
+	train := Train{Work: work.UnitID{Round: 1}}
 	var p Pending
 	p.Rest(train, 10)
 	if got := p.Want(12, train); len(got) != 0 {

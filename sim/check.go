@@ -17,7 +17,10 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -135,7 +138,7 @@ type PaidOnce struct {
 func (w *Network) quiet() bool { return w.still && len(w.runEvents()) == 0 }
 
 // runEvents are the events of the run in the latest block.
-func (w *Network) runEvents() (events []run.Event) {
+func (w *Network) runEvents() (events []event.Event) {
 	for _, e := range w.ledger.events {
 		if e.Type != "starling.training.v1.EventRun" {
 			continue
@@ -146,8 +149,8 @@ func (w *Network) runEvents() (events []run.Event) {
 		}
 		round, _ := strconv.Atoi(said["round"])
 		unit, _ := strconv.Atoi(said["unit"])
-		events = append(events, run.Event{
-			Kind: run.EventKind(said["kind"]), Round: uint32(round), Unit: uint32(unit), Who: said["who"], Other: said["other"],
+		events = append(events, event.Event{
+			Kind: event.Kind(said["kind"]), Round: uint32(round), Unit: uint32(unit), Who: said["who"], Other: said["other"],
 			Why: said["why"],
 		})
 	}
@@ -164,12 +167,12 @@ type duty struct {
 func (p *PaidOnce) Block(w *Network) error {
 	for _, e := range w.runEvents() {
 		switch e.Kind {
-		case run.UnitCommitted:
+		case event.UnitCommitted:
 			if p.commits == nil {
 				p.commits = map[duty]int{}
 			}
 			p.commits[duty{e.Round, e.Unit, e.Who}]++
-		case run.RolledBack:
+		case event.RolledBack:
 			p.rolled = true
 		}
 	}
@@ -186,7 +189,7 @@ func (p *PaidOnce) End(w *Network) error {
 		return err
 	}
 	s, err := w.State()
-	if err != nil || s.Phase != run.Done {
+	if err != nil || s.Phase != progress.Done {
 		return err
 	}
 	if p.rolled && s.Terms.Carry > 0 { // what was built on a state that nobody has cannot be settled
@@ -250,7 +253,7 @@ func (l *Lineage) Block(w *Network) error {
 	if err != nil {
 		return nil // it has not begun
 	}
-	active := len(s.Active(run.Worker)) + len(s.Active(run.Verifier))
+	active := len(s.Active(crew.Worker)) + len(s.Active(crew.Verifier))
 	if l.quora == nil {
 		l.quora, l.least = map[uint32]int{}, active
 	}

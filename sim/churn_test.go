@@ -2,12 +2,15 @@ package sim
 
 import (
 	"fmt"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"maps"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // churning is a job of many short rounds.
@@ -37,7 +40,7 @@ type change struct {
 	waits  uint32   // rounds from joining to the first unit, at most; 0: nobody need get one
 }
 
-func comes(r run.Role, at int, names ...string) (list []Newcomer) {
+func comes(r crew.Role, at int, names ...string) (list []Newcomer) {
 	for _, name := range names {
 		list = append(list, Newcomer{Name: name, Role: r, At: time.Duration(at) * time.Second})
 	}
@@ -47,28 +50,28 @@ func comes(r run.Role, at int, names ...string) (list []Newcomer) {
 func changes() []change {
 	return []change{
 		{name: "a worker joins", waits: 2, works: []string{"new"}, change: func(c *Config) {
-			c.Most, c.Joins = 5, comes(run.Worker, 25, "new")
+			c.Most, c.Joins = 5, comes(crew.Worker, 25, "new")
 		}},
 		// In the round that it joins in there is nothing yet that it could reproduce.
 		{name: "a worker joins before anything is committed", waits: 3, works: []string{"new"}, change: func(c *Config) {
-			c.Most, c.Joins = 5, comes(run.Worker, 5, "new")
+			c.Most, c.Joins = 5, comes(crew.Worker, 5, "new")
 		}},
-		{name: "nobody joins where there is no place", change: func(c *Config) { c.Joins = comes(run.Worker, 25, "new") }},
-		{name: "a worker leaves", out: map[string]string{w1: run.WhyLeft}, works: []string{w1}, change: func(c *Config) {
+		{name: "nobody joins where there is no place", change: func(c *Config) { c.Joins = comes(crew.Worker, 25, "new") }},
+		{name: "a worker leaves", out: map[string]string{w1: reason.Left}, works: []string{w1}, change: func(c *Config) {
 			c.Leaves = map[string]time.Duration{w1: 40 * time.Second}
 		}},
-		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: run.WhyLeft},
+		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: reason.Left},
 			works: []string{w1}, change: func(c *Config) {
 				c.Unit = 8 * time.Second
 				c.Leaves = map[string]time.Duration{w1: 8 * time.Second}
 			}},
-		{name: "a verifier leaves", out: map[string]string{v1: run.WhyLeft}, change: func(c *Config) {
+		{name: "a verifier leaves", out: map[string]string{v1: reason.Left}, change: func(c *Config) {
 			c.Leaves = map[string]time.Duration{v1: 40 * time.Second}
 		}},
-		{name: "a verifier takes the place of another", out: map[string]string{v1: run.WhyLeft}, works: []string{"new"},
+		{name: "a verifier takes the place of another", out: map[string]string{v1: reason.Left}, works: []string{"new"},
 			change: func(c *Config) {
 				c.Leaves = map[string]time.Duration{v1: 30 * time.Second}
-				c.Joins = comes(run.Verifier, 25, "new")
+				c.Joins = comes(crew.Verifier, 25, "new")
 			}},
 		{name: "a worker crashes and is back", works: []string{w1}, change: func(c *Config) {
 			c.Faults = []Fault{{At: 20 * time.Second, For: 90 * time.Second, Who: w1}}
@@ -91,12 +94,12 @@ func changes() []change {
 			}
 		}},
 		{name: "all workers are replaced", waits: 2, works: []string{"new-0", "new-1", "new-2", "new-3"},
-			out: map[string]string{"worker-0": run.WhyLeft, w1: run.WhyLeft, "worker-2": run.WhyLeft, "worker-3": run.WhyLeft},
+			out: map[string]string{"worker-0": reason.Left, w1: reason.Left, "worker-2": reason.Left, "worker-3": reason.Left},
 			change: func(c *Config) {
 				c.Leaves = map[string]time.Duration{}
 				for i := range 4 {
 					c.Leaves[fmt.Sprintf("worker-%d", i)] = time.Duration(20+5*i) * time.Second
-					c.Joins = append(c.Joins, comes(run.Worker, 18+5*i, fmt.Sprintf("new-%d", i))...)
+					c.Joins = append(c.Joins, comes(crew.Worker, 18+5*i, fmt.Sprintf("new-%d", i))...)
 				}
 			}},
 	}
@@ -113,7 +116,7 @@ func (s change) test(t *testing.T, c Config) {
 	newcomers := &waiting{}
 	o := played(t, c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{Away: s.away}, &Lineage{Honest: true}, newcomers)
 	t.Logf("newcomers waited %v rounds", newcomers.Rounds)
-	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
+	if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}
 	for name, why := range s.out {
@@ -150,9 +153,9 @@ func (a *waiting) Block(w *Network) error {
 	}
 	for _, e := range w.runEvents() {
 		switch e.Kind {
-		case run.MemberJoined:
+		case event.MemberJoined:
 			a.joined[e.Who] = e.Round
-		case run.UnitAssigned:
+		case event.UnitAssigned:
 			if _, known := a.Rounds[w.Name(e.Who)]; !known && a.has(e.Who) {
 				a.Rounds[w.Name(e.Who)] = e.Round - a.joined[e.Who]
 			}

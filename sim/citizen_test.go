@@ -43,7 +43,9 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // state is a chain of four validators that does what its test says, block by block, and counts its coins after each.
@@ -273,8 +275,8 @@ func TestNewcomersPayNothing(t *testing.T) {
 	}
 	had := s.balance(provider.Address())
 	s.does(provider, &registrypb.MsgRegister{Sender: provider.Address(), PeerId: "peer",
-		Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
-		&marketpb.MsgOffer{Sender: provider.Address(), Role: registrypb.Role(run.Worker), Price: 100, Slots: 1})
+		Roles: []registrypb.Role{registrypb.Role(crew.Worker)}, Stake: 2_000_000},
+		&marketpb.MsgOffer{Sender: provider.Address(), Role: registrypb.Role(crew.Worker), Price: 100, Slots: 1})
 	for range app.FreeTransactions - 1 {
 		s.does(provider, &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer",
 			Addresses: []string{"/ip4/10.0.0.1"}})
@@ -360,10 +362,10 @@ func asked(name, consumer string, priceCap uint64, workers, units uint32) *marke
 	return &marketpb.MsgOrder{
 		Sender: consumer, Budget: 1_000_000, PriceCap: priceCap, WorkersMin: workers, WorkersTarget: workers,
 		WorkersMax: workers,
-		Terms: runpb.FromTerms(run.Terms{
-			Job: name, Spec: d, SpecCID: "spec", Genesis: run.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: units,
+		Terms: runpb.FromTerms(terms.Terms{
+			Job: name, Spec: d, SpecCID: "spec", Genesis: terms.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: units,
 			Segments: 2, UnitFlops: market.Flops,
-			Deadlines: run.Deadlines{Train: 4, Audit: 4, Attest: 40, Challenge: 1}, Window: 1,
+			Deadlines: terms.Deadlines{Train: 4, Audit: 4, Attest: 40, Challenge: 1}, Window: 1,
 		}),
 	}
 }
@@ -385,10 +387,10 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 	for _, name := range names {
 		me := keyOf(name).Address()
 		s.does(keyOf(name), &registrypb.MsgRegister{
-			Sender: me, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 20_000_000,
+			Sender: me, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role(crew.Worker)}, Stake: 20_000_000,
 			Tier:     registrypb.Tier(registry.Bronze),
 			Hardware: registrypb.FromHardware(registry.Hardware{Memory: 8192, Upload: 10_000}),
-		}, &marketpb.MsgOffer{Sender: me, Role: registrypb.Role(run.Worker), Price: 100, Slots: 1})
+		}, &marketpb.MsgOffer{Sender: me, Role: registrypb.Role(crew.Worker), Price: 100, Slots: 1})
 	}
 	for s.height < 2*rules.EpochBlocks {
 		if s.height%rules.BeatBlocks == 1 {
@@ -403,11 +405,11 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 			continue
 		}
 		d := canon.Sum("work")
-		if work := r.Work(keyOf("diligent").Address()); len(work) > 0 && s.height%rules.BeatBlocks != 1 {
-			u := work[0]
+		if owed := r.Work(keyOf("diligent").Address()); len(owed) > 0 && s.height%rules.BeatBlocks != 1 {
+			u := owed[0]
 			must(s.check(s.sign(t, keyOf("diligent"), &trainingpb.MsgCommit{
 				Sender: keyOf("diligent").Address(), Job: "job", Round: r.Round, Unit: u.Index, Attempt: u.Attempt,
-				Commitment: runpb.FromCommitment(run.Commitment{Segments: []canon.Digest{d, d, d}, Update: d, UpdateCID: "update",
+				Commitment: runpb.FromCommitment(work.Commitment{Segments: []canon.Digest{d, d, d}, Update: d, UpdateCID: "update",
 					Bytes: 1, HiddenRoots: d}),
 			})))(t)
 		}
@@ -447,8 +449,8 @@ func TestWhoPaysMoreIsServedFirst(t *testing.T) {
 	for _, tx := range [][]byte{
 		s.sign(t, other, more), s.sign(t, citizen, asked("a-first-name", citizen.Address(), 100, 1, 1)),
 		s.sign(t, worker, &registrypb.MsgRegister{Sender: worker.Address(), PeerId: "peer",
-			Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: 2_000_000},
-			&marketpb.MsgOffer{Sender: worker.Address(), Role: registrypb.Role(run.Worker), Price: 100, Slots: 1}),
+			Roles: []registrypb.Role{registrypb.Role(crew.Worker)}, Stake: 2_000_000},
+			&marketpb.MsgOffer{Sender: worker.Address(), Role: registrypb.Role(crew.Worker), Price: 100, Slots: 1}),
 	} {
 		if r := must(s.check(tx))(t); r.Code != 0 {
 			t.Fatal(r.Log)

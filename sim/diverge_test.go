@@ -5,7 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
@@ -56,7 +57,7 @@ func TestDivergingJob(t *testing.T) {
 			if s.acts[v1] != nil && o.Earned[v1] == 0 {
 				unpaid = append(unpaid, v1)
 			}
-			if o.Phase != run.Halted || o.Why != run.WhyDiverged || o.Rounds != 0 {
+			if o.Phase != progress.Halted || o.Why != reason.Diverged || o.Rounds != 0 {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 			}
 			if slashed := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(slashed, s.slashed) ||

@@ -40,6 +40,8 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -63,7 +65,7 @@ func TestMarket(t *testing.T) {
 	}
 	c := small(t)
 	c.genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
-	c.Joins = []Newcomer{{Name: citizen, Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
+	c.Joins = []Newcomer{{Name: citizen, Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
 	c.Acts = one(liar, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5})
 	machine := func(kind registry.Kind, gib uint64, domain string) registry.Hardware {
 		return registry.Hardware{Kind: kind, Memory: gib << 10, Upload: 10_000, Region: "eu", Jurisdiction: "DE",
@@ -353,7 +355,7 @@ func (e *economy) migrate() bool {
 	if e.applied != e.at {
 		e.t.Errorf("the upgrade was applied at height %d, not %d", e.applied, e.at)
 	}
-	if s, _ := e.run(); s.Phase == run.Done || s.Phase == run.Halted {
+	if s, _ := e.run(); s.Phase == progress.Done || s.Phase == progress.Halted {
 		e.t.Error("the run was over before the export")
 	}
 	e.other = imported(e.t, e.w.ledger)
@@ -371,13 +373,13 @@ func (e *economy) migrate() bool {
 // convicted waits for the end of the first run: the lie cost stake, the fee changed in the middle.
 func (e *economy) convicted() bool {
 	s, _ := e.run()
-	if s.Phase != run.Done && s.Phase != run.Halted {
+	if s.Phase != progress.Done && s.Phase != progress.Halted {
 		if p := e.participant("verifier-0"); p.Leaving != takenBack {
 			e.t.Errorf("of the stake of who works in a run %d uzen are to leave, not %d", p.Leaving, takenBack)
 		}
 		return false
 	}
-	if root := must(e.first.Root(6))(e.t); s.Phase != run.Done || s.Base.Root != root {
+	if root := must(e.first.Root(6))(e.t); s.Phase != progress.Done || s.Base.Root != root {
 		e.t.Errorf("the first run ends in phase %s (%s), and its model is that of honest work: %v", s.Phase, s.Why,
 			s.Base.Root == root)
 	}
@@ -573,12 +575,13 @@ func (e *economy) settled() bool {
 		e.t.Errorf("the epochs paid who was there: %v", got)
 	}
 	away := must(e.w.Chain().Reward.Earnings(ctx, keyOf(dear).Address()))(e.t)
-	if !slices.ContainsFunc(away, func(r reward.Receipt) bool {
+	down := func(r reward.Receipt) bool {
 		return r.Kind == reward.Base && r.Amount == 0 && r.Reason == reward.Downtime
-	}) {
+	}
+	if !slices.ContainsFunc(away, down) {
 		e.t.Errorf("the receipts of who was away: %+v", away)
 	}
-	e.let(dear, func(ctx context.Context, c client.Member) error { return c.Market.Offer(ctx, run.Worker, 450e9, 1) })
+	e.let(dear, func(ctx context.Context, c client.Member) error { return c.Market.Offer(ctx, crew.Worker, 450e9, 1) })
 	return true
 }
 

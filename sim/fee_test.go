@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // priced is a chain whose validator asks for the price of the chain, as those do that the command line starts.
@@ -56,7 +56,7 @@ func TestStrangersWithoutAStakePay(t *testing.T) {
 			Amount: adapter.Coins(1)}))
 	register := func(name string, stake uint64) sdk.Msg {
 		return &registrypb.MsgRegister{Sender: keyOf(name).Address(), PeerId: "peer",
-			Roles: []registrypb.Role{registrypb.Role(run.Worker)}, Stake: stake}
+			Roles: []registrypb.Role{registrypb.Role(crew.Worker)}, Stake: stake}
 	}
 	for what, tx := range map[string][]byte{
 		"a heartbeat without a tier": s.pays("poor", 0, 200_000, 0,
@@ -64,9 +64,9 @@ func TestStrangersWithoutAStakePay(t *testing.T) {
 		"a registration without a stake": s.pays("poor", 0, 200_000, 0, register("poor", 0)),
 		"a stake that is not there":      s.pays("poor", 0, 200_000, 0, register("poor", 1_000_000)),
 		"an offer": s.pays("spammer", 0, 200_000, 0,
-			&marketpb.MsgOffer{Sender: keyOf("spammer").Address(), Role: registrypb.Role(run.Worker), Price: 1, Slots: 1}),
+			&marketpb.MsgOffer{Sender: keyOf("spammer").Address(), Role: registrypb.Role(crew.Worker), Price: 1, Slots: 1}),
 		"an offer for less than the price": s.pays("spammer", 0, 200_000, 1_999,
-			&marketpb.MsgOffer{Sender: keyOf("spammer").Address(), Role: registrypb.Role(run.Worker), Price: 1, Slots: 1}),
+			&marketpb.MsgOffer{Sender: keyOf("spammer").Address(), Role: registrypb.Role(crew.Worker), Price: 1, Slots: 1}),
 	} {
 		if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: tx}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
 			t.Errorf("%s: %d %s", what, r.Code, r.Log)

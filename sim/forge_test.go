@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 )
 
@@ -28,7 +28,7 @@ func TestMostForgeACheckpoint(t *testing.T) {
 		HonestNotSlashed{Guilty: guilty},
 		&Lineage{Honest: true},
 	)
-	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
+	if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s; honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 	}
 	if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, guilty) {

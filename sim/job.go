@@ -22,6 +22,8 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/hold"
@@ -40,14 +42,14 @@ type Job struct {
 	bases   []canon.Digest // that they start from, in the order in which they were first asked for
 	lineage []canon.Digest // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
-	from    []run.HandedState // what the units after it start from
+	from    []work.HandedState // what the units after it start from
 	handed  []hold.Blob       // blobs of that
 	sent    []sent            // units whose updates are in no checkpoint yet
 }
 
 // sent is what there is of a unit.
 type sent struct {
-	unit   *run.Unit
+	unit   *work.Unit
 	update []byte
 }
 
@@ -147,13 +149,13 @@ func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
 func (j *Job) ID() string { return j.id }
 
 // Terms of the order: those of a job on a network, but for deadlines that a test sets.
-func (c Config) Terms() run.Terms {
+func (c Config) Terms() terms.Terms {
 	j := c.Job
 	t := bundle.Terms(j.ID(), j.Task.Spec, j.Task.Step.Flops(), bundle.Checks{
-		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: run.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices,
+		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: terms.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices,
 	})
 	if d := c.Deadline; d > 0 {
-		t.Deadlines = run.Deadlines{Train: d, Audit: d, Attest: d, Challenge: 30}
+		t.Deadlines = terms.Deadlines{Train: d, Audit: d, Attest: d, Challenge: 30}
 	}
 	return t
 }
@@ -162,9 +164,9 @@ func (c Config) Terms() run.Terms {
 func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 	for uint32(len(j.lineage)) <= rounds {
 		s := j.Task.Spec
-		name := run.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
+		name := terms.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
 		store := blob.NewMemory()
-		e, err := engine.New(run.Terms{Job: j.ID()}, j.Task, store, shelf{store})
+		e, err := engine.New(terms.Terms{Job: j.ID()}, j.Task, store, shelf{store})
 		if err != nil {
 			return canon.Digest{}, err
 		}
@@ -190,11 +192,11 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			if s.Carries(name.Round) {
 				j.from, j.handed = append(j.from, w.Commit.HandedState), append(j.handed, w.Handed...)
 			}
-			j.sent = append(j.sent, sent{&run.Unit{Index: i, Commit: w.Commit}, w.Update})
+			j.sent = append(j.sent, sent{&work.Unit{Index: i, Commit: w.Commit}, w.Update})
 		}
 		used := j.sent[:len(s.Applied(name.Round))*int(s.Units)]
 		j.sent = j.sent[len(used):]
-		units := make(run.Units, len(used))
+		units := make(work.Units, len(used))
 		for i := range used {
 			units[i] = used[i].unit
 		}
@@ -218,12 +220,12 @@ type memo struct {
 }
 
 // Train implements party.Compute.
-func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (m memo) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	return m.trainTo(ctx, name, unit, 0)
 }
 
-func (m memo) trainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*engine.Work, error) {
-	var from run.HandedState
+func (m memo) trainTo(ctx context.Context, name terms.Checkpoint, unit, segment uint32) (*engine.Work, error) {
+	var from work.HandedState
 	if m.Needs(segment) {
 		var err error
 		if from, err = m.From(name, unit); err != nil {
@@ -253,7 +255,7 @@ func (j *Job) remember(key unitKey, w *engine.Work) {
 }
 
 // Advance implements party.Lineage.
-func (m memo) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
+func (m memo) Advance(ctx context.Context, base terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	a, err := m.Engine.Advance(ctx, base, units, get)
 	if err == nil {
@@ -263,8 +265,8 @@ func (m memo) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
 }
 
 // Check implements party.Compute.
-func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject,
-	c run.Commitment) (engine.Comparison, error) {
+func (m memo) Check(ctx context.Context, name terms.Checkpoint, s audit.Subject,
+	c work.Commitment) (engine.Comparison, error) {
 	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {
 		return engine.Comparison{}, err
@@ -273,7 +275,7 @@ func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject,
 }
 
 // Measure implements party.Compute.
-func (m memo) Measure(ctx context.Context, name run.Checkpoint, unit uint32, c run.Commitment,
+func (m memo) Measure(ctx context.Context, name terms.Checkpoint, unit uint32, c work.Commitment,
 	update []byte) (audit.Finding, error) {
 	mine, err := m.Train(ctx, name, unit)
 	if err != nil {
@@ -283,7 +285,7 @@ func (m memo) Measure(ctx context.Context, name run.Checkpoint, unit uint32, c r
 }
 
 // Unseal implements party.Compute.
-func (m memo) Unseal(ctx context.Context, name run.Checkpoint, s audit.Subject,
+func (m memo) Unseal(ctx context.Context, name terms.Checkpoint, s audit.Subject,
 	question canon.Digest) (audit.Opening, error) {
 	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {

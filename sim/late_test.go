@@ -6,14 +6,16 @@ import (
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // islander is cut off from the chain and from everybody when it trains a unit of a round, until something is so.
 type islander struct {
 	round uint32
-	until func(s run.State, was run.Unit) bool
-	was   run.Unit // the unit, when it was cut off
-	mends int64    // height
+	until func(s run.State, was work.Unit) bool
+	was   work.Unit // the unit, when it was cut off
+	mends int64     // height
 }
 
 // Block implements Checker.
@@ -71,7 +73,7 @@ func (i *islander) receipts(t *testing.T, w *Network) map[string][]string {
 // A worker that was on the other side of a partition commits what it did there. While nobody else has, in the round of
 // the unit, that counts; who stood in is told why it is not paid. Later it does not. The model is the same.
 func TestLateWork(t *testing.T) {
-	play := func(t *testing.T, until func(s run.State, was run.Unit) bool) (*Network, *islander) {
+	play := func(t *testing.T, until func(s run.State, was work.Unit) bool) (*Network, *islander) {
 		c := churning(t)
 		c.Unit, c.Deadline, c.MaxBlocks = 10*time.Second, 60, 3000
 		if testing.Verbose() {
@@ -85,13 +87,13 @@ func TestLateWork(t *testing.T) {
 		if _, err := w.Play(); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := w.State(); err != nil || s.Phase != run.Done || i.mends == 0 {
+		if s, err := w.State(); err != nil || s.Phase != progress.Done || i.mends == 0 {
 			t.Fatalf("the run ends in phase %d: %v; the partition ends in block %d", s.Phase, err, i.mends)
 		}
 		return w, i
 	}
 	t.Run("the partition heals within the round", func(t *testing.T) {
-		w, i := play(t, func(s run.State, was run.Unit) bool { return s.Units[was.Index].Worker != was.Worker })
+		w, i := play(t, func(s run.State, was work.Unit) bool { return s.Units[was.Index].Worker != was.Worker })
 		got := i.receipts(t, w)
 		if mine := got[w1]; len(mine) != 2 || mine[0] != reward.MissedDeadline || mine[1] != reward.Verified {
 			t.Errorf("%s: %v", w1, mine)
@@ -106,7 +108,7 @@ func TestLateWork(t *testing.T) {
 		}
 	})
 	t.Run("the partition heals after the round", func(t *testing.T) {
-		w, i := play(t, func(s run.State, was run.Unit) bool { return s.Round > 3 })
+		w, i := play(t, func(s run.State, was work.Unit) bool { return s.Round > 3 })
 		got := i.receipts(t, w)
 		if mine := got[w1]; len(mine) != 1 || mine[0] != reward.MissedDeadline {
 			t.Errorf("%s: %v", w1, mine)
@@ -128,7 +130,7 @@ func TestFirstUnitOfTheDead(t *testing.T) {
 	c.Deadline, c.MaxBlocks = 600, 1500
 	c.Faults = []Fault{{At: 6 * time.Second, For: time.Hour, Who: w1}}
 	o := played(t, c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true})
-	if o.Phase != run.Done {
+	if o.Phase != progress.Done {
 		t.Fatalf("%+v", o)
 	}
 	if o.Earned[w1] > 0 {

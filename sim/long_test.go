@@ -3,7 +3,7 @@ package sim
 import (
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 )
 
@@ -16,7 +16,7 @@ func TestLongGroups(t *testing.T) {
 	c.Workers, c.Verifiers, c.Validators, c.Deadline, c.MaxBlocks = 3, 2, 1, 100, 4000
 	c.Acts = one(liar, adversary.DelayedAttack{Round: 72, Then: adversary.Poisons{Factor: -10}})
 	o := played(t, c, CoinsConserved{}, &Lineage{Honest: true})
-	if o.Phase != run.Done || !o.Honest || o.Rounds != 84 {
+	if o.Phase != progress.Done || !o.Honest || o.Rounds != 84 {
 		t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 	}
 	if _, ok := o.Slashed[liar]; !ok || len(o.Slashed) != 1 || len(o.Out) != 1 {

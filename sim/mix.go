@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 	"github.com/starling-network/starling/sim/link"
@@ -105,22 +107,28 @@ func (c Config) usual() Config {
 }
 
 // crooked lists adversaries that a mix draws from.
-var crooked = map[run.Role][]adversary.Attack{
-	run.Worker: {
+var crooked = map[crew.Role][]adversary.Attack{
+	crew.Worker: {
 		adversary.Skips{}, adversary.TrainsLess{Steps: 3}, adversary.WrongData{}, adversary.WrongRate{Factor: 1.01},
 		adversary.Copies{},
 		adversary.CopiesChanged{}, adversary.FlipsBit{Step: 2, Tensor: 3, Bit: 1}, adversary.Poisons{Factor: 3},
 		adversary.Equivocates{},
 		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{},
 		adversary.Misattests{}, adversary.ClaimsDivergence{},
-		adversary.DelayedAttack{Round: 1, Then: adversary.Skips{}}, adversary.DelayedAttack{Round: 2, Then: adversary.Poisons{Factor: 2}},
+		adversary.DelayedAttack{
+			Round: 1,
+			Then:  adversary.Skips{},
+		}, adversary.DelayedAttack{Round: 2, Then: adversary.Poisons{Factor: 2}},
 		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Part: adversary.Last},
 		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Part: adversary.First},
 	},
-	run.Verifier: {
+	crew.Verifier: {
 		verifiers.RubberStamps{}, verifiers.CopiesSeal{Of: "somebody"}, verifiers.ChallengesFalsely{Segment: 1},
 		verifiers.ChallengesFalsely{Segment: 2, Manner: verifiers.Inventing},
-		verifiers.ChallengesFalsely{Segment: 0, Manner: verifiers.Malformed}, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.Silently},
+		verifiers.ChallengesFalsely{
+			Segment: 0,
+			Manner:  verifiers.Malformed,
+		}, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.Silently},
 		adversary.GoesSilent{}, adversary.Misattests{},
 	},
 }
@@ -139,9 +147,9 @@ func (m *Mixer) mix(c Config, seed uint64) Config {
 	c.Acts = map[string]adversary.Attack{}
 	for range between(0, (len(names)-1)/3) {
 		i := r.IntN(len(names))
-		role := run.Worker
+		role := crew.Worker
 		if i >= c.Workers {
-			role = run.Verifier
+			role = crew.Verifier
 			i = c.Workers // one of them may lie
 		}
 		c.Acts[names[i]] = crooked[role][r.IntN(len(crooked[role]))]
@@ -181,7 +189,7 @@ func churn(c *Config, r *rand.Rand) {
 	c.Most, c.Leaves = c.Workers+r.IntN(3), map[string]time.Duration{}
 	for i := range r.IntN(3) {
 		c.Joins = append(c.Joins, Newcomer{Name: fmt.Sprint("new-", i),
-			Role: []run.Role{run.Worker, run.Worker, run.Verifier}[r.IntN(3)], At: seconds(4, 100)})
+			Role: []crew.Role{crew.Worker, crew.Worker, crew.Verifier}[r.IntN(3)], At: seconds(4, 100)})
 	}
 	for _, name := range c.Names()[1:c.Workers] {
 		if _, lies := c.Acts[name]; lies {
@@ -221,7 +229,8 @@ type Mixed struct {
 // of honest work, or the run did not end.
 func PlayMix(c Config) (m Mixed, err error) {
 	guilty, away := slices.Collect(maps.Keys(c.Acts)), away(c)
-	w, err := New(c, CoinsConserved{}, &PaidOnce{Guilty: guilty, Away: away}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
+	w, err := New(c, CoinsConserved{}, &PaidOnce{Guilty: guilty, Away: away},
+		&Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
 	if err != nil {
 		return m, err
 	}
@@ -229,7 +238,7 @@ func PlayMix(c Config) (m Mixed, err error) {
 	if m.Wronged, err = (HonestNotSlashed{Guilty: guilty, Away: away}).wronged(w); err != nil || failed != nil {
 		return m, errors.Join(failed, err)
 	}
-	if m.Outcome, err = w.Outcome(); err == nil && m.Phase != run.Done {
+	if m.Outcome, err = w.Outcome(); err == nil && m.Phase != progress.Done {
 		err = fmt.Errorf("the run ends in phase %d after %d rounds: %s", m.Phase, m.Rounds, m.Why)
 	}
 	return m, err

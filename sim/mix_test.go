@@ -13,7 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
@@ -132,7 +135,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	// With one who has no seat and looks in its spare time the same two lose.
 	seen := blind
 	order := seen.order()
-	seen.Order, seen.Joins = &order, []Newcomer{{Name: "stranger", Role: run.Verifier, At: 8 * time.Second}}
+	seen.Order, seen.Joins = &order, []Newcomer{{Name: "stranger", Role: crew.Verifier, At: 8 * time.Second}}
 	t.Run("two who are one lose to a stranger that watches", func(t *testing.T) {
 		w, err := New(seen, &Lineage{Honest: true}, CoinsConserved{})
 		if err != nil {
@@ -146,7 +149,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		liar, _ := s.Member(w.ID(w1))
-		if stranger := w.ID("stranger"); liar.Why != run.WhyVerdict || !s.Guest(stranger) || s.Phase != run.Done {
+		if stranger := w.ID("stranger"); liar.Why != reason.Verdict || !s.Guest(stranger) || s.Phase != progress.Done {
 			t.Errorf("the run ends as %s, the liar as %+v, the stranger is a guest: %t", s.Phase, liar, s.Guest(stranger))
 		}
 	})
@@ -155,7 +158,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	wanted := asked.order()
 	asked.Order, asked.Joins, asked.Acts = &wanted, nil, maps.Clone(blind.Acts)
 	for _, name := range []string{"first", "second"} {
-		asked.Joins = append(asked.Joins, Newcomer{Name: name, Role: run.Verifier, At: 8 * time.Second})
+		asked.Joins = append(asked.Joins, Newcomer{Name: name, Role: crew.Verifier, At: 8 * time.Second})
 		asked.Acts[name] = verifiers.Idle{}
 	}
 	t.Run("two who are one lose to those whom the network draws", func(t *testing.T) {
@@ -170,7 +173,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if liar, _ := s.Member(w.ID(w1)); liar.Why != run.WhyVerdict || s.Phase != run.Done || !s.Guest(w.ID("first")) &&
+		if liar, _ := s.Member(w.ID(w1)); liar.Why != reason.Verdict || s.Phase != progress.Done || !s.Guest(w.ID("first")) &&
 			!s.Guest(w.ID("second")) {
 			t.Errorf("the run ends as %s, the liar as %+v", s.Phase, liar)
 		}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Outcome is how a run ended.
 type Outcome struct {
-	Phase   run.Phase
-	Why     string // for run.Halted
+	Phase   progress.Phase
+	Why     string // for progress.Halted
 	Rounds  uint32 // attested
 	Blocks  int64
 	Honest  bool              // the last state root is that of honest work

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim/link"
 )
@@ -28,7 +28,7 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 		}
 		s := &since{rounds: size.Rounds}
 		if o := played(t, c, s, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{},
-			&Lineage{Honest: true}); o.Phase != run.Done ||
+			&Lineage{Honest: true}); o.Phase != progress.Done ||
 			!o.Honest {
 			t.Errorf("%s: %+v", name, o)
 		}
@@ -77,7 +77,7 @@ func TestOverlap(t *testing.T) {
 				HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
 				&Lineage{Honest: true},
 			)
-			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+			if o.Phase != progress.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}
 			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 )
 
@@ -15,7 +15,7 @@ type deals struct{ workers []string }
 
 func (d *deals) Block(w *Network) error {
 	state, err := w.State()
-	if err != nil || state.Phase != run.Train {
+	if err != nil || state.Phase != progress.Train {
 		return nil // it has not begun, or nobody trains
 	}
 	d.workers = d.workers[:0]
@@ -75,7 +75,7 @@ func TestPaces(t *testing.T) {
 				HonestNotSlashed{Guilty: s.slashed, Away: away(c)},
 				&Lineage{Honest: true},
 			)
-			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+			if o.Phase != progress.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}
 			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {
@@ -100,7 +100,7 @@ func (s *since) Block(w *Network) error {
 	if err != nil {
 		return nil // it has not begun
 	}
-	if s.dealt == 0 && state.Round == s.round && state.Phase == run.Train {
+	if s.dealt == 0 && state.Round == s.round && state.Phase == progress.Train {
 		s.dealt = w.clock.now
 	}
 	if s.over == 0 && state.Round == s.rounds {

@@ -19,6 +19,8 @@ import (
 	"github.com/starling-network/starling/network/tally"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
@@ -35,7 +37,7 @@ import (
 type process struct {
 	world *Network
 	name  string
-	role  run.Role // 0: the consumer
+	role  crew.Role // 0: the consumer
 	key   *wallet.Key
 	store *store // survives a crash
 	link  link.Link
@@ -74,7 +76,7 @@ type process struct {
 	cancel     context.CancelFunc
 }
 
-func newProcess(w *Network, name string, r run.Role) *process {
+func newProcess(w *Network, name string, r crew.Role) *process {
 	p := &process{world: w, name: name, role: r, key: keyOf(name), store: newStore(&w.pool), up: true}
 	p.chain = client.Member{Client: client.NewWithSubmitter(w.ledger.connection, p.key, p.submit),
 		Bootstrap: []string{address("consumer")}}
@@ -97,9 +99,9 @@ func (p *process) boot() {
 	p.busy, p.waiting = false, nil
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
-	case run.Worker:
+	case crew.Worker:
 		p.step = worker.NewWithPlantedFaults(p.key.Address(), canon.Sum("sim/plant", []byte(p.key.Address()))).Step
-	case run.Verifier:
+	case crew.Verifier:
 		p.step = verifier.NewProactive(p.key.Address(), canon.Sum("sim/watch", []byte(p.key.Address()))).Step
 	default:
 		p.step = func(role.Event) []role.Action { return nil }
@@ -175,7 +177,7 @@ func (p *process) block(height int64) {
 }
 
 // open fetches the job and makes ready to compute, honestly or not.
-func (p *process) open(ctx context.Context, terms run.Terms) error {
+func (p *process) open(ctx context.Context, terms terms.Terms) error {
 	bulk := p.world.config.ByteScale
 	get := func(ctx context.Context, cid string, _ int64) ([]byte, error) {
 		id, err := blob.Parse(cid)

@@ -11,7 +11,9 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 	"github.com/starling-network/starling/sim/link"
@@ -85,7 +87,7 @@ func (q Quarter) Play() (o Quartered, err error) {
 		return o, fmt.Errorf("sim: seed %d, who %s: %w", q.Seed, q.Plan.Name, err)
 	}
 	s, err := w.State()
-	if err == nil && s.Phase != run.Done {
+	if err == nil && s.Phase != progress.Done {
 		err = fmt.Errorf("sim: seed %d, who %s: the run ends in phase %d after %d rounds: %s",
 			q.Seed, q.Plan.Name, s.Phase, s.Base.Round, s.Why)
 	}
@@ -200,7 +202,7 @@ func (q Quarter) act(workers []string, works bool) (act adversary.Together) {
 
 // attested looks at every checkpoint that is attested, and at those that stay.
 type attested struct {
-	wrong []run.Checkpoint
+	wrong []terms.Checkpoint
 	final int
 }
 

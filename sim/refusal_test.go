@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // bare is a chain on which two accounts have coins, and one of them waits with an order.
@@ -46,10 +46,10 @@ func ordered(job string, budget uint64, deadline int64) *marketpb.MsgOrder {
 	return &marketpb.MsgOrder{
 		Sender: keyOf("ann").Address(), Budget: budget, PriceCap: 10, WorkersMin: 1, WorkersTarget: 1, WorkersMax: 1,
 		Deadline: deadline,
-		Terms: runpb.FromTerms(run.Terms{
+		Terms: runpb.FromTerms(terms.Terms{
 			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec",
-			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
-			UnitFlops: 1, Deadlines: run.Deadlines{Train: 1, Audit: 1, Attest: 1, Challenge: 1}, Window: 1,
+			Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
+			UnitFlops: 1, Deadlines: terms.Deadlines{Train: 1, Audit: 1, Attest: 1, Challenge: 1}, Window: 1,
 		}),
 	}
 }

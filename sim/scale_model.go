@@ -19,6 +19,11 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/verifier"
@@ -102,9 +107,9 @@ type participant struct {
 // Play lets time pass until all runs are done, or nobody waits for it. As many are played at a time as there are
 // processors, which no result depends on.
 func (c ScaleModel) Play(ctx context.Context) (ScaleResult, error) {
-	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > run.MaxMembers || c.Run > run.MaxUnits {
+	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > terms.MaxMembers || c.Run > terms.MaxUnits {
 		return ScaleResult{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members",
-			ErrScaleModel, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
+			ErrScaleModel, c.Workers, c.Run, c.Verifiers, terms.MaxMembers)
 	}
 	runs := make([]gathered, (c.Workers+c.Run-1)/c.Run)
 	players, ctx := errgroup.WithContext(ctx)
@@ -148,14 +153,14 @@ func (c ScaleModel) play(ctx context.Context, index int) (gathered, error) {
 		return gathered{}, err
 	}
 	g.clock.after(c.Block, g.block)
-	for g.state.Phase != run.Done && g.err == nil && g.clock.step() {
+	for g.state.Phase != progress.Done && g.err == nil && g.clock.step() {
 		g.err = cmp.Or(g.err, ctx.Err())
 	}
 	g.out.Blocks, g.out.Virtual = g.height, g.clock.now
 	if c.Rounds > 1 {
 		g.out.Round = time.Duration(g.latest-g.first) * c.Block / time.Duration(c.Rounds-1)
 	}
-	had := time.Duration(g.state.Since) * c.Block * time.Duration(len(g.state.Active(run.Worker)))
+	had := time.Duration(g.state.Since) * c.Block * time.Duration(len(g.state.Active(crew.Worker)))
 	return gathered{g.out, g.worked, had, g.digest}, g.err
 }
 
@@ -166,14 +171,19 @@ func (c ScaleModel) gather(index, workers int) (*gathering, error) {
 	spec := &train.Spec{Rounds: c.Rounds, Units: uint32(workers), Steps: 1, Segment: 1}
 	terms := bundle.Terms(job, spec, 1, bundle.Checks{AuditPPM: c.AuditPPM, Screen: run.ScreenOff})
 	terms.SpecCID, terms.Genesis = "spec", combined(job, 0)
-	var members []run.Member
+	var members []crew.Member
 	for i := range workers + c.Verifiers {
 		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i),
 			unit: c.Unit + time.Duration(g.random.Float64()*float64(c.Unit)), running: map[string]*bool{}}
-		m := run.Member{ID: p.id, Role: run.Worker, Price: price, Passed: 31} // known for long: audits are drawn at the floor
+		m := crew.Member{
+			ID:     p.id,
+			Role:   crew.Worker,
+			Price:  price,
+			Passed: 31,
+		} // known for long: audits are drawn at the floor
 		if i >= workers {
 			p.id = job + "/verifier-" + strconv.Itoa(i-workers)
-			m.ID, m.Role = p.id, run.Verifier
+			m.ID, m.Role = p.id, crew.Verifier
 			p.step = verifier.New(p.id, canon.Sum("sim/watch", []byte(p.id))).Step
 		} else {
 			p.step = worker.NewWithPlantedFaults(p.id, canon.Sum("sim/plant", []byte(p.id))).Step
@@ -187,16 +197,19 @@ func (c ScaleModel) gather(index, workers int) (*gathering, error) {
 }
 
 // combined is the checkpoint after so many rounds. Whoever combines the updates of a round comes to it.
-func combined(job string, round uint32) run.Checkpoint {
-	return run.Checkpoint{Round: round,
+func combined(job string, round uint32) terms.Checkpoint {
+	return terms.Checkpoint{Round: round,
 		Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}
 }
 
 // block makes a block, executes what has arrived, lets the run move on, and tells everybody.
 func (g *gathering) block() {
 	g.height++
-	env := run.Env{Height: g.height, Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, g.of.Seed),
-		binary.BigEndian.AppendUint64(nil, uint64(g.height)))}
+	env := transition.Env{
+		Height: g.height,
+		Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, g.of.Seed),
+			binary.BigEndian.AppendUint64(nil, uint64(g.height))),
+	}
 	slices.SortStableFunc(g.inbox, func(a, b message) int { return cmp.Compare(a.at, b.at) })
 	n := 0
 	for n < len(g.inbox) && g.inbox[n].at <= g.clock.now {
@@ -217,7 +230,7 @@ func (g *gathering) block() {
 	next, events := g.state.Tick(env)
 	g.state = next
 	g.record(events)
-	if g.state.Phase == run.Halted {
+	if g.state.Phase == progress.Halted {
 		g.err = fmt.Errorf("%w: the run of %s is halted: %s", ErrScaleModel, g.state.Terms.Job, g.state.Why)
 	}
 	var b role.Event = role.Block{Height: env.Height, Run: g.state}
@@ -235,27 +248,27 @@ func (g *gathering) block() {
 }
 
 // record takes note of what becomes of a run.
-func (g *gathering) record(events []run.Event) {
+func (g *gathering) record(events []event.Event) {
 	for _, e := range events {
 		switch e.Kind {
-		case run.RoundAttested:
+		case event.RoundAttested:
 			g.digest = append(g.digest, e.Entry.Attestation.Checkpoint.Root[:]...)
 			g.digest = binary.BigEndian.AppendUint64(g.digest, uint64(e.Entry.Height))
 			g.first, g.latest = cmp.Or(g.first, e.Entry.Height), e.Entry.Height
-		case run.AuditPassed:
+		case event.AuditPassed:
 			g.out.Audits++
 		}
 	}
 }
 
 // execute is what the chain does with a message.
-func (g *gathering) execute(env run.Env, m message) (run.State, []run.Event, error) {
+func (g *gathering) execute(env transition.Env, m message) (run.State, []event.Event, error) {
 	s, from := g.state, m.from.id
 	switch a := m.action.(type) {
 	case role.Commit:
 		return s.Commit(env, from, a.Work, a.Commit)
 	case role.Attest:
-		return s.Attest(env, a.Next.Round-1, run.Vote{Member: from, Next: a.Next})
+		return s.Attest(env, a.Next.Round-1, progress.Vote{Member: from, Next: a.Next})
 	case role.Pass:
 		return s.Pass(env, from, a.Work, a.Seal)
 	case role.Unseal:

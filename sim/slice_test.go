@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 )
 
@@ -50,7 +50,7 @@ func TestSlices(t *testing.T) {
 				HonestNotSlashed{Guilty: s.slashed},
 				&Lineage{Honest: true},
 			)
-			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+			if o.Phase != progress.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}
 			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {

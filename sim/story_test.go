@@ -7,7 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
@@ -78,7 +79,7 @@ func stories() []story {
 		// Its process finds that the commitment is wrong, and says so before audits can be drawn: that costs the units,
 		// and no stake. A third in a row ends its membership, so nothing is gained by it.
 		{name: "equivocates, the lie first, and confesses", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1},
-			out: []string{w1}, reason: run.WhyConfessed},
+			out: []string{w1}, reason: reason.Confessed},
 		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
@@ -222,7 +223,7 @@ func (s story) test(t *testing.T, c Config) {
 		HonestNotSlashed{Guilty: guilty},
 		&Lineage{Honest: !s.spoiled},
 	)
-	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
+	if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}
 	if o.Honest == s.spoiled {

@@ -17,21 +17,21 @@ type clock struct {
 	current *routine
 }
 
-// event is something that happens at a moment. Those of one moment happen in the order in which they were planned.
-type event struct {
+// occurrence is something that happens at a moment. Those of one moment happen in the order in which they were planned.
+type occurrence struct {
 	at     time.Duration
 	number uint64
 	do     func()
 }
 
-type events []event
+type events []occurrence
 
 func (e events) Len() int { return len(e) }
 func (e events) Less(i, j int) bool {
 	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
 }
 func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Push(x any)   { *e = append(*e, x.(occurrence)) }
 func (e *events) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
@@ -41,7 +41,7 @@ func (e *events) Pop() any {
 // after plans something.
 func (c *clock) after(d time.Duration, do func()) {
 	c.number++
-	heap.Push(&c.events, event{c.now + d, c.number, do})
+	heap.Push(&c.events, occurrence{c.now + d, c.number, do})
 }
 
 // step lets the next thing happen; false if there is none.
@@ -49,7 +49,7 @@ func (c *clock) step() bool {
 	if len(c.events) == 0 {
 		return false
 	}
-	e := heap.Pop(&c.events).(event)
+	e := heap.Pop(&c.events).(occurrence)
 	c.now = e.at
 	e.do()
 	return true

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
@@ -14,7 +15,7 @@ import (
 func tolerant(t *testing.T) Config {
 	c := small(t)
 	c.Verifiers = 4
-	c.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	c.Tolerance = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	c.Acts = map[string]adversary.Attack{}
 	for i, name := range c.Names()[:c.Workers] {
 		c.Acts[name] = adversary.NondeterministicStack{Bits: 6 + i}
@@ -70,7 +71,7 @@ func TestTolerantStories(t *testing.T) {
 				guilty = []string{s.who}
 			}
 			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{})
-			if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
+			if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 			}
 			if deposits := o.Slashed[s.who]; s.loses != (deposits > 0) && !s.lies {

@@ -1,10 +1,10 @@
 package sim
 
 import (
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"testing"
 	"time"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // cutFromConsumer cuts members off from the consumer, who alone has the blobs of a job.
@@ -20,11 +20,11 @@ func TestJobWhoseBlobsNobodyServes(t *testing.T) {
 	c := small(t)
 	c.Faults = cutFromConsumer(c.Names()...)
 	o := played(t, c, CoinsConserved{}, HonestNotSlashed{})
-	if o.Phase != run.Halted || o.Why != run.WhyUnopened || len(o.Slashed) > 0 {
+	if o.Phase != progress.Halted || o.Why != reason.Unopened || len(o.Slashed) > 0 {
 		t.Errorf("the run ends in phase %d: %s; slashed: %v", o.Phase, o.Why, o.Slashed)
 	}
 	for name, why := range o.Out {
-		if why != run.WhyUnopened {
+		if why != reason.Unopened {
 			t.Errorf("%s is out: %s", name, why)
 		}
 	}
@@ -35,7 +35,7 @@ func TestMemberThatCannotOpenTheJob(t *testing.T) {
 	c := small(t)
 	c.Faults = cutFromConsumer(w1)
 	o := played(t, c, CoinsConserved{}, HonestNotSlashed{})
-	if o.Phase != run.Done || !o.Honest || o.Out[w1] != run.WhyUnopened || len(o.Out) != 1 || len(o.Slashed) > 0 {
+	if o.Phase != progress.Done || !o.Honest || o.Out[w1] != reason.Unopened || len(o.Out) != 1 || len(o.Slashed) > 0 {
 		t.Errorf("the run ends in phase %d: %s; out %v, slashed %v", o.Phase, o.Why, o.Out, o.Slashed)
 	}
 }

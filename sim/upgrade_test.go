@@ -29,7 +29,8 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // operator signs as the account that created a validator.
@@ -116,7 +117,7 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 	c := small(t)
 	c.genesis = hasty
-	c.Joins = []Newcomer{{Name: "citizen", Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
+	c.Joins = []Newcomer{{Name: "citizen", Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
 	w := must(New(c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}))(t)
 	l := w.ledger
 	l.config.Home = t.TempDir()
@@ -163,7 +164,7 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	if applied != at {
 		t.Errorf("the upgrade was applied at height %d", applied)
 	}
-	if o := must(w.Outcome())(t); o.Phase != run.Done || !o.Honest || o.Blocks < at+10 {
+	if o := must(w.Outcome())(t); o.Phase != progress.Done || !o.Honest || o.Blocks < at+10 {
 		t.Errorf("%+v", o)
 	}
 	participants := must(l.queries.Registry.Participants(t.Context()))(t)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
@@ -58,7 +58,7 @@ func TestAdversariesOnTheTermsOfAJob(t *testing.T) {
 			}
 			guilty := slices.Collect(maps.Keys(s.acts))
 			o := played(t, c.seating(2), CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty})
-			if o.Phase != run.Done || !o.Honest {
+			if o.Phase != progress.Done || !o.Honest {
 				t.Errorf("the run ends in phase %d after %d rounds: %s; honest: %t", o.Phase, o.Rounds, o.Why, o.Honest)
 			}
 			for _, name := range s.slashed {

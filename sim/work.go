@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
@@ -18,7 +20,7 @@ type slow struct {
 
 // draft is what a machine keeps of the unit that it computes.
 type draft struct {
-	base run.Checkpoint
+	base terms.Checkpoint
 	unit uint32
 	done time.Duration
 }
@@ -28,7 +30,7 @@ type draft struct {
 const DraftEvery = 12 * time.Second
 
 // work takes the time of a unit to the end of a segment, or (0) of all of it, or of what is left of that after a crash.
-func (s slow) work(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
+func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uint32) error {
 	p := s.process
 	clock := &p.world.clock
 	for p.busy {
@@ -75,27 +77,27 @@ func (p *process) rest() {
 }
 
 // Train implements party.Compute.
-func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (s slow) Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	return taking(ctx, s, base, unit, 0, func() (*engine.Work, error) { return s.Compute.Train(ctx, base, unit) })
 }
 
 // Measure implements party.Compute.
-func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment,
+func (s slow) Measure(ctx context.Context, base terms.Checkpoint, unit uint32, c work.Commitment,
 	update []byte) (audit.Finding, error) {
 	return taking(ctx, s, base, unit, 0,
 		func() (audit.Finding, error) { return s.Compute.Measure(ctx, base, unit, c, update) })
 }
 
 // Check implements party.Compute.
-func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject,
-	c run.Commitment) (engine.Comparison, error) {
+func (s slow) Check(ctx context.Context, base terms.Checkpoint, at audit.Subject,
+	c work.Commitment) (engine.Comparison, error) {
 	return taking(ctx, s, base, at.Unit, at.Segment,
 		func() (engine.Comparison, error) { return s.Compute.Check(ctx, base, at, c) })
 }
 
 // taking computes something, and returns it when the time of the unit is over: what it starts from is taken when it
 // begins, as engines do, and not when others have taken its place in memory.
-func taking[T any](ctx context.Context, s slow, base run.Checkpoint, unit, segment uint32,
+func taking[T any](ctx context.Context, s slow, base terms.Checkpoint, unit, segment uint32,
 	compute func() (T, error)) (T, error) {
 	result, err := compute()
 	if late := s.work(ctx, base, unit, segment); late != nil {
@@ -112,7 +114,7 @@ type combining struct {
 }
 
 // Advance implements party.Lineage.
-func (c combining) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
+func (c combining) Advance(ctx context.Context, base terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	if err := c.process.world.clock.sleep(c.process.world.config.Combine); err != nil {
 		return engine.Advanced{}, err

@@ -24,6 +24,9 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
@@ -38,10 +41,10 @@ type Config struct {
 	Verifiers  int
 	Most       int // workers at a time, if more than Workers
 	Validators int
-	Slices     uint32        // in which a round is reduced; 0: everybody combines all updates
-	AuditPPM   uint32        // floor of the audit rate, parts per million
-	Drawn      bool          // audits go to the end of a drawn segment
-	Tolerance  run.Tolerance // zero: the work is exact
+	Slices     uint32          // in which a round is reduced; 0: everybody combines all updates
+	AuditPPM   uint32          // floor of the audit rate, parts per million
+	Drawn      bool            // audits go to the end of a drawn segment
+	Tolerance  terms.Tolerance // zero: the work is exact
 	BlockTime  time.Duration
 	// blocks that a duty may take before anything is measured; 0: as long as in a job on a network
 	Deadline  int64
@@ -94,7 +97,7 @@ const Chain = "chain"
 // Newcomer is a machine that is switched on while the run goes on, and offers its work.
 type Newcomer struct {
 	Name string
-	Role run.Role
+	Role crew.Role
 	At   time.Duration
 }
 
@@ -193,7 +196,7 @@ func New(c Config, checks ...Checker) (*Network, error) {
 
 func (w *Network) populate() {
 	c := w.config
-	add := func(name string, r run.Role) *process {
+	add := func(name string, r crew.Role) *process {
 		p := newProcess(w, name, r)
 		p.link = c.Link
 		p.unit = c.Unit + time.Duration(w.random.Float64()*float64(c.Unit))
@@ -208,9 +211,9 @@ func (w *Network) populate() {
 	consumer := add("consumer", 0)
 	consumer.spawn(func(ctx context.Context) { w.must(consumer.order(ctx)) })
 	for i, name := range c.Names() {
-		r := run.Worker
+		r := crew.Worker
 		if i >= c.Workers {
-			r = run.Verifier
+			r = crew.Verifier
 		}
 		p := add(name, r)
 		p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
@@ -235,7 +238,7 @@ func (w *Network) populate() {
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
 	if err := p.chain.Registry.Register(ctx, registry.Participant{
-		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated",
+		Roles: []crew.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated",
 		Stake:    p.world.config.stake(),
 		Hardware: p.machine.Hardware, Tier: p.machine.Tier,
 	}); err != nil {
@@ -261,7 +264,7 @@ func (p *process) order(ctx context.Context) error {
 func (c Config) stake() uint64 {
 	o := c.order()
 	params := registry.DefaultParams()
-	return max(stake, o.Stake(run.Worker, o.PriceCap, params), o.Stake(run.Verifier, o.PriceCap, params))
+	return max(stake, o.Stake(crew.Worker, o.PriceCap, params), o.Stake(crew.Verifier, o.PriceCap, params))
 }
 
 func (c Config) order() market.Order {
@@ -349,7 +352,7 @@ func (w *Network) block() {
 	}
 	s, err := w.State()
 	switch {
-	case err == nil && (s.Phase == run.Done || s.Phase == run.Halted):
+	case err == nil && (s.Phase == progress.Done || s.Phase == progress.Halted):
 		w.over = true
 	case err != nil && !errors.Is(err, client.ErrNotFound):
 		w.fail(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // starter says that it began with a state that it did not begin with.
@@ -38,12 +38,12 @@ type court struct {
 	name    string // of the job
 	task    *train.Task
 	referee *Referee
-	duty    func(lie run.Commitment) run.AuditTarget
+	duty    func(lie work.Commitment) work.AuditTarget
 	leaf    dispute.Claim // the last question
 	payload []byte        // and what was brought to it
 }
 
-func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Commitment) run.AuditTarget) *court {
+func newCourt(t *testing.T, name string, task *train.Task, duty func(lie work.Commitment) work.AuditTarget) *court {
 	t.Helper()
 	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	if err != nil {
@@ -52,7 +52,7 @@ func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Com
 	return &court{t: t, name: name, task: task, referee: r, duty: duty}
 }
 
-func (c *court) play(lie run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
+func (c *court) play(lie work.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
 	c.t.Helper()
 	spy := judge{c.referee, func(leaf dispute.Claim, p []byte) { c.leaf, c.payload = leaf, p }}
 	return playDuty(c.t, c.task, c.duty(lie), segment, asserter, challenger, spy)
@@ -133,12 +133,12 @@ func TestReplicas(t *testing.T) {
 		if err != nil || u.Root() != right.Update || !paired && train.CarriedRoot(train.Roots(on)) != right.HandedState.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		c := newCourt(t, name, task, func(lie run.Commitment) run.AuditTarget {
+		c := newCourt(t, name, task, func(lie work.Commitment) work.AuditTarget {
 			d := duty(&base, lie)
 			if paired {
-				d.Commit.HandedState = run.HandedState{}
+				d.Commit.HandedState = work.HandedState{}
 			} else {
-				d.From = make([]run.HandedState, unit+1)
+				d.From = make([]work.HandedState, unit+1)
 				d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			}
 			return d

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // twister says something else of one leaf of a result.
@@ -46,7 +46,7 @@ func (w twister) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error
 	return out, err
 }
 
-func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
+func roots(t *testing.T, w *Witness, o dispute.Oracle) work.Commitment {
 	t.Helper()
 	at := []uint64{0}
 	for k, s := uint32(1), uint32(0); k <= w.task.Spec.Segments(); k++ {
@@ -65,7 +65,7 @@ func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Commitment{Segments: segments, Update: update.Root(), HandedState: run.HandedState{Root: on.Root()}}
+	return work.Commitment{Segments: segments, Update: update.Root(), HandedState: work.HandedState{Root: on.Root()}}
 }
 
 // In a job whose units hand on residuals, a party loses its dispute if it lies about an update or about a residual,
@@ -111,9 +111,9 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		var leaf dispute.Claim
 		var payload []byte
 		spy := judge{r, func(c dispute.Claim, p []byte) { leaf, payload = c, p }}
-		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
+		play := func(c work.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Dispute {
 			d := duty(&base, c)
-			d.From = make([]run.HandedState, unit+1)
+			d.From = make([]work.HandedState, unit+1)
 			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			return playDuty(t, task, d, segment, asserter, challenger, spy)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/update"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // MaxRefutation is the largest size of the payload of a refutation, in bytes.
@@ -37,7 +37,7 @@ type sentPayload struct {
 
 // Refute answers whether a payload shows that a checkpoint which members attested is not the one that its updates lead
 // to, and says what it shows. The payload may be anybody's. An error that wraps ErrPayload says why it shows nothing.
-func (r *Referee) Refute(c run.Combination, payload []byte) (string, error) {
+func (r *Referee) Refute(c work.Combination, payload []byte) (string, error) {
 	if err := slice.Check(r.spec.Exchange); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrPayload, err)
 	}
@@ -80,7 +80,7 @@ type attestedTile struct {
 
 // tileOf finds the tile that a payload is about, and holds the roots that the payload brings to those of the
 // combination.
-func tileOf(r *Referee, c run.Combination, p combinationPayload) (t attestedTile, err error) {
+func tileOf(r *Referee, c work.Combination, p combinationPayload) (t attestedTile, err error) {
 	n := len(r.names) * (1 + r.outer)
 	switch {
 	case len(p.Base) != n || train.CheckpointRoot(c.Base.Round, p.Base) != c.Base.Root:
@@ -109,7 +109,7 @@ func tileOf(r *Referee, c run.Combination, p combinationPayload) (t attestedTile
 }
 
 // recombine makes the elements of a tile of the next checkpoint again.
-func recombine(r *Referee, c run.Combination, p combinationPayload, t attestedTile) ([]float32, error) {
+func recombine(r *Referee, c work.Combination, p combinationPayload, t attestedTile) ([]float32, error) {
 	base := &train.Checkpoint{Round: c.Base.Round, Names: []string{t.name}, Outer: make([][]*tensor.Tensor, r.outer)}
 	for k, x := range p.Before {
 		part, err := elements(t.shape, x, t.lo, t.hi, p.Base[k*len(r.names)+t.parameter])

@@ -16,7 +16,8 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/update"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // attestedRound is a round of a job: its checkpoint, the updates of its units, and what they lead to.
@@ -25,7 +26,7 @@ type attestedRound struct {
 	base, next *train.Checkpoint
 	updates    []*update.Update
 	deltas     [][]*tensor.Tensor
-	claim      run.Combination // of next
+	claim      work.Combination // of next
 }
 
 func roundOf(t testing.TB, z size, x train.Exchange) attestedRound {
@@ -81,13 +82,17 @@ func named(c *train.Checkpoint) map[string]*tensor.Tensor {
 }
 
 // attests is the claim that a checkpoint comes out of the round.
-func (r attestedRound) attests(next *train.Checkpoint) run.Combination {
-	units := make(run.Units, len(r.updates))
+func (r attestedRound) attests(next *train.Checkpoint) work.Combination {
+	units := make(work.Units, len(r.updates))
 	for i, u := range r.updates {
-		units[i] = &run.Unit{Index: uint32(i), Commit: run.Commitment{Update: u.Root()}}
+		units[i] = &work.Unit{Index: uint32(i), Commit: work.Commitment{Update: u.Root()}}
 	}
-	l := run.RoundState{Round: r.base.Round, Base: run.Checkpoint{Round: r.base.Round, Root: r.base.Root()}, Units: units}
-	return l.Combination(run.Checkpoint{Round: next.Round, Root: next.Root()})
+	l := work.RoundState{
+		Round: r.base.Round,
+		Base:  terms.Checkpoint{Round: r.base.Round, Root: r.base.Root()},
+		Units: units,
+	}
+	return l.Combination(terms.Checkpoint{Round: next.Round, Root: next.Root()})
 }
 
 func (r attestedRound) referee() *Referee { return newReferee(r.Spec, r.Step) }
@@ -166,7 +171,7 @@ func TestRightCheckpointIsNotRefuted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(what string, c run.Combination, b []byte) {
+	refused := func(what string, c work.Combination, b []byte) {
 		t.Helper()
 		if _, err := r.referee().Refute(c, b); !errors.Is(err, ErrPayload) {
 			t.Errorf("%s: %v", what, err)

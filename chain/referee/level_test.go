@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // place is where the parts of a unit begin to be what an honest execution does not make.
@@ -85,7 +85,7 @@ func (p pretender) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, err
 }
 
 // commit is what a party commits to of its unit.
-func commit(t testing.TB, s *train.Spec, o dispute.Oracle) run.Commitment {
+func commit(t testing.TB, s *train.Spec, o dispute.Oracle) work.Commitment {
 	at := []uint64{0}
 	for k := range s.Segments() {
 		at = append(at, at[k]+uint64(s.SegmentSteps(k+1)))
@@ -98,7 +98,7 @@ func commit(t testing.TB, s *train.Spec, o dispute.Oracle) run.Commitment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Commitment{Segments: segments, Update: u.Root()}
+	return work.Commitment{Segments: segments, Update: u.Root()}
 }
 
 // A job in which products, sums, looked-up rows and updates are made in several parts.

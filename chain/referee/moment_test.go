@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Where the moments of the inner optimizer last, who lies about those that it begins with or about those that it hands
@@ -54,9 +54,9 @@ func TestMomentsThatLast(t *testing.T) {
 			!slices.Equal(r.Segments, right.Segments) {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		c := newCourt(t, name, task, func(lie run.Commitment) run.AuditTarget {
+		c := newCourt(t, name, task, func(lie work.Commitment) work.AuditTarget {
 			d := duty(&base, lie)
-			d.From = make([]run.HandedState, unit+1)
+			d.From = make([]work.HandedState, unit+1)
 			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			return d
 		})

@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Errors of this package.
@@ -131,7 +131,7 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 }
 
 // Config is the dispute of a challenger about a unit of a job, in which a party has some blocks for a move.
-func (r *Referee) Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
+func (r *Referee) Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	c := dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root,

@@ -23,7 +23,8 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 const (
@@ -100,7 +101,7 @@ func compile(t testing.TB, task *train.Task) *train.Task {
 // party is an execution that somebody vouches for: an honest one, or one in which something is changed.
 type party struct {
 	*Witness
-	commit run.Commitment
+	commit work.Commitment
 
 	skip   int // step that only pretends to be done; -1: none
 	forged int // parameter whose payload is not that of the work; -1: none
@@ -124,7 +125,7 @@ func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.commit = run.Commitment{Segments: segments, Update: u.Root()}
+	p.commit = work.Commitment{Segments: segments, Update: u.Root()}
 	return p
 }
 
@@ -149,7 +150,7 @@ func (p *party) Result(k dispute.Kind) (*canon.Tree, error) {
 }
 
 // differ is what a verifier finds when it compares its own execution with a commitment.
-func differ(mine, theirs run.Commitment) uint32 {
+func differ(mine, theirs work.Commitment) uint32 {
 	for i := range mine.Segments {
 		if mine.Segments[i] != theirs.Segments[i] {
 			return uint32(i)
@@ -159,15 +160,15 @@ func differ(mine, theirs run.Commitment) uint32 {
 }
 
 // duty is the unit that is disputed, in its round.
-func duty(base *train.Checkpoint, c run.Commitment) run.AuditTarget {
-	return run.AuditTarget{
-		RoundState: run.RoundState{Round: base.Round, Base: run.Checkpoint{Round: base.Round, Root: base.Root()}},
-		Unit:       run.Unit{Index: unit, Status: run.Auditing, Worker: worker, Verifier: verifier, Commit: c},
+func duty(base *train.Checkpoint, c work.Commitment) work.AuditTarget {
+	return work.AuditTarget{
+		RoundState: work.RoundState{Round: base.Round, Base: terms.Checkpoint{Round: base.Round, Root: base.Root()}},
+		Unit:       work.Unit{Index: unit, Status: work.Auditing, Worker: worker, Verifier: verifier, Commit: c},
 	}
 }
 
 // play disputes a commitment to its end, as the chain would: everything passes through bytes.
-func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter,
+func play(t testing.TB, task *train.Task, base *train.Checkpoint, c work.Commitment, segment uint32, asserter,
 	challenger dispute.Oracle) dispute.Dispute {
 	t.Helper()
 	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
@@ -177,13 +178,13 @@ func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitme
 	return playWith(t, task, base, c, segment, asserter, challenger, r)
 }
 
-func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter,
+func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c work.Commitment, segment uint32, asserter,
 	challenger dispute.Oracle, r dispute.Referee) dispute.Dispute {
 	t.Helper()
 	return playDuty(t, task, duty(base, c), segment, asserter, challenger, r)
 }
 
-func playDuty(t testing.TB, task *train.Task, d run.AuditTarget, segment uint32, asserter, challenger dispute.Oracle,
+func playDuty(t testing.TB, task *train.Task, d work.AuditTarget, segment uint32, asserter, challenger dispute.Oracle,
 	r dispute.Referee) dispute.Dispute {
 	t.Helper()
 	config, err := newReferee(task.Spec, task.Step).Config("job", d, verifier, 10)
@@ -317,7 +318,8 @@ func TestUpdatesOfEveryExchange(t *testing.T) {
 		honest := vouch(t, task, &base, unit, nil)
 		for _, forged := range []int{0, len(base.Names) - 1} {
 			liar := vouch(t, task, &base, unit, func(p *party) { p.forged = forged })
-			if g := play(t, task, &base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies ||
+			g := play(t, task, &base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+			if !g.Verdict.AsserterLies ||
 				g.Verdict.Leaf != string(dispute.Update) {
 				t.Errorf("%s, %s, parameter %d: verdict %+v", x.Codec, x.Outer, forged, *g.Verdict)
 			}

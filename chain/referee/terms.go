@@ -7,15 +7,16 @@ import (
 
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Terms reports, as an error that wraps run.ErrTerms, in what the terms of a run, by which it is dealt, audited and
+// Terms reports, as an error that wraps refusal.ErrTerms, in what the terms of a run, by which it is dealt, audited and
 // paid, are not those of its work.
-func Terms(s *train.Spec, p *program.Program, t run.Terms) error {
+func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 	over, flops := bits.Mul64(p.Flops(), uint64(s.Steps))
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{run.ErrTerms}, args...)...)
+		return fmt.Errorf("%w: "+format, append([]any{refusal.ErrTerms}, args...)...)
 	}
 	switch {
 	case t.Spec != s.Digest():
@@ -37,5 +38,5 @@ func Terms(s *train.Spec, p *program.Program, t run.Terms) error {
 	return nil
 }
 
-// Bound reports, as an error that wraps run.ErrTerms, in what terms are not those of the work.
-func (r *Referee) Bound(t run.Terms) error { return Terms(r.spec, r.step, t) }
+// Bound reports, as an error that wraps refusal.ErrTerms, in what terms are not those of the work.
+func (r *Referee) Bound(t terms.Terms) error { return Terms(r.spec, r.step, t) }

@@ -1,12 +1,16 @@
 package job
 
 import (
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
 // screens are the values of strategy.verification.screen.
-var screens = map[string]run.Screen{"off": run.ScreenOff, "updates": run.ScreenUpdates, "losses": run.ScreenLosses}
+var screens = map[string]terms.Screen{
+	"off":     terms.ScreenOff,
+	"updates": terms.ScreenUpdates,
+	"losses":  terms.ScreenLosses,
+}
 
 // Checks are what the file says about verification, but for what depends on its program: the tolerance, and in how
 // many slices a round is reduced.

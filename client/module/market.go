@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Market sends the messages and the queries of x/market: offers, orders and the budgets of jobs.
@@ -17,13 +17,13 @@ type Market struct{ account Account }
 
 // Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as
 // there are slots; none withdraws the offer.
-func (m Market) Offer(ctx context.Context, role run.Role, price uint64, slots uint32) error {
+func (m Market) Offer(ctx context.Context, role crew.Role, price uint64, slots uint32) error {
 	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(role), Price: price,
 		Slots: slots})
 }
 
 // OfferHourly is Offer at a price in uzen for an hour of the account's machine, at its measured rate.
-func (m Market) OfferHourly(ctx context.Context, role run.Role, hourly uint64, slots uint32) error {
+func (m Market) OfferHourly(ctx context.Context, role crew.Role, hourly uint64, slots uint32) error {
 	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(role),
 		Hourly: hourly, Slots: slots})
 }
@@ -31,7 +31,7 @@ func (m Market) OfferHourly(ctx context.Context, role run.Role, hourly uint64, s
 // OfferPool offers the work of every worker that named the account as its pool, each in as many runs as there are
 // slots.
 func (m Market) OfferPool(ctx context.Context, price uint64, slots uint32) error {
-	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(run.Worker),
+	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(crew.Worker),
 		Price: price, Slots: slots, Pool: true})
 }
 

@@ -116,6 +116,16 @@ func (g Registry) Participants(ctx context.Context) ([]registry.Participant, err
 	}
 }
 
+// Addrs lists the addresses of all participants.
+func (g Registry) Addrs(ctx context.Context) ([]string, error) {
+	participants, err := g.Participants(ctx)
+	var addrs []string
+	for _, p := range participants {
+		addrs = append(addrs, p.Addrs...)
+	}
+	return addrs, err
+}
+
 // Participant is one participant, or ErrNotFound.
 func (g Registry) Participant(ctx context.Context, id string) (registry.Participant, error) {
 	r, err := registrypb.NewQueryClient(g.account).Participant(ctx, &registrypb.QueryParticipantRequest{Id: id})

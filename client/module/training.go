@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Training reads x/training: runs, disputes and receipts. Work writes it.
@@ -21,15 +22,15 @@ func (t Training) Run(ctx context.Context, job string) (run.State, error) {
 }
 
 // Lineage is the attested checkpoint of a round, from 1; ErrNotFound before it is attested.
-func (t Training) Lineage(ctx context.Context, job string, round uint32) (run.Entry, error) {
+func (t Training) Lineage(ctx context.Context, job string, round uint32) (progress.Entry, error) {
 	r, err := trainingpb.NewQueryClient(t.account).Lineage(ctx,
 		&trainingpb.QueryLineageRequest{Job: job, From: round, Limit: 1})
-	entries, err := query.List[run.Entry](r.GetEntries(), err)
+	entries, err := query.List[progress.Entry](r.GetEntries(), err)
 	switch {
 	case err != nil:
-		return run.Entry{}, err
+		return progress.Entry{}, err
 	case len(entries) == 0 || entries[0].Attestation.Checkpoint.Round != round:
-		return run.Entry{}, fmt.Errorf("%w: checkpoint %d of %s", query.ErrNotFound, round, job)
+		return progress.Entry{}, fmt.Errorf("%w: checkpoint %d of %s", query.ErrNotFound, round, job)
 	}
 	return entries[0], nil
 }

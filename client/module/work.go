@@ -8,7 +8,9 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Work sends x/training what a member of a run says, and what guests of a run do. Each method submits one message and
@@ -16,7 +18,7 @@ import (
 type Work struct{ account Account }
 
 // Commit binds the account to its result for an attempt at a unit.
-func (w Work) Commit(ctx context.Context, job string, id run.UnitID, commitment run.Commitment) error {
+func (w Work) Commit(ctx context.Context, job string, id work.UnitID, commitment work.Commitment) error {
 	return send(ctx, w.account, &trainingpb.MsgCommit{
 		Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt,
 		Commitment: runpb.FromCommitment(commitment),
@@ -24,19 +26,19 @@ func (w Work) Commit(ctx context.Context, job string, id run.UnitID, commitment 
 }
 
 // Pass answers an audit: the commitment is right.
-func (w Work) Pass(ctx context.Context, job string, id run.UnitID, seal canon.Digest) error {
+func (w Work) Pass(ctx context.Context, job string, id work.UnitID, seal canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgPass{Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit,
 		Attempt: id.Attempt, Seal: seal[:]})
 }
 
 // Unseal opens the seal with which an audit was answered.
-func (w Work) Unseal(ctx context.Context, job string, id run.UnitID, o audit.Opening) error {
+func (w Work) Unseal(ctx context.Context, job string, id work.UnitID, o audit.Opening) error {
 	return send(ctx, w.account, &trainingpb.MsgUnseal{Sender: w.account.Address(), Job: job, Round: id.Round,
 		Unit: id.Unit, Attempt: id.Attempt, Opening: o.Encode()})
 }
 
 // Unmask shows that the account planted a fault in a commitment: what it hid the right state roots under, and these.
-func (w Work) Unmask(ctx context.Context, job string, id run.UnitID, nonce canon.Digest,
+func (w Work) Unmask(ctx context.Context, job string, id work.UnitID, nonce canon.Digest,
 	segments []canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgUnmask{
 		Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt, Nonce: nonce[:],
@@ -45,14 +47,14 @@ func (w Work) Unmask(ctx context.Context, job string, id run.UnitID, nonce canon
 }
 
 // Confess says that the account finds its own commitment wrong.
-func (w Work) Confess(ctx context.Context, job string, id run.UnitID) error {
+func (w Work) Confess(ctx context.Context, job string, id work.UnitID) error {
 	return send(ctx, w.account, &trainingpb.MsgConfess{Sender: w.account.Address(), Job: job, Round: id.Round,
 		Unit: id.Unit, Attempt: id.Attempt})
 }
 
 // Report answers the audit of a tolerant unit with the seal of an audit.Finding, and says whether that is outside the
 // tolerance.
-func (w Work) Report(ctx context.Context, job string, id run.UnitID, seal canon.Digest, outside bool) error {
+func (w Work) Report(ctx context.Context, job string, id work.UnitID, seal canon.Digest, outside bool) error {
 	return send(ctx, w.account, &trainingpb.MsgReport{
 		Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt, Seal: seal[:],
 		Outside: outside,
@@ -60,7 +62,7 @@ func (w Work) Report(ctx context.Context, job string, id run.UnitID, seal canon.
 }
 
 // ShowReport shows what a report is bound to.
-func (w Work) ShowReport(ctx context.Context, job string, id run.UnitID, f audit.Finding, salt canon.Digest) error {
+func (w Work) ShowReport(ctx context.Context, job string, id work.UnitID, f audit.Finding, salt canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgShowReport{
 		Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt,
 		DistancePPM: f.DistancePPM,
@@ -70,14 +72,14 @@ func (w Work) ShowReport(ctx context.Context, job string, id run.UnitID, f audit
 }
 
 // Suspect reports that the update of a unit is odd beside the others of its round.
-func (w Work) Suspect(ctx context.Context, job string, id run.UnitID) error {
+func (w Work) Suspect(ctx context.Context, job string, id work.UnitID) error {
 	return send(ctx, w.account, &trainingpb.MsgSuspect{Sender: w.account.Address(), Job: job, Round: id.Round,
 		Unit: id.Unit, Attempt: id.Attempt})
 }
 
 // Challenge answers an audit, or speaks up without one: the state root of a segment is the first that is wrong in the
 // commitment with a digest.
-func (w Work) Challenge(ctx context.Context, job string, id run.UnitID, segment uint32,
+func (w Work) Challenge(ctx context.Context, job string, id work.UnitID, segment uint32,
 	commitment canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgChallenge{
 		Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt, Segment: segment,
@@ -86,20 +88,20 @@ func (w Work) Challenge(ctx context.Context, job string, id run.UnitID, segment 
 }
 
 // Refute shows that an attested checkpoint of an open round is not what the updates of its round lead to.
-func (w Work) Refute(ctx context.Context, job string, wrong run.Checkpoint, shown []byte) error {
+func (w Work) Refute(ctx context.Context, job string, wrong terms.Checkpoint, shown []byte) error {
 	return send(ctx, w.account, &trainingpb.MsgRefute{
 		Sender: w.account.Address(), Job: job, Checkpoint: wrong.Round, Root: wrong.Root[:], Shown: shown,
 	})
 }
 
 // Move makes a move in the dispute that is being played about an attempt at a unit.
-func (w Work) Move(ctx context.Context, job string, id run.UnitID, m dispute.Move) error {
+func (w Work) Move(ctx context.Context, job string, id work.UnitID, m dispute.Move) error {
 	return send(ctx, w.account, &trainingpb.MsgMove{Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit,
 		Attempt: id.Attempt, Body: m.Encode()})
 }
 
 // Missing reports that the update of a unit, or the slice of it that the account needs, cannot be fetched.
-func (w Work) Missing(ctx context.Context, job string, id run.UnitID, slice uint32) error {
+func (w Work) Missing(ctx context.Context, job string, id work.UnitID, slice uint32) error {
 	return send(ctx, w.account, &trainingpb.MsgMissing{Sender: w.account.Address(), Job: job, Round: id.Round,
 		Unit: id.Unit, Attempt: id.Attempt, Slice: slice})
 }
@@ -120,7 +122,7 @@ func (w Work) ShowSlice(ctx context.Context, job string, round uint32, closed in
 }
 
 // Attest signs and submits the checkpoint after the current round. What is signed is run.State.Attestation.
-func (w Work) Attest(ctx context.Context, a run.Attestation) error {
+func (w Work) Attest(ctx context.Context, a progress.Attestation) error {
 	digest := a.Digest()
 	signature, err := w.account.Sign(digest[:])
 	if err != nil {
@@ -148,7 +150,7 @@ func (w Work) Return(ctx context.Context, job string) error {
 }
 
 // Prove answers the account's exam with the seal of the state that it reached; zero if that is not the committed one.
-func (w Work) Prove(ctx context.Context, job string, id run.UnitID, seal canon.Digest) error {
+func (w Work) Prove(ctx context.Context, job string, id work.UnitID, seal canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgProve{Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit,
 		Attempt: id.Attempt, Seal: seal[:]})
 }

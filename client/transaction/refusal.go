@@ -20,7 +20,7 @@ import (
 var ErrRejected = errors.New("client: the chain refused the transaction")
 
 // Error is a transaction that the chain refused: its code, what was refused and why, and what to do. It unwraps to the
-// sentinel of the rule that refused it, such as run.ErrStale.
+// sentinel of the rule that refused it, such as refusal.ErrStale.
 type Error = adapter.Error
 
 // Result is a transaction that the chain executed.

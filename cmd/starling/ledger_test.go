@@ -20,7 +20,10 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	protocol "github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // ledger is a chain of one validator in this process, whose governance decides within seconds, and folders of its
@@ -162,7 +165,7 @@ func (l *ledger) governs() {
 func (l *ledger) offers() {
 	w := l.clients["worker"]
 	l.must(w.Registry.Register(l.t.Context(), registry.Participant{
-		Roles: []protocol.Role{protocol.Worker}, PeerID: "peer", Stake: 10_000_000, Tier: registry.Bronze,
+		Roles: []crew.Role{crew.Worker}, PeerID: "peer", Stake: 10_000_000, Tier: registry.Bronze,
 		Pool:     l.clients["pool"].Address(),
 		Hardware: registry.Hardware{Memory: 4096, Upload: 5000},
 	}))
@@ -171,7 +174,7 @@ func (l *ledger) offers() {
 	l.refuses(2, "one of them is the price", l.as("worker", "market", "offer", "--price", "700", "--hourly", "1")...)
 	l.says("nothing of it can be matched", l.as("worker", "market", "offer", "--slots", "0")...)
 	l.must(l.clients["pool"].Registry.Register(l.t.Context(),
-		registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: "pool", Stake: 1_000_000}))
+		registry.Participant{Roles: []crew.Role{crew.Worker}, PeerID: "pool", Stake: 1_000_000}))
 	l.says(w.Address(), l.as("pool", "market", "offer", "--pool", "--price", "300", "--slots", "2", "-o", "name")...)
 	l.says("0.0003", "market", "offers", "--network", l.network)
 }
@@ -182,10 +185,10 @@ func (l *ledger) trains() {
 	d := canon.Sum("work")
 	l.must(c.Market.Order(ctx, market.Order{
 		ID: "job", Budget: 10_000_000, PriceCap: 1000, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, SharesPPM: 600_000,
-		Terms: protocol.Terms{
-			Job: "job", Spec: d, SpecCID: "spec", Genesis: protocol.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 1,
+		Terms: terms.Terms{
+			Job: "job", Spec: d, SpecCID: "spec", Genesis: terms.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 1,
 			Segments: 2, UnitFlops: 1e15,
-			Deadlines: protocol.Deadlines{Train: 500, Audit: 500, Attest: 500, Challenge: 1}, Window: 1,
+			Deadlines: terms.Deadlines{Train: 500, Audit: 500, Attest: 500, Challenge: 1}, Window: 1,
 		},
 	}, nil))
 	l.blocks(func(ctx context.Context) bool {
@@ -196,12 +199,12 @@ func (l *ledger) trains() {
 		case len(s.Work(w.Address())) > 0:
 			u := s.Work(w.Address())[0]
 			l.must(w.Work.Commit(ctx, "job", u.ID(s.Round),
-				protocol.Commitment{Segments: []canon.Digest{d, d, d}[:s.Terms.Segments+1], Update: d, UpdateCID: "update",
+				work.Commitment{Segments: []canon.Digest{d, d, d}[:s.Terms.Segments+1], Update: d, UpdateCID: "update",
 					Bytes: 1, HiddenRoots: d}))
-		case s.Phase == protocol.Attest && len(s.Votes) == 0:
-			l.must(w.Work.Attest(ctx, s.Attestation(protocol.Checkpoint{Round: s.Round + 1, Root: d, CID: "checkpoint"})))
+		case s.Phase == progress.Attest && len(s.Votes) == 0:
+			l.must(w.Work.Attest(ctx, s.Attestation(terms.Checkpoint{Round: s.Round + 1, Root: d, CID: "checkpoint"})))
 		}
-		return s.Phase == protocol.Done
+		return s.Phase == progress.Done
 	})
 }
 

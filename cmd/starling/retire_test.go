@@ -15,6 +15,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	protocol "github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // releases makes stakes leave after 20 blocks, by a proposal.
@@ -86,16 +88,16 @@ func TestRetireHandsBackWork(t *testing.T) {
 	ctx, c := t.Context(), l.clients["consumer"]
 	for _, name := range []string{"worker", "other"} {
 		w := l.clients[name]
-		l.must(w.Registry.Enlist(ctx, registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: name,
-			Stake: 10_000_000}, market.Offer{Role: protocol.Worker, Price: 700, Slots: 1}))
+		l.must(w.Registry.Enlist(ctx, registry.Participant{Roles: []crew.Role{crew.Worker}, PeerID: name,
+			Stake: 10_000_000}, market.Offer{Role: crew.Worker, Price: 700, Slots: 1}))
 	}
 	d := canon.Sum("work")
 	l.must(c.Market.Order(ctx, market.Order{
 		ID: "job", Budget: 10_000_000, PriceCap: 1000, Workers: market.Workers{Min: 2, Target: 2, Max: 2},
-		Terms: protocol.Terms{
-			Job: "job", Spec: d, SpecCID: "spec", Genesis: protocol.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 2,
+		Terms: terms.Terms{
+			Job: "job", Spec: d, SpecCID: "spec", Genesis: terms.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 2,
 			Segments: 2, UnitFlops: 1e15,
-			Deadlines: protocol.Deadlines{Train: 5000, Audit: 500, Attest: 500, Challenge: 1}, Window: 1,
+			Deadlines: terms.Deadlines{Train: 5000, Audit: 500, Attest: 500, Challenge: 1}, Window: 1,
 		},
 	}, nil))
 	var s protocol.State

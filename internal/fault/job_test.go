@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 const (
@@ -147,7 +148,7 @@ func (j *job) until(what string, so func(run.State) bool) (s run.State) {
 		if so(s) {
 			return true
 		}
-		if s.Phase == run.Halted || s.Phase == run.Done {
+		if s.Phase == progress.Halted || s.Phase == progress.Done {
 			j.tellNotes()
 			j.t.Fatalf("waiting for %s, the run ended in phase %d: %s", what, s.Phase, s.Why)
 		}
@@ -213,10 +214,10 @@ func (j *job) ends() {
 	j.t.Helper()
 	j.blocks("the end of the run", func(int64) bool {
 		s := j.run(j.id)
-		if s.Phase == run.Halted {
+		if s.Phase == progress.Halted {
 			j.t.Fatalf("the run ended before its last round: %s", s.Why)
 		}
-		return s.Phase == run.Done
+		return s.Phase == progress.Done
 	})
 	if j.consumer.running() {
 		j.t.Error("there is a consumer")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // proof is how many blocks a newcomer that has reproduced a unit may take until it has one of its own, where rounds are
@@ -38,7 +39,7 @@ func (n *network) join(j *job) {
 	})
 	j.until("its first unit", func(s run.State) bool {
 		began = s.Round
-		return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address })
+		return slices.ContainsFunc(s.Units, func(u *work.Unit) bool { return u.Worker == p.address })
 	})
 	j.note("%s: started in round %d, joined in round %d, ready in round %d, first unit in round %d", p.name, j.hurt+1,
 		joined+1, here+1, began+1)

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // separate skips a test that needs machines where there can be none.
@@ -71,7 +72,7 @@ func (n *network) killOnSlowLink(j *job) {
 		sent = w.machine.sent() - before
 		return sent > 8<<10 && len(have) < len(n.members())
 	}
-	s := j.catch(w, "an upload", func(s run.State) bool { return s.Phase == run.Attest }, some)
+	s := j.catch(w, "an upload", func(s run.State) bool { return s.Phase == progress.Attest }, some)
 	w.machine.cut() // what the kernel still holds goes nowhere, either
 	w.kill()
 	if !some(s) {

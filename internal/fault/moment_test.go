@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // catch pauses a worker or verifier at a moment, and returns when a block or two have shown that nothing of what it
@@ -51,23 +53,25 @@ func (j *job) soon(so func() bool) bool {
 }
 
 // trains reports whether a worker has a unit of the round that it is not bound to.
-func trains(s run.State, p *process) bool { return s.Phase == run.Train && has(s, p, run.Assigned) }
+func trains(s run.State, p *process) bool {
+	return s.Phase == progress.Train && has(s, p, work.Assigned)
+}
 
-func has(s run.State, p *process, status run.Status) bool {
-	return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address && u.Status == status })
+func has(s run.State, p *process, status work.Status) bool {
+	return slices.ContainsFunc(s.Units, func(u *work.Unit) bool { return u.Worker == p.address && u.Status == status })
 }
 
 // holders are the members that have the updates of a worker's units of the round on their disks; nobody before it is
 // bound.
 func (j *job) holders(s run.State, p *process) []*process {
-	has := func(m *process, u *run.Unit) bool {
+	has := func(m *process, u *work.Unit) bool {
 		_, err := os.Stat(filepath.Join(j.dir, m.name, "blobs", u.Commit.UpdateCID))
 		return err == nil
 	}
 	mine := slices.DeleteFunc(slices.Clone(s.Units),
-		func(u *run.Unit) bool { return u.Worker != p.address || u.Commit.UpdateCID == "" })
+		func(u *work.Unit) bool { return u.Worker != p.address || u.Commit.UpdateCID == "" })
 	return slices.DeleteFunc(j.members(), func(m *process) bool {
-		return len(mine) == 0 || slices.ContainsFunc(mine, func(u *run.Unit) bool { return !has(m, u) })
+		return len(mine) == 0 || slices.ContainsFunc(mine, func(u *work.Unit) bool { return !has(m, u) })
 	})
 }
 

@@ -6,6 +6,9 @@ import (
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Parts of the bounds below, in blocks.
@@ -44,7 +47,7 @@ func (j *job) spell(s run.State) int64 {
 		}
 	}
 	for _, u := range s.Units {
-		if u.Status == run.Assigned {
+		if u.Status == work.Assigned {
 			left = max(left, u.Deadline-j.height)
 		}
 	}
@@ -62,7 +65,7 @@ func (j *job) absence(s run.State, id string) int64 {
 	m, _ := s.Member(id)
 	blocks := j.spell(s) + owed(s, m.Missed)
 	// who rounds wait for when too many are not final, and who has their units to do again
-	if !m.Active || m.Missed > 1 || m.Role == run.Verifier {
+	if !m.Active || m.Missed > 1 || m.Role == crew.Verifier {
 		blocks += s.TrainDeadline()<<min(m.Returns, 4) + exam*s.TrainDeadline()
 	}
 	return blocks
@@ -85,7 +88,7 @@ func (j *job) partakes(p *process, after uint32) (uint32, bool) {
 	for round := after + 1; round <= s.Base.Round; round++ {
 		e, err := j.chain.Training.Lineage(j.t.Context(), j.id, round)
 		if err == nil && (slices.Contains(e.Workers, p.address) ||
-			slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address })) {
+			slices.ContainsFunc(e.Votes, func(v progress.Vote) bool { return v.Member == p.address })) {
 			return round, true
 		}
 	}

@@ -16,7 +16,11 @@ import (
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -48,7 +52,7 @@ func (n *network) judge(name string, rounds int, liars []liar) {
 	}
 	j.sentence(liars, receipts)
 	j.books(receipts)
-	if s := j.run(j.id); s.Phase != run.Done {
+	if s := j.run(j.id); s.Phase != progress.Done {
 		j.t.Errorf("the run ends in phase %s: %s", s.Phase, s.Why)
 	}
 	j.t.Logf("%.0f s for %d rounds, state root %s; %s", time.Since(begun).Seconds(), rounds, summary.StateRoot, j.pace())
@@ -61,7 +65,7 @@ func (j *job) usual() {
 	got := j.run(j.id).Terms
 	work := &train.Spec{Rounds: got.Rounds, Steps: steps, Segment: steps / got.Segments, Units: got.Units}
 	work.Exchange.Carry = 8 // the moments of AdamW last
-	want := bundle.Terms(j.id, work, 0, bundle.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates, Slices: got.Slices})
+	want := bundle.Terms(j.id, work, 0, bundle.Checks{AuditPPM: 100_000, Screen: terms.ScreenUpdates, Slices: got.Slices})
 	want.Spec, want.SpecCID, want.Genesis, want.UnitFlops = got.Spec, got.SpecCID, got.Genesis, got.UnitFlops
 	if !reflect.DeepEqual(got, want) {
 		j.t.Errorf("the terms of the job are\n%+v\nand by default\n%+v", got, want)
@@ -104,10 +108,10 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 			}
 			m, _ := state.Member(p.ID)
 			// A member that is out meanwhile is paid for its work, too. Audits that others made needless are not.
-			did := m.Why != run.WhyUnopened && slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
+			did := m.Why != reason.Unopened && slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
 				return r.Who == p.ID && (r.Kind == reward.Work || r.Kind == reward.Audit) && r.Reason != reward.AuditMoot
 			})
-			if worked == 0 && (did || m.Active && m.Role == run.Worker) {
+			if worked == 0 && (did || m.Active && m.Role == crew.Worker) {
 				j.t.Errorf("%s kept the rules, and is paid nothing: out %q", p.ID, m.Why)
 			}
 			continue

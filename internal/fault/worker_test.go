@@ -11,6 +11,9 @@ import (
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Workers are killed at every stage of a round and started again, or come while a run goes on. All others go on, also
@@ -85,13 +88,13 @@ func (n *network) killMidUnit(j *job) {
 func (n *network) killOnlyHolder(j *job) {
 	slow, w := n.workers[2], n.workers[3]
 	alone := func(s run.State) bool {
-		return s.Round == j.hurt && s.Phase == run.Train && has(s, w, run.Committed) && len(j.holders(s, w)) == 0
+		return s.Round == j.hurt && s.Phase == progress.Train && has(s, w, work.Committed) && len(j.holders(s, w)) == 0
 	}
 	for tries := 1; ; tries++ {
 		j.catch(slow, "a unit in training", func(s run.State) bool { return trains(s, slow) }, nil)
 		j.until("a commitment", func(s run.State) bool {
-			return s.Round > j.hurt || s.Phase != run.Train ||
-				has(s, w, run.Committed)
+			return s.Round > j.hurt || s.Phase != progress.Train ||
+				has(s, w, work.Committed)
 		})
 		w.pause()
 		if s := j.after(1); alone(s) {
@@ -114,13 +117,14 @@ func (n *network) killMidUpload(j *job) {
 	w, late := n.workers[0], n.verifier
 	some := func(s run.State) bool {
 		have := j.holders(s, w)
-		return s.Phase == run.Attest && !s.Voted(w.address) && slices.Contains(have, w) && len(have) > 1 &&
+		return s.Phase == progress.Attest && !s.Voted(w.address) && slices.Contains(have, w) && len(have) > 1 &&
 			!slices.Contains(have, late)
 	}
 	for tries := 1; ; tries++ {
-		begun := j.until("units in training", func(s run.State) bool { return s.Phase == run.Train })
+		begun := j.until("units in training", func(s run.State) bool { return s.Phase == progress.Train })
 		late.pause()
-		s := j.until("updates to fetch", func(s run.State) bool { return s.Round > begun.Round || s.Phase == run.Attest })
+		s := j.until("updates to fetch",
+			func(s run.State) bool { return s.Round > begun.Round || s.Phase == progress.Attest })
 		if s.Round == begun.Round && j.soon(func() bool { return some(s) }) {
 			w.pause()
 			if s = j.after(2); s.Round == begun.Round && some(s) {
@@ -143,7 +147,7 @@ func (n *network) killMidUpload(j *job) {
 func (n *network) killMidAggregation(j *job) {
 	w := n.workers[1]
 	j.catch(w, "a checkpoint in the making",
-		func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) }, func(run.State) bool {
+		func(s run.State) bool { return s.Phase == progress.Attest && !s.Voted(w.address) }, func(run.State) bool {
 			return j.doing(w, "advance") > 0
 		})
 	w.kill()
@@ -165,9 +169,9 @@ func (n *network) killVerifier(j *job) {
 func (n *network) killReducer(j *job) {
 	w := n.workers[1]
 	reduces := func(s run.State) bool {
-		return s.Phase == run.Reduce && slices.ContainsFunc(s.Slices, func(x run.Slice) bool {
-			return x.Status == run.Reducing &&
-				slices.ContainsFunc(x.Reducers, func(r run.Reducer) bool {
+		return s.Phase == progress.Reduce && slices.ContainsFunc(s.Slices, func(x progress.Slice) bool {
+			return x.Status == progress.Reducing &&
+				slices.ContainsFunc(x.Reducers, func(r progress.Reducer) bool {
 					return r.Member == w.address && r.Seal.IsZero() &&
 						!r.Late
 				})
@@ -187,7 +191,7 @@ func (n *network) interrupt(j *job) {
 		func(run.State) bool { return j.doing(w, "train") > 0 })
 	w.signal(syscall.SIGINT)
 	w.resume()
-	j.until("it to leave", func(s run.State) bool { m, _ := s.Member(w.address); return m.Why == run.WhyLeft })
+	j.until("it to leave", func(s run.State) bool { m, _ := s.Member(w.address); return m.Why == reason.Left })
 	w.end()
 	if w.code != 0 || !strings.HasSuffix(w.tail(1), "drained") {
 		j.t.Errorf("it ended with code %d:\n%s", w.code, w.tail(20))

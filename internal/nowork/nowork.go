@@ -8,26 +8,27 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Open is a works.Referee.
-func Open(canon.Digest, []byte) (works.Case, error) { return work{}, nil }
+func Open(canon.Digest, []byte) (works.Case, error) { return refuses{}, nil }
 
-type work struct{}
+type refuses struct{}
 
-func (work) Bound(run.Terms) error { return nil }
+func (refuses) Bound(terms.Terms) error { return nil }
 
-func (work) Config(string, run.AuditTarget, string, int64) (dispute.Config, error) {
+func (refuses) Config(string, work.AuditTarget, string, int64) (dispute.Config, error) {
 	return dispute.Config{}, dispute.ErrConfig
 }
 
-func (work) Parts(dispute.Claim) uint64 { return 0 }
+func (refuses) Parts(dispute.Claim) uint64 { return 0 }
 
-func (work) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
+func (refuses) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{}, errNothing
 }
 
-func (work) Refute(run.Combination, []byte) (string, error) { return "", errNothing }
+func (refuses) Refute(work.Combination, []byte) (string, error) { return "", errNothing }
 
 var errNothing = errors.New("nowork: nothing can be shown of it")

@@ -30,6 +30,9 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
@@ -204,7 +207,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			}
 			c.waits = false
 			c.tell(s)
-			if c.Options.Notify.Wants(notify.Paused) && s.Phase != run.Train {
+			if c.Options.Notify.Wants(notify.Paused) && s.Phase != progress.Train {
 				o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID())
 				c.Options.Notify.Pause(err == nil && o.Status == "paused", c.progress.Event("", c.Job.Job.Name))
 			}
@@ -256,12 +259,12 @@ func (c *Consumer) act(ctx context.Context, a role.Action, s run.State) (*rundir
 		u, diverged := s.Diverged()
 		why := &train.DivergedError{Round: s.Round, What: fmt.Sprintf("the weights of unit %d come to be infinite or no "+
 			"numbers, which an audit confirmed", u.Index)}
-		if diverged && s.Why == run.WhyDiverged {
+		if diverged && s.Why == reason.Diverged {
 			c.diverged = why.Error()
 		}
 		summary, err := c.finalize(ctx)
 		switch {
-		case err != nil || s.Phase != run.Halted:
+		case err != nil || s.Phase != progress.Halted:
 			return summary, err
 		case c.diverged != "":
 			return summary, why
@@ -289,7 +292,7 @@ func (c *Consumer) sayWhyWaiting(ctx context.Context) {
 
 // waiting says what an order waits for, and what there is of it.
 func waiting(o module.OrderStatus, offers []market.Offer, why string) string {
-	offering := map[run.Role]int{}
+	offering := map[crew.Role]int{}
 	for _, x := range offers {
 		offering[x.Role]++
 	}
@@ -298,7 +301,7 @@ func waiting(o module.OrderStatus, offers []market.Offer, why string) string {
 		least = fmt.Sprintf("%d to %d", o.Workers.Min, o.Workers.Target)
 	}
 	return fmt.Sprintf("the order waits: %s; it needs %s workers and %d verifiers, and %d and %d offer", why, least,
-		o.Verifiers, offering[run.Worker], offering[run.Verifier])
+		o.Verifiers, offering[crew.Worker], offering[crew.Verifier])
 }
 
 // sayLocked says what an order keeps that nobody has taken yet, to who stops waiting for that.
@@ -311,9 +314,9 @@ func (c *Consumer) sayLocked() {
 
 // tell reports what the run is doing.
 func (c *Consumer) tell(s run.State) {
-	c.progress.Workers = len(s.Active(run.Worker))
-	phases := map[run.Phase]string{run.Assign: "assigning", run.Train: "training", run.Reduce: "combining",
-		run.Attest: "attesting", run.Settle: "settling"}
+	c.progress.Workers = len(s.Active(crew.Worker))
+	phases := map[progress.Phase]string{progress.Assign: "assigning", progress.Train: "training",
+		progress.Reduce: "combining", progress.Attest: "attesting", progress.Settle: "settling"}
 	c.show(phases[s.Phase])
 	for _, l := range s.All() {
 		for _, u := range l.Units {
@@ -359,7 +362,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if err != nil {
 		return err
 	}
-	holders, err := c.holders(ctx)
+	holders, err := c.Chain.Registry.Addrs(ctx)
 	if err != nil {
 		return err
 	}
@@ -493,21 +496,9 @@ func tracked(metrics []rundir.Metric) []api.Metric {
 	return out
 }
 
-func (c *Consumer) holders(ctx context.Context) ([]string, error) {
-	participants, err := c.Chain.Registry.Participants(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var addrs []string
-	for _, p := range participants {
-		addrs = append(addrs, p.Addrs...)
-	}
-	return addrs, nil
-}
-
 // names are the checkpoints of lines, and the first of all, which is never deleted: a later one may have blobs of it.
-func (c *Consumer) names(lines []rundir.Line) []run.Checkpoint {
-	names := []run.Checkpoint{{CID: c.Dir.Run.Blobs.Genesis}}
+func (c *Consumer) names(lines []rundir.Line) []terms.Checkpoint {
+	names := []terms.Checkpoint{{CID: c.Dir.Run.Blobs.Genesis}}
 	for _, l := range lines {
 		names = append(names, l.AsCheckpoint())
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/web"
@@ -171,7 +173,7 @@ func (k Books) plants() (n rundir.PlantCounts) {
 	for _, m := range k.State.Members {
 		n.Shown += int(m.Planted)
 	}
-	caught := map[run.UnitID]bool{}
+	caught := map[work.UnitID]bool{}
 	for _, g := range k.disputes {
 		if g.Planted {
 			caught[role.Disputed(g)] = true
@@ -230,8 +232,8 @@ func WriteReceipts(out *rundir.OutDir, receipts []reward.Receipt) error {
 }
 
 // dropCheckpoint deletes the blobs of a checkpoint, but for those that a kept one shares.
-func dropCheckpoint(ctx context.Context, store blob.Store, drop run.Checkpoint, keep []run.Checkpoint) error {
-	shards := func(c run.Checkpoint) []blob.CID {
+func dropCheckpoint(ctx context.Context, store blob.Store, drop terms.Checkpoint, keep []terms.Checkpoint) error {
+	shards := func(c terms.Checkpoint) []blob.CID {
 		id, err := blob.Parse(c.CID)
 		if err != nil {
 			return nil

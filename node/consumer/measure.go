@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/textgen"
 	"github.com/starling-network/starling/node/tracking"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -32,7 +32,7 @@ type UnitLogs struct {
 }
 
 // hear reads the logs of the units of an attested round, and their updates as far as they are at hand.
-func (c *Consumer) hear(ctx context.Context, e run.Entry, holders []string) UnitLogs {
+func (c *Consumer) hear(ctx context.Context, e progress.Entry, holders []string) UnitLogs {
 	h := MeanLogs(c.Job.Spec, e, func(cid string) ([]byte, error) { return c.unitLog(ctx, cid, holders) },
 		func(unit int, err error) {
 			c.Log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
@@ -42,7 +42,7 @@ func (c *Consumer) hear(ctx context.Context, e run.Entry, holders []string) Unit
 	return h
 }
 
-func MeanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error),
+func MeanLogs(spec *train.Spec, e progress.Entry, get func(cid string) ([]byte, error),
 	missing func(unit int, err error)) (h UnitLogs) {
 	type sum struct{ value, n float64 }
 	losses, norms := make([]sum, spec.Steps), make([]sum, spec.Steps)
@@ -251,7 +251,7 @@ func (c *Consumer) writeLinks(ctx context.Context) error {
 }
 
 // keepUpdates stores the updates of a round of a tolerant run.
-func (c *Consumer) keepUpdates(ctx context.Context, e run.Entry, holders []string) error {
+func (c *Consumer) keepUpdates(ctx context.Context, e progress.Entry, holders []string) error {
 	if prepare.Tolerance(c.Options.Job).DistancePPM == 0 {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // The norm of a step is the mean over the units that tell one: who tells none, or no number, does not count, and who
@@ -20,7 +20,7 @@ func TestMeanLogs(t *testing.T) {
 		"c": train.EncodeLog(4, 2, []float32{3, 3}, []float32{3, nan}),
 		"d": train.EncodeLog(4, 9, []float32{9, 9}, []float32{9, 9}), // of another unit
 	}
-	entry := run.Entry{Logs: []string{"a", "b", "c", "d", "e"}}
+	entry := progress.Entry{Logs: []string{"a", "b", "c", "d", "e"}}
 	entry.Attestation.Checkpoint.Round = 5
 	get := func(cid string) ([]byte, error) {
 		if b, ok := logs[cid]; ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/tracking/mlflow"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // Options say how a job is run.
@@ -65,11 +65,11 @@ func (e *HaltedError) Error() string { return "the run halted: " + e.Why }
 // Fix says what to do.
 func (e *HaltedError) Fix() string {
 	switch e.Why {
-	case run.WhyBudgetExhausted:
+	case reason.BudgetExhausted:
 		return "raise budget.max_cost; what is trained so far is in the output folder"
-	case run.WhyNoWorkers:
+	case reason.NoWorkers:
 		return "start again with more workers: all of these left or were excluded"
-	case run.WhyNoVerifiers:
+	case reason.NoVerifiers:
 		return "start again with more verifiers: all of these left or were excluded"
 	}
 	return "see starling.log in the output folder"
@@ -78,9 +78,9 @@ func (e *HaltedError) Fix() string {
 // ExitCode is the exit code that a command ends with.
 func (e *HaltedError) ExitCode() int {
 	switch e.Why {
-	case run.WhyBudgetExhausted:
+	case reason.BudgetExhausted:
 		return 6
-	case run.WhyNoWorkers, run.WhyNoVerifiers:
+	case reason.NoWorkers, reason.NoVerifiers:
 		return 7
 	}
 	return 11

@@ -12,14 +12,14 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/web/report"
 )
 
 // Report is what there is to say of a run that is over.
 func (e FinalState) Report(s *rundir.Summary) report.Report {
 	halted := ""
-	if e.State.Phase == run.Halted {
+	if e.State.Phase == progress.Halted {
 		halted = e.State.Why
 	}
 	r := BriefReport(s, halted, e.Metrics)

@@ -21,6 +21,8 @@ import (
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/web"
 )
 
@@ -137,14 +139,14 @@ func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (j 
 func totals(s run.State, e market.Escrow, o module.OrderStatus) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running",
 		Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
-		Workers: len(s.Active(run.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
+		Workers: len(s.Active(crew.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
 	if s.Base.Round > 0 {
 		j.StateRoot = s.Base.Root.String()
 	}
 	switch s.Phase {
-	case run.Done:
+	case progress.Done:
 		j.State, j.Phase, j.Round = "done", "", j.Rounds
-	case run.Halted:
+	case progress.Halted:
 		j.State, j.Phase = "halted", ""
 		j.Reason = &api.Reason{Code: s.Why,
 			Text: "the run ended before its last round: " + strings.ReplaceAll(s.Why, "_", " "),

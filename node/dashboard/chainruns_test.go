@@ -6,13 +6,16 @@ import (
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Where a run on the chain stands is told in the words of the API, with the reason.
 func TestTotalsOfAChainRun(t *testing.T) {
-	at := func(phase run.Phase, why, status, waits string) (state, phase2, code string) {
+	at := func(phase progress.Phase, why, status, waits string) (state, phase2, code string) {
 		s := run.State{
-			Progress: run.Progress{Crew: run.Crew{Terms: run.Terms{Job: "job-1", Rounds: 4}}, Phase: phase, Why: why},
+			Progress: progress.Progress{Crew: crew.Crew{Terms: terms.Terms{Job: "job-1", Rounds: 4}}, Phase: phase, Why: why},
 		}
 		s.Round = 2
 		j := totals(s, market.Escrow{Budget: 10, Paid: 3}, module.OrderStatus{Status: status, Why: waits})
@@ -25,15 +28,15 @@ func TestTotalsOfAChainRun(t *testing.T) {
 		return j.State, j.Phase, code
 	}
 	for _, c := range []struct {
-		phase                    run.Phase
+		phase                    progress.Phase
 		why, status, waits       string
 		state, shown, reasonCode string
 	}{
-		{run.Train, "", "running", "", "running", "train", "training"},
-		{run.Assign, "", "paused", "", "running", "paused", "paused"},
-		{run.Assign, "", "paused", "budget_too_small", "running", "paused", "budget_too_small"},
-		{run.Done, "", "ended", "", "done", "", ""},
-		{run.Halted, "too_few_workers", "ended", "", "halted", "", "too_few_workers"},
+		{progress.Train, "", "running", "", "running", "train", "training"},
+		{progress.Assign, "", "paused", "", "running", "paused", "paused"},
+		{progress.Assign, "", "paused", "budget_too_small", "running", "paused", "budget_too_small"},
+		{progress.Done, "", "ended", "", "done", "", ""},
+		{progress.Halted, "too_few_workers", "ended", "", "halted", "", "too_few_workers"},
 	} {
 		if state, shown, code := at(c.phase, c.why, c.status, c.waits); state != c.state || shown != c.shown ||
 			code != c.reasonCode {

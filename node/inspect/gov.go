@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // TransactAs lets the account of a folder do something on a network: that of a party, or the operator of a validator.
@@ -65,11 +65,11 @@ type OfferSpec struct {
 	Pool     bool   // for every worker that named the account
 }
 
-func (o OfferSpec) role() run.Role {
+func (o OfferSpec) role() crew.Role {
 	if o.Verifier {
-		return run.Verifier
+		return crew.Verifier
 	}
-	return run.Worker
+	return crew.Worker
 }
 
 // Offer makes an offer of an account, and returns what can be matched of it. One that speaks for a pool and takes part

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Stake is what answers for the work of a participant, in uzen.
@@ -100,7 +100,7 @@ func MarketPrices(ctx context.Context, network string) ([]Prices, error) {
 
 func pricesOf(lots []market.Listing) []Prices {
 	list := []Prices{}
-	for _, role := range []run.Role{run.Worker, run.Verifier} {
+	for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
 		var prices, hours []uint64
 		p := Prices{Role: role.String()}
 		for _, l := range lots {

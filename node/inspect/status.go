@@ -17,7 +17,8 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
 	rules "github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/standing"
 )
 
@@ -78,7 +79,7 @@ func Overview(ctx context.Context, c *client.Client, head ledger.Head, account s
 		s.Runs = append(s.Runs, api.NetworkRun{
 			Job: r.Terms.Job, Phase: r.Phase.String(), Round: min(r.Round+1, r.Terms.Rounds), Rounds: r.Terms.Rounds,
 			Open:    len(r.Open),
-			Workers: len(r.Active(run.Worker)), Verifiers: len(r.Active(run.Verifier)), Budget: r.Escrow.Budget,
+			Workers: len(r.Active(crew.Worker)), Verifiers: len(r.Active(crew.Verifier)), Budget: r.Escrow.Budget,
 			Paid: r.Escrow.Paid + r.Escrow.Fee,
 		})
 	}
@@ -173,9 +174,9 @@ func WithdrawOffer(ctx context.Context, dir string, f keystore.PartyFile) error 
 		return err
 	}
 	defer func() { _ = unlock() }()
-	role := run.Worker
-	if f.Role == run.Verifier.String() {
-		role = run.Verifier
+	role := crew.Worker
+	if f.Role == crew.Verifier.String() {
+		role = crew.Verifier
 	}
 	return session.TransactHome(ctx, dir, f.Network,
 		func(ctx context.Context, c *client.Client) error { return c.Market.Offer(ctx, role, 0, 0) })

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/metrics"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/role"
 )
 
@@ -81,7 +82,7 @@ func Outcome(err error) string {
 	switch {
 	case err == nil:
 		return "done"
-	case errors.Is(err, run.ErrStale) || errors.Is(err, run.ErrWrongPhase):
+	case errors.Is(err, refusal.ErrStale) || errors.Is(err, refusal.ErrWrongPhase):
 		return "overtaken"
 	case errors.Is(err, context.Canceled):
 		return "stopped"

@@ -15,6 +15,11 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/worker"
 )
@@ -30,11 +35,11 @@ func fresh(h Header) (func(role.Event) []role.Action, error) { return worker.New
 // journal of the first.
 func play(t *testing.T, o Options, rounds uint32) {
 	t.Helper()
-	terms := run.Terms{Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec",
-		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
+	terms := terms.Terms{Job: "job", Spec: canon.Sum("spec"), SpecCID: "spec",
+		Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
 		Rounds:  rounds, Units: 3, Segments: 2, UnitFlops: 1,
-		Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 2}, Window: 2}
-	s, err := run.New(terms, []run.Member{{ID: "one", Role: run.Worker}, {ID: "two", Role: run.Worker}}, 1)
+		Deadlines: terms.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 2}, Window: 2}
+	s, err := run.New(terms, []crew.Member{{ID: "one", Role: crew.Worker}, {ID: "two", Role: crew.Worker}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +61,7 @@ func play(t *testing.T, o Options, rounds uint32) {
 		}
 		return actions
 	}
-	for height := int64(2); s.Phase != run.Done; height++ {
+	for height := int64(2); s.Phase != progress.Done; height++ {
 		if height > 1000 {
 			t.Fatalf("the run does not end: phase %d of round %d", s.Phase, s.Round)
 		}
@@ -69,7 +74,7 @@ func play(t *testing.T, o Options, rounds uint32) {
 				queue = append(queue, tell(id, e)...)
 			}
 		}
-		s, _ = s.Tick(run.Env{Height: height, Beacon: canon.Sum("beacon", []byte{byte(height), byte(height >> 8)})})
+		s, _ = s.Tick(transition.Env{Height: height, Beacon: canon.Sum("beacon", []byte{byte(height), byte(height >> 8)})})
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -78,7 +83,7 @@ func play(t *testing.T, o Options, rounds uint32) {
 
 func perform(t *testing.T, s run.State, height int64, id string, a role.Action) (run.State, role.Event) {
 	t.Helper()
-	env := run.Env{Height: height}
+	env := transition.Env{Height: height}
 	var err error
 	switch a := a.(type) {
 	case role.Load:
@@ -86,15 +91,15 @@ func perform(t *testing.T, s run.State, height int64, id string, a role.Action) 
 	case role.Train:
 		segments := []canon.Digest{a.Base.Root, canon.Sum("middle", []byte{byte(a.Work.Unit)}),
 			canon.Sum("end", []byte{byte(a.Work.Unit)})}
-		return s, role.Trained{Action: a, Commit: run.Commitment{Segments: segments, Update: canon.Sum("update"),
+		return s, role.Trained{Action: a, Commit: work.Commitment{Segments: segments, Update: canon.Sum("update"),
 			UpdateCID: "cid", Bytes: 1}}
 	case role.Advance:
 		return s, role.Advanced{Action: a,
-			Next: run.Checkpoint{Round: a.Base.Round + 1, Root: canon.Sum("next", a.Base.Root[:]), CID: "next"}}
+			Next: terms.Checkpoint{Round: a.Base.Round + 1, Root: canon.Sum("next", a.Base.Root[:]), CID: "next"}}
 	case role.Commit:
 		s, _, err = s.Commit(env, id, a.Work, a.Commit)
 	case role.Attest:
-		s, _, err = s.Attest(env, a.Next.Round-1, run.Vote{Member: id, Next: a.Next})
+		s, _, err = s.Attest(env, a.Next.Round-1, progress.Vote{Member: id, Next: a.Next})
 	case role.Reveal:
 	default:
 		t.Fatalf("%T", a)

@@ -27,7 +27,8 @@ import (
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
@@ -92,7 +93,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		n.share.Percent = max(1, diskPercent/len(names))
 		n.shareText = fmt.Sprintf("%s for each of %d members", n.share.Words(), len(names))
 	}
-	stake := func(r run.Role) uint64 {
+	stake := func(r crew.Role) uint64 {
 		return max(registry.DefaultStake, order.Stake(r, prepare.LocalPrice(order), registry.DefaultParams()))
 	}
 	var accounts []chain.Funded
@@ -136,7 +137,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		}
 		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)
 		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
-		if partyRole(i, b) == run.Worker {
+		if partyRole(i, b) == crew.Worker {
 			p.Torch, p.Notify = &opt.Torch, opt.Say
 			if i < opt.Dishonest {
 				p.Adversary = adversary.Skips{}
@@ -154,11 +155,11 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 }
 
 // partyRole is the role of the i-th party after the consumer.
-func partyRole(i int, b *prepare.CompiledJob) run.Role {
+func partyRole(i int, b *prepare.CompiledJob) crew.Role {
 	if i < int(b.Spec.Units) {
-		return run.Worker
+		return crew.Worker
 	}
-	return run.Verifier
+	return crew.Verifier
 }
 
 func (n *Network) newParty(ctx context.Context, name string, h home.Home, job string) (*member.Process, error) {

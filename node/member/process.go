@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
@@ -366,9 +367,9 @@ func Device() string {
 }
 
 // Enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
-func (p *Process) Enlist(ctx context.Context, r run.Role, stake, price uint64) error {
+func (p *Process) Enlist(ctx context.Context, r crew.Role, stake, price uint64) error {
 	return p.Chain.Registry.Enlist(ctx, registry.Participant{
-		Roles: []run.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: Device(), Stake: stake,
+		Roles: []crew.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: Device(), Stake: stake,
 	}, market.Offer{Role: r, Price: price, Slots: 1})
 }
 

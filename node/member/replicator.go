@@ -15,6 +15,9 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
@@ -45,8 +48,8 @@ type replicator struct {
 	shipped []blob.CID
 	shards  map[string][]blob.CID // blobs of checkpoints, by their CIDs
 	parts   map[string][]blob.CID // of updates in a run with slices, by the CID of their index
-	lineage []run.Checkpoint      // the last of the lineage
-	base    run.Checkpoint        // for which that is known
+	lineage []terms.Checkpoint    // the last of the lineage
+	base    terms.Checkpoint      // for which that is known
 	tried   int64                 // height at which duties were looked at
 
 	mu    sync.Mutex
@@ -57,7 +60,7 @@ type replicator struct {
 
 // ledger is what a keeper asks of the chain.
 type ledger interface {
-	Lineage(ctx context.Context, round uint32) (run.Entry, error)
+	Lineage(ctx context.Context, round uint32) (progress.Entry, error)
 	Holders(ctx context.Context) ([]string, error)
 }
 
@@ -132,8 +135,8 @@ func (k *replicator) reconcile(ctx context.Context, b role.Block) error {
 }
 
 // latest are the last checkpoints of the lineage, and the first of all.
-func (k *replicator) latest(ctx context.Context, s run.State) ([]run.Checkpoint, error) {
-	list := []run.Checkpoint{s.Base}
+func (k *replicator) latest(ctx context.Context, s run.State) ([]terms.Checkpoint, error) {
+	list := []terms.Checkpoint{s.Base}
 	for round := s.Base.Round; round > 1 && len(list) < k.last; round-- {
 		e, err := k.chain.Lineage(ctx, round-1)
 		if err != nil {
@@ -179,7 +182,7 @@ func (k *replicator) open(ctx context.Context, s run.State) (needed []blob.CID) 
 			add(u.Commit.Log)
 			needed = append(needed, k.pieces(ctx, u.Commit.UpdateCID)...)
 			if cid := u.Commit.HandedState.CID; cid != "" {
-				needed = append(needed, k.blobs(ctx, run.Checkpoint{CID: cid}, k.store.Get)...)
+				needed = append(needed, k.blobs(ctx, terms.Checkpoint{CID: cid}, k.store.Get)...)
 			}
 		}
 	}
@@ -196,7 +199,7 @@ func (k *replicator) assignedBlobs(ctx context.Context, s run.State) (mine, fina
 			final = append(final, k.blobs(ctx, c, k.store.Get)...)
 		}
 	}
-	members := append(s.Active(run.Worker), s.Active(run.Verifier)...)
+	members := append(s.Active(crew.Worker), s.Active(crew.Verifier)...)
 	if !slices.Contains(members, k.id) {
 		return nil, final
 	}
@@ -208,7 +211,7 @@ func (k *replicator) assignedBlobs(ctx context.Context, s run.State) (mine, fina
 }
 
 // blobs are those of a checkpoint: the block of its directory alone while get does not give what it names.
-func (k *replicator) blobs(ctx context.Context, c run.Checkpoint,
+func (k *replicator) blobs(ctx context.Context, c terms.Checkpoint,
 	get func(context.Context, blob.CID) ([]byte, error)) []blob.CID {
 	if list, ok := k.shards[c.CID]; ok {
 		return list

@@ -15,6 +15,9 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -25,13 +28,13 @@ type flock struct {
 	random  *rand.Rand
 	members []*replicator
 	state   run.State
-	lineage map[uint32]run.Checkpoint
+	lineage map[uint32]terms.Checkpoint
 	height  int64
 }
 
 // Lineage implements ledger.
-func (f *flock) Lineage(_ context.Context, round uint32) (run.Entry, error) {
-	return run.Entry{Attestation: run.Attestation{Checkpoint: f.lineage[round]}}, nil
+func (f *flock) Lineage(_ context.Context, round uint32) (progress.Entry, error) {
+	return progress.Entry{Attestation: progress.Attestation{Checkpoint: f.lineage[round]}}, nil
 }
 
 // Holders implements ledger.
@@ -62,7 +65,7 @@ func (f *flock) join(most int64, last, factor int) *replicator {
 		shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}
 	f.members = append(f.members, k)
-	f.state.Members = append(f.state.Members, run.Member{ID: k.id, Role: run.Worker, Active: true})
+	f.state.Members = append(f.state.Members, crew.Member{ID: k.id, Role: crew.Worker, Active: true})
 	return k
 }
 
@@ -73,7 +76,7 @@ func (f *flock) die(k *replicator) {
 		f.t.Fatal(err)
 	}
 	f.members = slices.DeleteFunc(f.members, func(o *replicator) bool { return o == k })
-	i := slices.IndexFunc(f.state.Members, func(m run.Member) bool { return m.ID == k.id })
+	i := slices.IndexFunc(f.state.Members, func(m crew.Member) bool { return m.ID == k.id })
 	f.state.Members[i].Active = false
 }
 
@@ -95,7 +98,7 @@ func (f *flock) attest() {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		f.state.Base = run.Checkpoint{Round: round, CID: c.String()}
+		f.state.Base = terms.Checkpoint{Round: round, CID: c.String()}
 	}
 	f.lineage[round] = f.state.Base
 	if round == 0 {
@@ -164,7 +167,7 @@ func (f *flock) held(name string, factor int, shipped []blob.CID, rounds ...uint
 // the first, and what the job ships have their number of holders again after the survivors have looked once.
 func TestKeepersHeal(t *testing.T) {
 	const last, factor, size = 3, 3, 21_000 // bytes of a checkpoint, about
-	f := &flock{t: t, random: rand.New(rand.NewPCG(5, 6)), lineage: map[uint32]run.Checkpoint{}}
+	f := &flock{t: t, random: rand.New(rand.NewPCG(5, 6)), lineage: map[uint32]terms.Checkpoint{}}
 	consumer := f.join(100*size, last, factor)
 	shipped := make([]blob.CID, 2)
 	for i := range shipped {

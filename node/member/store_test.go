@@ -15,6 +15,9 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -107,9 +110,9 @@ func TestRetained(t *testing.T) {
 // Rounds that were rolled back are still audited: what they need is kept like that of open ones.
 func TestRolledBackRoundsAreKept(t *testing.T) {
 	cid := func(text string) string { return blob.Of([]byte(text)).String() }
-	lap := func(round uint32, name string) run.RoundState {
-		return run.RoundState{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)},
-			Units: run.Units{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
+	lap := func(round uint32, name string) work.RoundState {
+		return work.RoundState{Round: round, Base: terms.Checkpoint{Round: round, CID: cid(name)},
+			Units: work.Units{{Commit: work.Commitment{UpdateCID: cid(name + " update")}}}}
 	}
 	store, err := quota.New(t.Context(), blob.NewMemory(), 1<<20)
 	if err != nil {
@@ -117,11 +120,11 @@ func TestRolledBackRoundsAreKept(t *testing.T) {
 	}
 	k := &replicator{job: &bundle.Job{}, store: store, shards: map[string][]blob.CID{}}
 	s := run.State{
-		Progress: run.Progress{
-			Window: run.Window{
+		Progress: progress.Progress{
+			Window: work.Window{
 				RoundState: lap(3, "current"),
-				Open:       []run.RoundState{lap(2, "open")},
-				RolledBack: []run.RoundState{lap(3, "void")},
+				Open:       []work.RoundState{lap(2, "open")},
+				RolledBack: []work.RoundState{lap(3, "void")},
 			},
 		},
 	}

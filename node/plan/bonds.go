@@ -6,7 +6,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/reward/deterrence"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Bonds are the stakes that the members of a job must have, by the parameters that a network begins with, and what a
@@ -19,7 +19,7 @@ type Bonds struct {
 
 func bonds(o market.Order) Bonds {
 	params, price := registry.DefaultParams(), prepare.LocalPrice(o)
-	b := Bonds{Worker: o.Stake(run.Worker, price, params), Verifier: o.Stake(run.Verifier, price, params)}
+	b := Bonds{Worker: o.Stake(crew.Worker, price, params), Verifier: o.Stake(crew.Verifier, price, params)}
 	unit, _ := market.Cost(o.Terms.UnitFlops, price)
 	switch {
 	case o.Terms.AuditPPM == 0:

@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Quote is what would become of a job on a network now.
@@ -72,7 +72,7 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 		q.Wanted = uint64(o.Workers.Min) + uint64(o.Verifiers)
 	}
 	for _, m := range e.Lease.Members {
-		if m.Role == run.Worker {
+		if m.Role == crew.Worker {
 			q.Work = max(q.Work, m.Price)
 		} else {
 			q.Audit = max(q.Audit, m.Price)

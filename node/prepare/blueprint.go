@@ -31,7 +31,8 @@ import (
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -391,7 +392,7 @@ func (b *CompiledJob) slice() error {
 	case want == 0:
 		want = min(s.Workers.Target/2, most)
 	}
-	if most = min(most, run.MaxSlices); want > most {
+	if most = min(most, terms.MaxSlices); want > most {
 		return problem(b.Job, at, job.CodeBadValue, "the model cannot be cut into as many slices",
 			fmt.Errorf("%d, at most %d", want, most), "lower slices")
 	}

@@ -8,14 +8,15 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
 // Publish stores everything that a job ships, and returns the CID of its bundle and the name of its first checkpoint.
 // The work specification is in the bundle, and for who looks for it by itself a blob of its own, too.
 func (b *CompiledJob) Publish(ctx context.Context, store blob.Store,
-	r *rundir.RunFile) (cid string, genesis run.Checkpoint, err error) {
+	r *rundir.RunFile) (cid string, genesis terms.Checkpoint, err error) {
 	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
 	executor := map[string]string{job.Torch: bundle.Torch}[b.Job.Executor]
 	cid, named, genesis, err := bundle.Ship(ctx, store, b.JobID(), task, b.Genesis, executor)

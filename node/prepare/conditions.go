@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Conditioned adds to the order of a job what it asks of the machines of a network, at a height. Blocks are taken to be
@@ -71,6 +71,6 @@ func passes(reputation float64) uint32 { return uint32(math.Ceil(reputation/(1-r
 
 // AsIf is an order with something in place of what is known only when its blobs are stored, which no price depends on.
 func AsIf(o market.Order) market.Order {
-	o.Consumer, o.Terms.SpecCID, o.Terms.Genesis = "quote", "quote", run.Checkpoint{Root: o.Terms.Spec, CID: "quote"}
+	o.Consumer, o.Terms.SpecCID, o.Terms.Genesis = "quote", "quote", terms.Checkpoint{Root: o.Terms.Spec, CID: "quote"}
 	return o
 }

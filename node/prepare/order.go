@@ -6,7 +6,8 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -82,10 +83,10 @@ func (b *CompiledJob) LocalOrder() (market.Order, error) {
 }
 
 // Tolerance of a job; zero where its work is exact.
-func Tolerance(j *job.Job) run.Tolerance {
+func Tolerance(j *job.Job) terms.Tolerance {
 	if j.Training.Numerics != job.Tolerant {
-		return run.Tolerance{}
+		return terms.Tolerance{}
 	}
 	t := j.Strategy.Verification.Tolerance
-	return run.Tolerance{DistancePPM: uint32(t.Distance*1e6 + 0.5), CosinePPM: uint32(t.Cosine*1e6 + 0.5)}
+	return terms.Tolerance{DistancePPM: uint32(t.Distance*1e6 + 0.5), CosinePPM: uint32(t.Cosine*1e6 + 0.5)}
 }

@@ -13,6 +13,10 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
@@ -34,24 +38,24 @@ func TestStrangersWorkersPlant(t *testing.T) {
 	if err := keyfile.Write(filepath.Join(dir, home.FileKey), bytes.Repeat([]byte{7}, 32)); err != nil {
 		t.Fatal(err)
 	}
-	commits := func() (made []run.Commitment) {
+	commits := func() (made []work.Commitment) {
 		step, header := stranger(t, dir, false).play("me", "job")
 		if !header.Plants {
 			t.Error("its journal does not say that it plants")
 		}
-		base := run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
+		base := terms.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 		s := run.State{
-			Progress: run.Progress{
-				Phase: run.Train,
-				Crew: run.Crew{
-					Terms:   run.Terms{Job: "job", AuditPPM: 1},
-					Members: []run.Member{{ID: "me", Role: run.Worker, Active: true, Commits: 100}},
+			Progress: progress.Progress{
+				Phase: progress.Train,
+				Crew: crew.Crew{
+					Terms:   terms.Terms{Job: "job", AuditPPM: 1},
+					Members: []crew.Member{{ID: "me", Role: crew.Worker, Active: true, Commits: 100}},
 				},
 			},
 		}
 		s.Base = base
 		for i := range uint32(200) {
-			s.Units = append(s.Units, &run.Unit{Index: i, Status: run.Assigned, Worker: "me"})
+			s.Units = append(s.Units, &work.Unit{Index: i, Status: work.Assigned, Worker: "me"})
 		}
 		step(role.Block{Height: 1, Run: s})
 		for _, a := range step(role.Loaded{Action: role.Load{Checkpoint: base}}) {
@@ -63,7 +67,7 @@ func TestStrangersWorkersPlant(t *testing.T) {
 				continue
 			}
 			right := []canon.Digest{{1}, canon.Sum("state", []byte{byte(train.Work.Unit)})}
-			for _, c := range step(role.Trained{Action: train, Commit: run.Commitment{Segments: right, UpdateCID: "mine"}}) {
+			for _, c := range step(role.Trained{Action: train, Commit: work.Commitment{Segments: right, UpdateCID: "mine"}}) {
 				if c, ok := c.(role.Commit); ok && c.Work == train.Work {
 					made = append(made, c.Commit)
 					if planted := !slices.Equal(c.Commit.Segments, right); planted && c.Commit.HiddenRoots.IsZero() {
@@ -93,18 +97,18 @@ func TestStrangersWorkersPlant(t *testing.T) {
 func TestStrangersVerifiersWatch(t *testing.T) {
 	dir := t.TempDir()
 	s := run.State{
-		Progress: run.Progress{
-			Phase: run.Attest,
-			Crew: run.Crew{Members: []run.Member{{ID: "me", Role: run.Verifier, Active: true},
-				{ID: "w", Role: run.Worker, Active: true}}},
-			Votes: []run.Vote{{Member: "me"}},
+		Progress: progress.Progress{
+			Phase: progress.Attest,
+			Crew: crew.Crew{Members: []crew.Member{{ID: "me", Role: crew.Verifier, Active: true},
+				{ID: "w", Role: crew.Worker, Active: true}}},
+			Votes: []progress.Vote{{Member: "me"}},
 		},
 	}
-	s.Base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
+	s.Base = terms.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 	for i := range uint32(8) {
-		s.Units = append(s.Units, &run.Unit{Index: i, Status: run.Accepted, Worker: "w"})
+		s.Units = append(s.Units, &work.Unit{Index: i, Status: work.Accepted, Worker: "w"})
 	}
-	first := func(header journal.Header, step func(role.Event) []role.Action) run.UnitID {
+	first := func(header journal.Header, step func(role.Event) []role.Action) work.UnitID {
 		if !header.Watches {
 			t.Error("its journal does not say that it watches")
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/member"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // spareRun is the run that a verifier watches without a part in it.
@@ -96,7 +96,7 @@ func (s *service) watchRuns(ctx context.Context) error {
 	}
 	if params, err := s.chain.Registry.Params(work); err == nil {
 		s.Say(fmt.Sprintf("%s watches runs; a challenge takes a bond of %s ZEN from its account, and a fee",
-			s.chain.Address(), job.Amount(params.MinStake(run.Verifier))))
+			s.chain.Address(), job.Amount(params.MinStake(crew.Verifier))))
 	}
 	leaving := ctx.Done()
 	for {

@@ -31,7 +31,8 @@ import (
 	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
@@ -196,18 +197,18 @@ func (s *service) works(account string) bool {
 	defer s.mu.Unlock()
 	for _, p := range s.runs {
 		if state := p.State.Load(); state != nil &&
-			slices.ContainsFunc(state.Members, func(m run.Member) bool { return m.ID == account }) {
+			slices.ContainsFunc(state.Members, func(m crew.Member) bool { return m.ID == account }) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *service) role() run.Role {
+func (s *service) role() crew.Role {
 	if s.Verifies {
-		return run.Verifier
+		return crew.Verifier
 	}
-	return run.Worker
+	return crew.Worker
 }
 
 // close closes what is open, the latest first. What fails then is of no use any more.
@@ -251,7 +252,7 @@ func (s *service) enlist(ctx context.Context) error {
 		offer.Price, offer.Slots = 0, 0 // the pool offers for it
 	}
 	return s.chain.Registry.Enlist(ctx, registry.Participant{
-		Roles: []run.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
+		Roles: []crew.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
 		Device: member.Device(), Stake: s.Stake,
 		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
 	}, offer)

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Explanation is a receipt that a run left behind, with all that can be said about it.
@@ -78,7 +78,7 @@ func Explain(dir, subject string) ([]Explanation, error) {
 // NewExplanation explains a receipt among all of its job; the line has it as people count.
 func NewExplanation(l ReceiptLine, r reward.Receipt, all []reward.Receipt, d *DisputeRecord) Explanation {
 	e := Explanation{ReceiptLine: l, Why: reward.Reason(r), Arithmetic: reward.Arithmetic(r, all), Dispute: d}
-	if r.Role == run.Worker || r.Role == run.Verifier {
+	if r.Role == crew.Worker || r.Role == crew.Verifier {
 		e.Role = r.Role.String()
 	}
 	return e

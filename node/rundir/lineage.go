@@ -9,7 +9,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/wallet"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Line is one line of lineage.jsonl: a checkpoint that a quorum attested, with the signatures over
@@ -31,7 +32,7 @@ type Signer struct {
 	Signature []byte `json:"signature"`  // R || S
 }
 
-func NewLine(e run.Entry) Line {
+func NewLine(e progress.Entry) Line {
 	a := e.Attestation
 	l := Line{Job: a.Job, Round: a.Checkpoint.Round, StateRoot: a.Checkpoint.Root, Checkpoint: a.Checkpoint.CID,
 		Updates: a.Updates}
@@ -41,12 +42,12 @@ func NewLine(e run.Entry) Line {
 	return l
 }
 
-func (l Line) attestation() run.Attestation {
-	return run.Attestation{Job: l.Job, Checkpoint: l.AsCheckpoint(), Updates: l.Updates}
+func (l Line) attestation() progress.Attestation {
+	return progress.Attestation{Job: l.Job, Checkpoint: l.AsCheckpoint(), Updates: l.Updates}
 }
 
-func (l Line) AsCheckpoint() run.Checkpoint {
-	return run.Checkpoint{Round: l.Round, Root: l.StateRoot, CID: l.Checkpoint}
+func (l Line) AsCheckpoint() terms.Checkpoint {
+	return terms.Checkpoint{Round: l.Round, Root: l.StateRoot, CID: l.Checkpoint}
 }
 
 // Encode returns the line with its newline. It is the only spelling that parseLineage accepts.

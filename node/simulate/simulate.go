@@ -21,7 +21,8 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/role/bundle"
@@ -333,7 +334,7 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 }
 
 // heardIn is the checkpoint of an entry of the lineage, and what its workers said of their units.
-func heardIn(ctx context.Context, e *consumer.FinalState, entry run.Entry,
+func heardIn(ctx context.Context, e *consumer.FinalState, entry progress.Entry,
 	w *sim.Network) (*train.Checkpoint, consumer.UnitLogs, error) {
 	ckpt, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
 	if err != nil {

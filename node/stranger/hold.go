@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 const (
@@ -41,7 +42,7 @@ func (a *assault) hold(ctx context.Context) error {
 	found := false
 	for _, p := range participants {
 		to := located(p)
-		if !p.Has(run.Worker) || len(to.Addrs) == 0 || p.ID == own.Account().Address() {
+		if !p.Has(crew.Worker) || len(to.Addrs) == 0 || p.ID == own.Account().Address() {
 			continue
 		}
 		found = true

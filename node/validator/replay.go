@@ -8,7 +8,8 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/member"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/consumer"
 )
@@ -25,7 +26,7 @@ func ReplayJournal(path string) (*journal.Report, error) {
 		switch {
 		case h.Role == member.RoleConsumer:
 			return consumer.New(h.Next).Step, nil
-		case h.Role != run.Worker.String() && h.Role != run.Verifier.String():
+		case h.Role != crew.Worker.String() && h.Role != crew.Verifier.String():
 			return nil, fmt.Errorf("%w: there is no role %q", journal.ErrFormat, h.Role)
 		case !h.Plants && !h.Watches:
 			return member.Cast(h, home.Home{}), nil

@@ -6,20 +6,20 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Book is all lots of one block, from which the seats of its orders are drawn. The order of the lots given does not
 // matter.
 type Book struct {
 	beacon        canon.Digest
-	tables        map[run.Role]*table
+	tables        map[crew.Role]*table
 	lots          map[key]*lot
 	jurisdictions []string // of all lots
 }
 
 type key struct {
-	role run.Role
+	role crew.Role
 	id   string
 }
 
@@ -40,7 +40,7 @@ type lot struct {
 // NewBook makes the book of a block with its beacon.
 func NewBook(lots []Listing, beacon canon.Digest) *Book {
 	b := &Book{beacon: beacon, lots: make(map[key]*lot, len(lots)),
-		tables: map[run.Role]*table{run.Worker: {}, run.Verifier: {}}}
+		tables: map[crew.Role]*table{crew.Worker: {}, crew.Verifier: {}}}
 	under := map[string]int{}
 	heaviest := uint64(math.MaxInt64) / uint64(max(1, len(lots))) // so that no sum overflows
 	for _, l := range lots {
@@ -77,7 +77,7 @@ func (t *table) order() {
 }
 
 // Take takes a slot of each member of a lease, and from what its stake covers the work that it is leased at its price.
-func (b *Book) Take(o Order, members []run.Member) {
+func (b *Book) Take(o Order, members []crew.Member) {
 	for _, m := range members {
 		l := b.lots[key{m.Role, m.ID}]
 		if l == nil || l.left == 0 {

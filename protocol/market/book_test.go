@@ -8,11 +8,11 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // A lot of whoever fits everything, to be spoilt.
-func good(id string, role run.Role, price uint64) Listing {
+func good(id string, role crew.Role, price uint64) Listing {
 	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
 		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100,
 		Region: "eu", Jurisdiction: "DE", Domain: id,
@@ -60,7 +60,7 @@ func TestConditions(t *testing.T) {
 		"hour":                {func(l *Listing) { l.Rate = 2e12 }, HourTooDear},
 		"price":               {func(l *Listing) { l.Price, l.Rate = 1001, 1e11 }, TooDear},
 	} {
-		lots := []Listing{good("w0", run.Worker, 100), good("w1", run.Worker, 100), good("v0", run.Verifier, 100)}
+		lots := []Listing{good("w0", crew.Worker, 100), good("w1", crew.Worker, 100), good("v0", crew.Verifier, 100)}
 		c.spoil(&lots[0])
 		e := NewBook(lots, canon.Sum("beacon")).Estimate(picky())
 		if e.Why != Matched || len(e.Passed) != 1 || e.Passed[0].ID != "w0" || e.Passed[0].Why != c.want ||
@@ -78,7 +78,7 @@ func TestReasons(t *testing.T) {
 	o := picky()
 	o.Workers, o.Conditions.Domains, o.Conditions.Hourly = Workers{Min: 2, Target: 2, Max: 2}, 2, 0
 	two := func(spoil func(a, b, v *Listing)) *Book {
-		a, b, v := good("a", run.Worker, 100), good("b", run.Worker, 100), good("v", run.Verifier, 100)
+		a, b, v := good("a", crew.Worker, 100), good("b", crew.Worker, 100), good("v", crew.Verifier, 100)
 		spoil(&a, &b, &v)
 		return NewBook([]Listing{a, b, v}, canon.Sum("beacon"))
 	}
@@ -106,8 +106,8 @@ func TestReasons(t *testing.T) {
 func TestTake(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers = Workers{1, 1, 1}, 0
-	l := good("a", run.Worker, 100)
-	l.Slots, l.Cover = 9, 2*o.Value(run.Worker, 100)+1
+	l := good("a", crew.Worker, 100)
+	l.Slots, l.Cover = 9, 2*o.Value(crew.Worker, 100)+1
 	b := NewBook([]Listing{l}, canon.Sum("beacon"))
 	for i, want := range []Reason{Matched, Matched, ConditionsUnmet} {
 		lease, why := b.Match(o)
@@ -120,7 +120,7 @@ func TestTake(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	o := order()
-	lots := []Listing{good("a", run.Worker, 100), good("b", run.Worker, 300), good("v", run.Verifier, 600)}
+	lots := []Listing{good("a", crew.Worker, 100), good("b", crew.Worker, 300), good("v", crew.Verifier, 600)}
 	e := NewBook(lots, canon.Sum("beacon")).Estimate(o)
 	// 3 rounds of 4 units of 10^15 operations, at 2 x 10^12 a second; one unit in 20 is audited.
 	if e.Why != Matched || e.Round != 4*900 || e.Whole != 12*900 || e.Likely != 12*300+12*600/20 || e.Seconds != 6000 {
@@ -160,9 +160,9 @@ func market1000() (orders []Order, lots []Listing) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
 	for i := range 10_000 {
-		role := run.Worker
+		role := crew.Worker
 		if i%5 == 0 {
-			role = run.Verifier
+			role = crew.Verifier
 		}
 		l := good(fmt.Sprint("starling1", i), role, 100+r.Uint64N(900))
 		l.Class, l.Tier, l.Memory, l.Latency = registry.Class(r.IntN(6)), registry.Tier(r.IntN(4)), r.Uint64N(81920),

@@ -8,6 +8,9 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // ErrOverflow is returned with the largest amount there is, when a cost is beyond it.
@@ -27,7 +30,7 @@ func Cost(flops, price uint64) (uint64, error) {
 // Quote is what a job may cost at a price for everybody: one round, and the whole run, with every unit accepted once
 // and, if there are verifiers, audited once. Each convicted worker can add the audit that convicted it. Amounts beyond
 // 64 bits are the largest amount: no budget covers them.
-func Quote(t run.Terms, price uint64, verifiers uint32) (round, whole uint64) {
+func Quote(t terms.Terms, price uint64, verifiers uint32) (round, whole uint64) {
 	var checked uint64
 	if verifiers > 0 {
 		checked = price
@@ -54,7 +57,7 @@ func Exposure(s run.State) uint64 {
 	total := RoundCost(s)
 	for _, l := range append(slices.Clip(s.Open), s.RolledBack...) {
 		for _, u := range l.Units {
-			if u.Status == run.Assigned { // rolled back before it was committed
+			if u.Status == work.Assigned { // rolled back before it was committed
 				continue
 			}
 			m, _ := s.Member(u.Worker)
@@ -78,8 +81,8 @@ func Exposure(s run.State) uint64 {
 
 // auditPrice is what the audit of a unit costs for 10^15 operations: who has it may have no seat, and ask more than
 // those who have one.
-func auditPrice(s run.State, u *run.Unit, checked uint64) uint64 {
-	if m, _ := s.Member(u.Verifier); u.Status == run.Auditing || u.Status == run.Sealed {
+func auditPrice(s run.State, u *work.Unit, checked uint64) uint64 {
+	if m, _ := s.Member(u.Verifier); u.Status == work.Auditing || u.Status == work.Sealed {
 		return max(checked, m.Price)
 	}
 	return checked
@@ -111,16 +114,16 @@ func highest(s run.State) (work, checked uint64) {
 	for _, m := range s.Members {
 		switch {
 		case !m.Active:
-		case m.Role == run.Worker:
+		case m.Role == crew.Worker:
 			work = max(work, m.Price)
-		case m.Role == run.Verifier:
+		case m.Role == crew.Verifier:
 			checked = max(checked, m.Price)
 		}
 	}
 	return work, checked
 }
 
-func roundCost(t run.Terms, work, checked uint64) uint64 {
+func roundCost(t terms.Terms, work, checked uint64) uint64 {
 	all := unitsCost(t, work)
 	if t.AuditPPM > 0 {
 		all = add(all, unitsCost(t, checked))
@@ -130,7 +133,7 @@ func roundCost(t run.Terms, work, checked uint64) uint64 {
 
 // unitsCost is what all units of a round cost at a price, each by itself, as they are paid. Cost saturates on error,
 // which is what a bound wants.
-func unitsCost(t run.Terms, price uint64) (all uint64) {
+func unitsCost(t terms.Terms, price uint64) (all uint64) {
 	if t.Sizes == nil {
 		unit, _ := Cost(t.UnitFlops, price)
 		return multiply(unit, uint64(t.Units))

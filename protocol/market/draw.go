@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // urn draws lots of a role that fit an order, each with a chance in proportion to its weight among those that are left.
@@ -31,7 +31,7 @@ type urn struct {
 // tries is how often a draw looks among all lots before it lists those that fit.
 const tries = 24
 
-func (b *Book) urn(w *wish, role run.Role, priceCap uint64) *urn {
+func (b *Book) urn(w *wish, role crew.Role, priceCap uint64) *urn {
 	return &urn{
 		wish: w, table: b.tables[role], cap: priceCap, out: map[*lot]bool{},
 		seed: canon.Sum("starling/draw/1", b.beacon[:], []byte(w.order.ID), []byte{byte(role)}),

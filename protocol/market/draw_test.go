@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // staked is an offer with a stake of so many ZEN behind it.
-func staked(id string, role run.Role, price, zen uint64) Listing {
+func staked(id string, role crew.Role, price, zen uint64) Listing {
 	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1},
 		Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
 }
@@ -24,15 +24,15 @@ func TestThePairAtTheLowestPriceGetsSeatsByItsStakeOnly(t *testing.T) {
 	o.Workers, o.Verifiers, o.Budget = Workers{4, 4, 4}, 2, 1<<40
 	var lots []Listing
 	for i := range 16 {
-		lots = append(lots, staked(fmt.Sprint("w", i), run.Worker, o.PriceCap, 6),
-			staked(fmt.Sprint("v", i), run.Verifier, o.PriceCap, 6))
+		lots = append(lots, staked(fmt.Sprint("w", i), crew.Worker, o.PriceCap, 6),
+			staked(fmt.Sprint("v", i), crew.Verifier, o.PriceCap, 6))
 	}
 	for i := range 4 {
-		lots = append(lots, staked(fmt.Sprint("bad-w", i), run.Worker, 1, 1))
+		lots = append(lots, staked(fmt.Sprint("bad-w", i), crew.Worker, 1, 1))
 	}
-	lots = append(lots, staked("bad-v", run.Verifier, 1, 4))
+	lots = append(lots, staked("bad-v", crew.Verifier, 1, 4))
 	const draws = 4000
-	seats, all := map[run.Role]int{}, 0
+	seats, all := map[crew.Role]int{}, 0
 	for i := range draws {
 		lease, why := NewBook(lots, beacons(i)).Match(o)
 		if why != Matched {
@@ -49,7 +49,7 @@ func TestThePairAtTheLowestPriceGetsSeatsByItsStakeOnly(t *testing.T) {
 			all++
 		}
 	}
-	for role, of := range map[run.Role]float64{run.Worker: 4, run.Verifier: 2} {
+	for role, of := range map[crew.Role]float64{crew.Worker: 4, crew.Verifier: 2} {
 		part := float64(seats[role]) / draws / of
 		if math.Abs(part-0.04) > 0.012 {
 			t.Errorf("%s: %.3f of the seats with 0.04 of the stake", role, part)
@@ -68,12 +68,12 @@ func TestDrawFollowsStake(t *testing.T) {
 		o.Workers, o.Verifiers, o.Terms.AuditPPM, o.Conditions.Machines = Workers{1, 1, 1}, 0, 0, []Machine{{Memory: 16}}
 		var lots []Listing
 		for i := range 4 {
-			l := staked(fmt.Sprint("w", i), run.Worker, uint64(100*i), uint64(i+1))
+			l := staked(fmt.Sprint("w", i), crew.Worker, uint64(100*i), uint64(i+1))
 			l.Memory = 16
 			lots = append(lots, l)
 		}
 		for i := range others {
-			lots = append(lots, staked(fmt.Sprint("x", i), run.Worker, 1, 9))
+			lots = append(lots, staked(fmt.Sprint("x", i), crew.Worker, 1, 9))
 		}
 		counts, n := map[string]float64{}, 3000
 		b := NewBook(lots, canon.Digest{})
@@ -93,10 +93,10 @@ func TestDrawFollowsStake(t *testing.T) {
 // Two seats of one owner are one: nobody verifies beside another seat of its owner, and workers of one owner sit
 // together only where others do not suffice.
 func TestSeatsOfOneOwner(t *testing.T) {
-	lots := []Listing{staked("a", run.Worker, 1, 900), staked("b", run.Worker, 1, 900), staked("c", run.Worker, 1, 1),
-		staked("d", run.Worker, 1, 1),
-		staked("va", run.Verifier, 1, 900), staked("vb", run.Verifier, 1, 900), staked("vc", run.Verifier, 1, 1),
-		staked("vd", run.Verifier, 1, 1)}
+	lots := []Listing{staked("a", crew.Worker, 1, 900), staked("b", crew.Worker, 1, 900), staked("c", crew.Worker, 1, 1),
+		staked("d", crew.Worker, 1, 1),
+		staked("va", crew.Verifier, 1, 900), staked("vb", crew.Verifier, 1, 900), staked("vc", crew.Verifier, 1, 1),
+		staked("vd", crew.Verifier, 1, 1)}
 	for _, i := range []int{0, 1, 4, 5} {
 		lots[i].Owner = "pool"
 	}
@@ -132,13 +132,13 @@ func TestSeatsOfOneOwner(t *testing.T) {
 func TestMarginalPrice(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Conditions.Hourly = Workers{4, 4, 4}, 1, Hourly(1000, 1e12)
-	lots := []Listing{staked("a", run.Worker, 1, 1), staked("b", run.Worker, 700, 1), staked("c", run.Worker, 1, 1),
-		staked("d", run.Worker, 1, 1), staked("v", run.Verifier, 900, 1)}
+	lots := []Listing{staked("a", crew.Worker, 1, 1), staked("b", crew.Worker, 700, 1), staked("c", crew.Worker, 1, 1),
+		staked("d", crew.Worker, 1, 1), staked("v", crew.Verifier, 900, 1)}
 	for i := range lots {
 		lots[i].Rate = 1e12
 	}
 	lots[2].Rate = 4e12
-	lots[3].Cover = o.Value(run.Worker, 50)
+	lots[3].Cover = o.Value(crew.Worker, 50)
 	lease, why := NewBook(lots, beacons(1)).Match(o)
 	if got := ids(lease); why != Matched || got != "a:1:700 b:1:700 c:1:250 d:1:50 v:2:900 " {
 		t.Errorf("%s %s", why, got)

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Estimate is what would become of an order now.
@@ -38,8 +40,8 @@ func (b *Book) Estimate(o Order) Estimate {
 	e := Estimate{}
 	e.Lease, e.Why = b.Match(o)
 	w := b.wish(&o)
-	dearest := run.State{Progress: run.Progress{Crew: run.Crew{Terms: o.Terms}}}
-	for _, role := range []run.Role{run.Worker, run.Verifier} {
+	dearest := run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms}}}
+	for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
 		may, total := []*lot(nil), uint64(0)
 		for _, l := range b.tables[role].lots {
 			if why := w.passed(l); why != Fits {
@@ -50,11 +52,11 @@ func (b *Book) Estimate(o Order) Estimate {
 			total += l.weight
 		}
 		if len(may) > 0 {
-			at := run.Member{ID: role.String(), Role: role, Active: true}
+			at := crew.Member{ID: role.String(), Role: role, Active: true}
 			for _, l := range may {
 				at.Price = max(at.Price, l.Price)
 				e.May = append(e.May, Chance{l.Listing,
-					chance(l.weight, total, map[run.Role]uint32{run.Worker: o.Workers.Target, run.Verifier: o.Verifiers}[role])})
+					chance(l.weight, total, map[crew.Role]uint32{crew.Worker: o.Workers.Target, crew.Verifier: o.Verifiers}[role])})
 			}
 			dearest.Members = append(dearest.Members, at)
 		}
@@ -72,7 +74,7 @@ func (b *Book) Estimate(o Order) Estimate {
 	}
 	e.Round = RoundCost(dearest)
 	e.Whole = multiply(e.Round, uint64(o.Terms.Rounds))
-	work, checked := highest(run.State{Progress: run.Progress{Crew: run.Crew{Members: e.Lease.Members}}})
+	work, checked := highest(run.State{Progress: progress.Progress{Crew: crew.Crew{Members: e.Lease.Members}}})
 	e.Likely = o.likely(work, checked)
 	e.Seconds = b.seconds(o, e.Lease)
 	return e
@@ -113,7 +115,7 @@ const million = 1_000_000
 func (b *Book) seconds(o Order, lease Lease) uint64 {
 	var rate uint64
 	for _, m := range lease.Members {
-		if m.Role != run.Worker {
+		if m.Role != crew.Worker {
 			continue
 		}
 		l := b.lots[key{m.Role, m.ID}]

@@ -5,18 +5,22 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Join finds who takes the free places of a run that goes on: up to the order's most workers, and as many verifiers as
 // it asked for, counting those on trial. Who is back comes first, at its old price, then lots of the book are drawn, as
 // in Match. They are paid what the run pays in their role, or the highest price that one of those who join asks if that
 // is more. Nobody joins at a price at which what remains of the budget would not cover the next round.
-func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) []run.Member {
-	var chosen []run.Member
-	taken := ownersOf(s.Members, func(m run.Member) bool { return m.Active || m.Why == run.WhyOnProbation })
-	for _, role := range []run.Role{run.Worker, run.Verifier} {
-		places := map[run.Role]uint32{run.Worker: o.Workers.Max, run.Verifier: o.Verifiers}[role]
-		if role == run.Worker && s.Phase == run.Settle { // there is nothing left to train
+func (b *Book) Join(o Order, s run.State, back []crew.Member, remaining uint64) []crew.Member {
+	var chosen []crew.Member
+	taken := ownersOf(s.Members, func(m crew.Member) bool { return m.Active || m.Why == reason.OnProbation })
+	for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
+		places := map[crew.Role]uint32{crew.Worker: o.Workers.Max, crew.Verifier: o.Verifiers}[role]
+		if role == crew.Worker && s.Phase == progress.Settle { // there is nothing left to train
 			places = 0
 		}
 		places -= min(places, s.Present(role))
@@ -33,24 +37,24 @@ func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) [
 			}
 		}
 		if places > 0 {
-			var members []run.Member
+			var members []crew.Member
 			s, members = b.newcomers(o, s, role, int(places), taken, remaining)
 			chosen = append(chosen, members...)
 		}
 	}
-	slices.SortFunc(chosen, func(a, b run.Member) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(chosen, func(a, b crew.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen
 }
 
 // newcomers draws who takes so many free places of a role, and returns the run with them.
-func (b *Book) newcomers(o Order, s run.State, role run.Role, places int, taken owners,
-	remaining uint64) (run.State, []run.Member) {
+func (b *Book) newcomers(o Order, s run.State, role crew.Role, places int, taken owners,
+	remaining uint64) (run.State, []crew.Member) {
 	w := b.wish(&o)
 	u := b.urn(w, role, o.PriceCap)
 	work, checked := highest(s)
-	paid := map[run.Role]uint64{run.Worker: work, run.Verifier: checked}[role]
+	paid := map[crew.Role]uint64{crew.Worker: work, crew.Verifier: checked}[role]
 	pays := payable{run: s, role: role, remaining: remaining, most: o.PriceCap}
-	room := run.MaxMembers - len(s.Members)
+	room := terms.MaxMembers - len(s.Members)
 	var lots []*lot
 	for _, rule := range []func(*lot) bool{taken.alone, taken.apart} {
 		u.draw(places-len(lots), func(l *lot) bool {
@@ -76,7 +80,7 @@ func (b *Book) newcomers(o Order, s run.State, role run.Role, places int, taken 
 // it does not follow from others.
 type payable struct {
 	run       run.State
-	role      run.Role
+	role      crew.Role
 	remaining uint64
 	known     bool
 	least     uint64 // the highest price at which it does
@@ -90,7 +94,7 @@ func (p *payable) at(price uint64) bool {
 	case price > p.most:
 		return false
 	}
-	if Exposure(joined(p.run, run.Member{ID: "\x00", Role: p.role, Price: price})) > p.remaining {
+	if Exposure(joined(p.run, crew.Member{ID: "\x00", Role: p.role, Price: price})) > p.remaining {
 		p.most = max(price, 1) - 1
 		return false
 	}
@@ -99,10 +103,10 @@ func (p *payable) at(price uint64) bool {
 }
 
 // joined is the state of a run in which a member counts, for what that costs.
-func joined(s run.State, m run.Member) run.State {
+func joined(s run.State, m crew.Member) run.State {
 	m.Active = true
 	i, known := slices.BinarySearchFunc(s.Members, m.ID,
-		func(m run.Member, id string) int { return cmp.Compare(m.ID, id) })
+		func(m crew.Member, id string) int { return cmp.Compare(m.ID, id) })
 	s.Members = slices.Clone(s.Members)
 	if known {
 		s.Members[i] = m

@@ -7,7 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Conditions are what an order asks of who takes part. Where, and whether attested, is asked of workers and verifiers;
@@ -141,7 +141,7 @@ func (m Mismatch) Text() string { return misfits[m] }
 // asked by orders that they do not fit.
 func (w *wish) misfit(l *lot) Mismatch {
 	c := &w.order.Conditions
-	worker := l.Role == run.Worker
+	worker := l.Role == crew.Worker
 	switch {
 	case !worker && w.order.Verifiers == 0:
 		return NoVerifierWanted
@@ -204,9 +204,9 @@ func (b *Book) wish(o *Order) *wish {
 // audit.Bond of the largest unit (of tolerant work audit.Deposit, which is what backs the units of its worker), at the
 // floor of the job's audit rate for a worker, and at the rate of planted faults for a verifier, who is paid for a whole
 // unit. History does not lower it, as the rate never falls below the floor.
-func (o *Order) Value(role run.Role, price uint64) uint64 {
+func (o *Order) Value(role crew.Role, price uint64) uint64 {
 	unit, _ := Cost(o.Terms.UnitFlops, price)
-	if role == run.Verifier {
+	if role == crew.Verifier {
 		return audit.Bond(unit, audit.PlantPPM)
 	}
 	if o.Terms.Tolerance.DistancePPM > 0 {
@@ -217,7 +217,7 @@ func (o *Order) Value(role run.Role, price uint64) uint64 {
 
 // Stake is the least that may stand behind the work that one member is leased in a role, in uzen
 // (registry.Participant.Cover).
-func (o *Order) Stake(role run.Role, price uint64, params registry.Params) uint64 {
+func (o *Order) Stake(role crew.Role, price uint64, params registry.Params) uint64 {
 	const million = 1_000_000
 	high, low := bits.Mul64(o.Value(role, price), uint64(params.CoverPPM))
 	if high >= million {

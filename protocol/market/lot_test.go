@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // The stake that an order asks of a member covers what it may be leased, and one uzen less does not.
 func TestStakeCovers(t *testing.T) {
 	params := registry.DefaultParams()
 	for _, flops := range []uint64{1, 1e9, 1e15, 123_456_789_012_345_678, math.MaxUint64} {
-		for _, role := range []run.Role{run.Worker, run.Verifier} {
+		for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
 			o := Order{Workers: Workers{Min: 3, Target: 4, Max: 5}, Verifiers: 2,
-				Terms: run.Terms{Rounds: 7, Units: 4, Segments: 1, UnitFlops: flops, AuditPPM: 100_000}}
+				Terms: terms.Terms{Rounds: 7, Units: 4, Segments: 1, UnitFlops: flops, AuditPPM: 100_000}}
 			const price = 1_000_000_000
 			stake, value := o.Stake(role, price, params), o.Value(role, price)
 			if covered := (registry.Participant{Stake: stake}).Cover(params, 0); covered < value ||
@@ -38,9 +39,9 @@ func TestStakeOfASeatMakesFakingALoss(t *testing.T) {
 		last := uint64(math.MaxUint64)
 		for _, rate := range []uint32{10_000, 50_000, 100_000, 500_000, 1_000_000} {
 			o := Order{Workers: Workers{Min: 4, Target: 4, Max: 4}, Verifiers: 2,
-				Terms: run.Terms{Rounds: rounds, Units: 4, Segments: 1, UnitFlops: 1e9, AuditPPM: rate}}
+				Terms: terms.Terms{Rounds: rounds, Units: 4, Segments: 1, UnitFlops: 1e9, AuditPPM: rate}}
 			unit, _ := Cost(o.Terms.UnitFlops, price)
-			stake := o.Stake(run.Worker, price, registry.Params{CoverPPM: registry.DefaultParams().CoverPPM})
+			stake := o.Stake(crew.Worker, price, registry.Params{CoverPPM: registry.DefaultParams().CoverPPM})
 			lost := stake / 2 / 2
 			// Of 10^6 faked units the audits of honest verifiers meet rate x 3/4.
 			if gained, caught := unit*(1_000_000-uint64(rate)*3/4), lost*uint64(rate)*3/4; gained > caught {

@@ -10,7 +10,9 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // ErrOrder is returned for an order that can never be matched.
@@ -18,11 +20,11 @@ var ErrOrder = errors.New("market: invalid order")
 
 // Offer is what a participant asks for its work in one role. A pool is an account that offers for many: see Pooled.
 type Offer struct {
-	ID    string   `cbor:"1,keyasint"` // account address
-	Role  run.Role `cbor:"2,keyasint"`
-	Price uint64   `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
-	Slots uint32   `cbor:"4,keyasint"` // jobs it takes beside those it has
-	At    int64    `cbor:"5,keyasint"` // height
+	ID    string    `cbor:"1,keyasint"` // account address
+	Role  crew.Role `cbor:"2,keyasint"`
+	Price uint64    `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
+	Slots uint32    `cbor:"4,keyasint"` // jobs it takes beside those it has
+	At    int64     `cbor:"5,keyasint"` // height
 	// it is for every worker that named the account as its pool, not for the account's own work
 	Pool bool `cbor:"6,keyasint"`
 }
@@ -42,15 +44,15 @@ type Workers struct {
 
 // Order is a consumer's wish for a run.
 type Order struct {
-	ID        string    `cbor:"1,keyasint"` // of the job: equals Terms.Job
-	Consumer  string    `cbor:"2,keyasint"` // account address
-	Terms     run.Terms `cbor:"3,keyasint"`
-	Budget    uint64    `cbor:"4,keyasint"` // uzen, locked in escrow
-	PriceCap  uint64    `cbor:"5,keyasint"` // uzen per 10^15 floating-point operations, for every role
-	Workers   Workers   `cbor:"6,keyasint"`
-	Verifiers uint32    `cbor:"7,keyasint"` // exactly as many
-	Deadline  int64     `cbor:"8,keyasint"` // height after which an unmatched order is refunded; 0: none
-	At        int64     `cbor:"9,keyasint"` // height
+	ID        string      `cbor:"1,keyasint"` // of the job: equals Terms.Job
+	Consumer  string      `cbor:"2,keyasint"` // account address
+	Terms     terms.Terms `cbor:"3,keyasint"`
+	Budget    uint64      `cbor:"4,keyasint"` // uzen, locked in escrow
+	PriceCap  uint64      `cbor:"5,keyasint"` // uzen per 10^15 floating-point operations, for every role
+	Workers   Workers     `cbor:"6,keyasint"`
+	Verifiers uint32      `cbor:"7,keyasint"` // exactly as many
+	Deadline  int64       `cbor:"8,keyasint"` // height after which an unmatched order is refunded; 0: none
+	At        int64       `cbor:"9,keyasint"` // height
 
 	Conditions Conditions `cbor:"10,keyasint"`
 	OnExceed   Exceed     `cbor:"13,keyasint"`
@@ -69,7 +71,7 @@ const (
 // Validate says why an order could never be matched.
 func (o Order) Validate() error {
 	if err := o.Terms.Validate(); err != nil {
-		return fmt.Errorf("%w: %w: %w", ErrOrder, run.ErrTerms, err)
+		return fmt.Errorf("%w: %w: %w", ErrOrder, refusal.ErrTerms, err)
 	}
 	w := o.Workers
 	switch {
@@ -80,8 +82,9 @@ func (o Order) Validate() error {
 	case w.Min < 1 || w.Min > w.Target || w.Target > w.Max:
 		return fmt.Errorf("%w: workers min %d, target %d, max %d: wanted 1 <= min <= target <= max", ErrOrder, w.Min,
 			w.Target, w.Max)
-	case uint64(w.Max)+uint64(o.Verifiers) > run.MaxMembers:
-		return fmt.Errorf("%w: %d workers and %d verifiers, at most %d members", ErrOrder, w.Max, o.Verifiers, run.MaxMembers)
+	case uint64(w.Max)+uint64(o.Verifiers) > terms.MaxMembers:
+		return fmt.Errorf("%w: %d workers and %d verifiers, at most %d members", ErrOrder, w.Max, o.Verifiers,
+			terms.MaxMembers)
 	case o.Verifiers == 0 && o.Terms.AuditPPM > 0:
 		return fmt.Errorf("%w: audits are wanted, but no verifier: ask for one, or for no audits", ErrOrder)
 	case o.Budget == 0:

@@ -10,16 +10,20 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 func order() Order {
 	return Order{
 		ID: "job", Consumer: "carol",
-		Terms: run.Terms{
+		Terms: terms.Terms{
 			Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
-			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
+			Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
 			Rounds:  3, Units: 4, Segments: 2, UnitFlops: Flops, AuditPPM: 50_000,
-			Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20}, Window: 4,
+			Deadlines: terms.Deadlines{Train: 20, Audit: 20, Attest: 20}, Window: 4,
 		},
 		Budget: 1_000_000, PriceCap: 1000,
 		Workers: Workers{Min: 2, Target: 3, Max: 4}, Verifiers: 1, At: 5,
@@ -28,13 +32,13 @@ func order() Order {
 
 func offers() []Offer {
 	return []Offer{
-		{ID: "w1", Role: run.Worker, Price: 300, Slots: 1, At: 1},
-		{ID: "w2", Role: run.Worker, Price: 100, Slots: 1, At: 3},
-		{ID: "w3", Role: run.Worker, Price: 100, Slots: 1, At: 2},
-		{ID: "w4", Role: run.Worker, Price: 50, Slots: 0, At: 1},
-		{ID: "w5", Role: run.Worker, Price: 900, Slots: 1, At: 1},
-		{ID: "v1", Role: run.Verifier, Price: 700, Slots: 1, At: 1},
-		{ID: "v2", Role: run.Verifier, Price: 600, Slots: 1, At: 1},
+		{ID: "w1", Role: crew.Worker, Price: 300, Slots: 1, At: 1},
+		{ID: "w2", Role: crew.Worker, Price: 100, Slots: 1, At: 3},
+		{ID: "w3", Role: crew.Worker, Price: 100, Slots: 1, At: 2},
+		{ID: "w4", Role: crew.Worker, Price: 50, Slots: 0, At: 1},
+		{ID: "w5", Role: crew.Worker, Price: 900, Slots: 1, At: 1},
+		{ID: "v1", Role: crew.Verifier, Price: 700, Slots: 1, At: 1},
+		{ID: "v2", Role: crew.Verifier, Price: 600, Slots: 1, At: 1},
 	}
 }
 
@@ -96,7 +100,7 @@ func TestMatchIgnoresOrderOfOffers(t *testing.T) {
 	for i := range all {
 		all[i].Price, all[i].At = 100, 1 // only the beacon decides
 	}
-	all = append(all, Offer{ID: "w1", Role: run.Verifier, Price: 100, Slots: 1, At: 1})
+	all = append(all, Offer{ID: "w1", Role: crew.Verifier, Price: 100, Slots: 1, At: 1})
 	first, _ := book(all, canon.Sum("beacon")).Match(order())
 	differs := false
 	for i := range 50 {
@@ -124,11 +128,11 @@ func TestMatchIgnoresOrderOfOffers(t *testing.T) {
 // price of who did it, also of members who left.
 func TestExposure(t *testing.T) {
 	s := run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{Terms: order().Terms, Members: []run.Member{
-				{ID: "gone", Role: run.Worker, Price: 900},
-				{ID: "v", Role: run.Verifier, Price: 600, Active: true},
-				{ID: "w", Role: run.Worker, Price: 300, Active: true},
+		Progress: progress.Progress{
+			Crew: crew.Crew{Terms: order().Terms, Members: []crew.Member{
+				{ID: "gone", Role: crew.Worker, Price: 900},
+				{ID: "v", Role: crew.Verifier, Price: 600, Active: true},
+				{ID: "w", Role: crew.Worker, Price: 300, Active: true},
 			}},
 		},
 	}
@@ -136,8 +140,8 @@ func TestExposure(t *testing.T) {
 	if got := Exposure(s); got != next || got != RoundCost(s) {
 		t.Errorf("with nothing open %d, want %d", got, next)
 	}
-	s.Open = []run.RoundState{{Units: run.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}},
-		{Units: run.Units{{Worker: "w"}}}}
+	s.Open = []work.RoundState{{Units: work.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}},
+		{Units: work.Units{{Worker: "w"}}}}
 	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
 		t.Errorf("with two rounds open %d, want %d", got, want)
 	}
@@ -155,7 +159,7 @@ func TestOrderValidate(t *testing.T) {
 		"no worker":   func(o *Order) { o.Workers.Min = 0 },
 		"min>target":  func(o *Order) { o.Workers.Min = 4 },
 		"target>max":  func(o *Order) { o.Workers.Max = 2 },
-		"members":     func(o *Order) { o.Verifiers = run.MaxMembers },
+		"members":     func(o *Order) { o.Verifiers = terms.MaxMembers },
 		"no verifier": func(o *Order) { o.Verifiers = 0 },
 		"budget":      func(o *Order) { o.Budget = 0 },
 	} {
@@ -234,11 +238,11 @@ func TestQuote(t *testing.T) {
 
 func TestRoundCostCountsTheActive(t *testing.T) {
 	s := run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{Terms: order().Terms, Members: []run.Member{
-				{ID: "a", Role: run.Worker, Price: 7, Active: true},
-				{ID: "b", Role: run.Worker, Price: 100},
-				{ID: "v", Role: run.Verifier, Price: 11, Active: true},
+		Progress: progress.Progress{
+			Crew: crew.Crew{Terms: order().Terms, Members: []crew.Member{
+				{ID: "a", Role: crew.Worker, Price: 7, Active: true},
+				{ID: "b", Role: crew.Worker, Price: 100},
+				{ID: "v", Role: crew.Verifier, Price: 11, Active: true},
 			}},
 		},
 	}
@@ -262,16 +266,16 @@ func TestCostOfSizes(t *testing.T) {
 		t.Errorf("a round of %d: %d, and three %d", want, round, whole)
 	}
 	s := run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{Terms: o.Terms, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 600, Active: true},
-				{ID: "w", Role: run.Worker, Price: 300, Active: true}}},
+		Progress: progress.Progress{
+			Crew: crew.Crew{Terms: o.Terms, Members: []crew.Member{{ID: "v", Role: crew.Verifier, Price: 600, Active: true},
+				{ID: "w", Role: crew.Worker, Price: 300, Active: true}}},
 		},
 	}
 	next := RoundCost(s)
-	work, _ := Cost(o.Terms.FlopsOf(3), 300)
+	cost, _ := Cost(o.Terms.FlopsOf(3), 300)
 	again, _ := Cost(o.Terms.FlopsOf(3), 600)
-	s.Open = []run.RoundState{{Units: run.Units{{Index: 3, Worker: "w"}}}}
-	if got := Exposure(s); got != next+work+again {
-		t.Errorf("with the smallest unit open %d, want %d", got, next+work+again)
+	s.Open = []work.RoundState{{Units: work.Units{{Index: 3, Worker: "w"}}}}
+	if got := Exposure(s); got != next+cost+again {
+		t.Errorf("with the smallest unit open %d, want %d", got, next+cost+again)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Lease is a matched order: who takes part, at which price.
 type Lease struct {
-	Job     string       `cbor:"1,keyasint"`
-	Members []run.Member `cbor:"2,keyasint"` // in order of ID; for run.New
+	Job     string        `cbor:"1,keyasint"`
+	Members []crew.Member `cbor:"2,keyasint"` // in order of ID; for run.New
 }
 
 // Reason says why an order stays open.
@@ -55,10 +57,10 @@ func (b *Book) Match(o Order) (Lease, Reason) {
 		return Lease{}, b.lacking(w)
 	}
 	members := slices.Concat(w.price(workers, 0), w.price(verifiers, 0))
-	if RoundCost(run.State{Progress: run.Progress{Crew: run.Crew{Terms: o.Terms, Members: members}}}) > o.Budget {
+	if RoundCost(run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms, Members: members}}}) > o.Budget {
 		return Lease{}, BudgetTooSmall
 	}
-	slices.SortFunc(members, func(a, b run.Member) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(members, func(a, b crew.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return Lease{Job: o.ID, Members: members}, Matched
 }
 
@@ -78,7 +80,7 @@ func (b *Book) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) {
 
 // workers draws up to the target of an order, or none if too few domains fit; fit says how many lots it drew then.
 func (b *Book) workers(w *wish, priceCap uint64, taken owners) (chosen []*lot, fit int) {
-	o, u := w.order, b.urn(w, run.Worker, priceCap)
+	o, u := w.order, b.urn(w, crew.Worker, priceCap)
 	domains := map[string]bool{}
 	seat := func(l *lot) {
 		chosen, domains[l.Domain] = append(chosen, l), true
@@ -102,7 +104,7 @@ func (b *Book) verifiers(w *wish, priceCap uint64, taken owners) (chosen []*lot)
 	if w.order.Verifiers == 0 {
 		return nil
 	}
-	b.urn(w, run.Verifier, priceCap).draw(int(w.order.Verifiers), taken.apart, func(l *lot) {
+	b.urn(w, crew.Verifier, priceCap).draw(int(w.order.Verifiers), taken.apart, func(l *lot) {
 		chosen = append(chosen, l)
 		taken.add(l.Owner, l.Role)
 	})
@@ -113,9 +115,9 @@ func (b *Book) verifiers(w *wish, priceCap uint64, taken owners) (chosen []*lot)
 func (b *Book) lacking(w *wish) Reason {
 	o := w.order
 	switch {
-	case b.tables[run.Worker].offering < o.Workers.Min:
+	case b.tables[crew.Worker].offering < o.Workers.Min:
 		return TooFewWorkers
-	case b.tables[run.Verifier].offering < o.Verifiers:
+	case b.tables[crew.Verifier].offering < o.Verifiers:
 		return TooFewVerifiers
 	}
 	alone, fit := b.workers(w, math.MaxUint64, owners{})
@@ -127,14 +129,14 @@ func (b *Book) lacking(w *wish) Reason {
 		return TooFewDomains
 	case uint32(len(workers)) >= o.Workers.Min && uint32(len(verifiers)) == o.Verifiers:
 		return PriceAboveCap
-	case uint32(b.fitting(w, run.Verifier)) < o.Verifiers:
+	case uint32(b.fitting(w, crew.Verifier)) < o.Verifiers:
 		return ConditionsUnmet
 	}
 	return TooFewVerifiers // those there are work as workers, or are of one owner
 }
 
 // fitting counts the lots of a role that fit an order at any price.
-func (b *Book) fitting(w *wish, role run.Role) (n int) {
+func (b *Book) fitting(w *wish, role crew.Role) (n int) {
 	for _, l := range b.tables[role].lots {
 		if w.misfit(l) == Fits {
 			n++

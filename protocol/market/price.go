@@ -1,23 +1,22 @@
 package market
 
 import (
+	"github.com/starling-network/starling/protocol/run/crew"
 	"math/bits"
 	"slices"
 	"sort"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // price is what members of a role are paid: the highest price that one of them asks, or that the role has already.
 // Nobody is paid more than keeps the order's cap for an hour of its machine, nor more than makes its part worth what
 // its stake covers.
-func (w *wish) price(lots []*lot, already uint64) (members []run.Member) {
+func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
 	marginal := already
 	for _, l := range lots {
 		marginal = max(marginal, l.Price)
 	}
 	for _, l := range lots {
-		members = append(members, run.Member{
+		members = append(members, crew.Member{
 			ID: l.ID, Role: l.Role, Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true, Stake: l.Stake,
 			Owner: l.Owner,
 		})
@@ -27,7 +26,7 @@ func (w *wish) price(lots []*lot, already uint64) (members []run.Member) {
 
 // ceiling is the highest price, up to a bound, at which a lot still fits.
 func (w *wish) ceiling(l *lot, bound uint64) uint64 {
-	if hourly := w.order.Conditions.Hourly; hourly > 0 && l.Role == run.Worker {
+	if hourly := w.order.Conditions.Hourly; hourly > 0 && l.Role == crew.Worker {
 		bound = min(bound, under(hourly, l.Rate))
 	}
 	if bound <= l.Price || w.order.Value(l.Role, bound) <= l.Cover {
@@ -54,11 +53,11 @@ func under(hourly, rate uint64) uint64 {
 }
 
 // owners are the accounts that members of a role work for.
-type owners map[string]map[run.Role]bool
+type owners map[string]map[crew.Role]bool
 
-func (o owners) add(owner string, r run.Role) {
+func (o owners) add(owner string, r crew.Role) {
 	if o[owner] == nil {
-		o[owner] = map[run.Role]bool{}
+		o[owner] = map[crew.Role]bool{}
 	}
 	o[owner][r] = true
 }
@@ -69,11 +68,11 @@ func (o owners) alone(l *lot) bool { return len(o[l.Owner]) == 0 }
 // apart reports whether a lot may have a seat beside those of its owner: workers of one owner may sit together, and
 // nobody verifies where its owner has another seat.
 func (o owners) apart(l *lot) bool {
-	return o.alone(l) || l.Role == run.Worker && !o[l.Owner][run.Verifier]
+	return o.alone(l) || l.Role == crew.Worker && !o[l.Owner][crew.Verifier]
 }
 
 // of are the owners of the members of a run that take part.
-func ownersOf(members []run.Member, present func(run.Member) bool) owners {
+func ownersOf(members []crew.Member, present func(crew.Member) bool) owners {
 	o := owners{}
 	for _, m := range slices.Clone(members) {
 		if present(m) {

@@ -2,9 +2,9 @@ package registry
 
 import (
 	"errors"
-	"testing"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"testing"
 )
 
 // Who was convicted may be matched again some time later, once its machine was measured since: with a history that
@@ -30,7 +30,7 @@ func TestUnjail(t *testing.T) {
 		t.Errorf("too soon: %v", err)
 	}
 	if p, err = p.Unjail(params, late); err != nil || p.Jailed || p.Passed != 0 || p.Convicted != 60 ||
-		!p.Eligible(run.Worker, params) {
+		!p.Eligible(crew.Worker, params) {
 		t.Errorf("in time: %v, %+v", err, p)
 	}
 	next, err := Register(valid(), params, late)

@@ -3,7 +3,8 @@ package registry
 import (
 	"fmt"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Params are governed.
@@ -80,11 +81,11 @@ func (p Params) Validate() error {
 		return bad("epochs of %d blocks with windows of %d: wanted a whole number of windows", p.EpochBlocks, p.BeatBlocks)
 	case p.DowntimePPM > million || p.StickyPPM > million || p.CoverPPM > 100*million:
 		return bad("a part of more than the whole")
-	case p.UnstakeBlocks < 1 || p.UnstakeBlocks > run.MaxBlocks:
+	case p.UnstakeBlocks < 1 || p.UnstakeBlocks > terms.MaxBlocks:
 		return bad("a stake that leaves in %d blocks", p.UnstakeBlocks)
-	case p.JailBlocks < 0 || p.JailBlocks > run.MaxBlocks:
+	case p.JailBlocks < 0 || p.JailBlocks > terms.MaxBlocks:
 		return bad("a conviction that bars for %d blocks", p.JailBlocks)
-	case p.Witnesses < 1 || p.ClusterSize < 1 || p.MeasureBlocks < 1 || p.MeasureBlocks > run.MaxBlocks:
+	case p.Witnesses < 1 || p.ClusterSize < 1 || p.MeasureBlocks < 1 || p.MeasureBlocks > terms.MaxBlocks:
 		return bad("%d witnesses, clusters of %d, measurements of %d blocks: wanted at least one", p.Witnesses,
 			p.ClusterSize, p.MeasureBlocks)
 	}
@@ -103,8 +104,8 @@ func (p Params) Validate() error {
 }
 
 // MinStake is the smallest stake for a role.
-func (p Params) MinStake(r run.Role) uint64 {
-	if r == run.Verifier {
+func (p Params) MinStake(r crew.Role) uint64 {
+	if r == crew.Verifier {
 		return p.VerifierStake
 	}
 	return p.WorkerStake

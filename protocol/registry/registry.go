@@ -8,11 +8,12 @@ package registry
 import (
 	"errors"
 	"fmt"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // Limits of one registration.
@@ -41,16 +42,16 @@ var (
 
 // Participant is one account that works for the network, or that serves the job it ordered.
 type Participant struct {
-	ID      string     `cbor:"1,keyasint"` // account address
-	Roles   []run.Role `cbor:"2,keyasint"` // none: it only says where it is reached
-	Addrs   []string   `cbor:"3,keyasint"` // multiaddrs of its peer, may be empty for who only dials out
-	PeerID  string     `cbor:"4,keyasint"`
-	Device  string     `cbor:"5,keyasint"`  // hardware in the participant's own words; nothing is decided by it
-	Stake   uint64     `cbor:"6,keyasint"`  // uzen
-	Slashed uint64     `cbor:"7,keyasint"`  // uzen taken so far
-	Jailed  bool       `cbor:"8,keyasint"`  // a jailed participant is not matched
-	Since   int64      `cbor:"9,keyasint"`  // height of registration
-	Passed  uint32     `cbor:"10,keyasint"` // audits passed as a worker, in all runs, since the last failure
+	ID      string      `cbor:"1,keyasint"` // account address
+	Roles   []crew.Role `cbor:"2,keyasint"` // none: it only says where it is reached
+	Addrs   []string    `cbor:"3,keyasint"` // multiaddrs of its peer, may be empty for who only dials out
+	PeerID  string      `cbor:"4,keyasint"`
+	Device  string      `cbor:"5,keyasint"`  // hardware in the participant's own words; nothing is decided by it
+	Stake   uint64      `cbor:"6,keyasint"`  // uzen
+	Slashed uint64      `cbor:"7,keyasint"`  // uzen taken so far
+	Jailed  bool        `cbor:"8,keyasint"`  // a jailed participant is not matched
+	Since   int64       `cbor:"9,keyasint"`  // height of registration
+	Passed  uint32      `cbor:"10,keyasint"` // audits passed as a worker, in all runs, since the last failure
 
 	Hardware Hardware `cbor:"11,keyasint"` // as declared
 	Tier     Tier     `cbor:"12,keyasint"` // of uptime that it commits to
@@ -126,7 +127,7 @@ func (p Participant) check() error {
 		return fmt.Errorf("%w: device of %d bytes, at most %d", ErrInvalid, len(p.Device), MaxDevice)
 	}
 	for i, r := range p.Roles {
-		if r != run.Worker && r != run.Verifier {
+		if r != crew.Worker && r != crew.Verifier {
 			return fmt.Errorf("%w: role %d is not known", ErrInvalid, r)
 		}
 		if slices.Contains(p.Roles[:i], r) {
@@ -138,17 +139,17 @@ func (p Participant) check() error {
 			return fmt.Errorf("%w: address of %d bytes, wanted 1 to %d", ErrInvalid, len(a), MaxAddr)
 		}
 	}
-	if len(p.Pool) > run.MaxID {
-		return fmt.Errorf("%w: pool of %d bytes, at most %d", ErrInvalid, len(p.Pool), run.MaxID)
+	if len(p.Pool) > terms.MaxID {
+		return fmt.Errorf("%w: pool of %d bytes, at most %d", ErrInvalid, len(p.Pool), terms.MaxID)
 	}
 	return p.Hardware.check()
 }
 
 // Has reports whether the participant takes a role.
-func (p Participant) Has(r run.Role) bool { return slices.Contains(p.Roles, r) }
+func (p Participant) Has(r crew.Role) bool { return slices.Contains(p.Roles, r) }
 
 // Eligible reports whether the participant may be matched in a role: it takes it, is not jailed, and has the stake.
-func (p Participant) Eligible(r run.Role, params Params) bool {
+func (p Participant) Eligible(r crew.Role, params Params) bool {
 	return p.Has(r) && !p.Jailed && p.Firm() >= params.MinStake(r)
 }
 

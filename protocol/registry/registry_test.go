@@ -2,11 +2,11 @@ package registry
 
 import (
 	"errors"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/starling-network/starling/protocol/run"
 )
 
 var params = Params{WorkerStake: 100, VerifierStake: 200}
@@ -14,7 +14,7 @@ var params = Params{WorkerStake: 100, VerifierStake: 200}
 func valid() Participant {
 	return Participant{
 		ID:     "starling1a",
-		Roles:  []run.Role{run.Verifier, run.Worker},
+		Roles:  []crew.Role{crew.Verifier, crew.Worker},
 		Addrs:  []string{"/ip4/127.0.0.1/tcp/4001"},
 		PeerID: "12D3KooW",
 		Device: "laptop, 4 cores",
@@ -32,10 +32,10 @@ func TestRegister(t *testing.T) {
 	if got.Since != 42 || got.Slashed != 0 || got.Jailed {
 		t.Errorf("not a fresh registration: %+v", got)
 	}
-	if !got.Eligible(run.Worker, params) || !got.Eligible(run.Verifier, params) {
+	if !got.Eligible(crew.Worker, params) || !got.Eligible(crew.Verifier, params) {
 		t.Errorf("not eligible: %+v", got)
 	}
-	if got.Jail(7).Eligible(run.Worker, params) {
+	if got.Jail(7).Eligible(crew.Worker, params) {
 		t.Error("eligible in jail")
 	}
 }
@@ -73,15 +73,15 @@ func TestRegisterRefuses(t *testing.T) {
 		want  error
 	}{
 		"no account":      {func(p *Participant) { p.ID = "" }, ErrInvalid},
-		"unknown role":    {func(p *Participant) { p.Roles = []run.Role{9} }, ErrInvalid},
-		"role twice":      {func(p *Participant) { p.Roles = []run.Role{run.Worker, run.Worker} }, ErrInvalid},
+		"unknown role":    {func(p *Participant) { p.Roles = []crew.Role{9} }, ErrInvalid},
+		"role twice":      {func(p *Participant) { p.Roles = []crew.Role{crew.Worker, crew.Worker} }, ErrInvalid},
 		"many addresses":  {func(p *Participant) { p.Addrs = make([]string, MaxAddrs+1) }, ErrInvalid},
 		"empty address":   {func(p *Participant) { p.Addrs = []string{""} }, ErrInvalid},
 		"long address":    {func(p *Participant) { p.Addrs = []string{strings.Repeat("a", MaxAddr+1)} }, ErrInvalid},
 		"no peer":         {func(p *Participant) { p.PeerID = "" }, ErrInvalid},
 		"long device":     {func(p *Participant) { p.Device = strings.Repeat("a", MaxDevice+1) }, ErrInvalid},
 		"verifier stake":  {func(p *Participant) { p.Stake = 199 }, ErrStake},
-		"no stake at all": {func(p *Participant) { p.Stake, p.Roles = 0, []run.Role{run.Worker} }, ErrStake},
+		"no stake at all": {func(p *Participant) { p.Stake, p.Roles = 0, []crew.Role{crew.Worker} }, ErrStake},
 	} {
 		p := valid()
 		c.spoil(&p)
@@ -104,7 +104,7 @@ func TestStake(t *testing.T) {
 	if taken != 251 || p.Stake != 0 || p.Slashed != 501 {
 		t.Errorf("slash of more than all: took %d, left %+v", taken, p)
 	}
-	if p.Eligible(run.Worker, params) {
+	if p.Eligible(crew.Worker, params) {
 		t.Error("eligible without stake")
 	}
 	full := Participant{Stake: math.MaxUint64}
@@ -123,7 +123,7 @@ func TestStake(t *testing.T) {
 // is.
 func TestUnstake(t *testing.T) {
 	params := DefaultParams()
-	p, err := Register(Participant{ID: "a", Roles: []run.Role{run.Worker}, PeerID: "peer", Stake: 10_000_000}, params, 5)
+	p, err := Register(Participant{ID: "a", Roles: []crew.Role{crew.Worker}, PeerID: "peer", Stake: 10_000_000}, params, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func TestUnstake(t *testing.T) {
 	}
 	left, err := p.Unstake(9_500_000, params, 7)
 	if err != nil || left.Firm() != 500_000 || left.LeavesAt != 7+params.UnstakeBlocks ||
-		left.Eligible(run.Worker, params) || left.Cover(params, 0)*20 != p.Cover(params, 0) {
+		left.Eligible(crew.Worker, params) || left.Cover(params, 0)*20 != p.Cover(params, 0) {
 		t.Errorf("%+v (%v)", left, err)
 	}
 	if again, err := left.Unstake(0, params, 8); err != nil || again.Leaving != 0 || again.LeavesAt != 0 ||
-		!again.Eligible(run.Worker, params) {
+		!again.Eligible(crew.Worker, params) {
 		t.Errorf("nothing leaves any more: %+v (%v)", again, err)
 	}
 	slashed, taken := left.Slash(500_000)

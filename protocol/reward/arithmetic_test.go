@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // Of every receipt in a world of liars, the arithmetic leads to the amount.
@@ -98,11 +98,11 @@ func TestEveryConstantIsExplained(t *testing.T) {
 	}
 	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is
 	// AuditMoot, and who leaves a run is told by an event.
-	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true,
-		run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true,
-		run.WhyWrongAttest:  true,
-		run.WhyMissedSlices: true, run.WhyWrongSlice: true, run.WhyUnproven: true, run.WhyOnProbation: true,
-		run.WhyReturning: true, run.WhyGuest: true}
+	never := map[string]bool{reason.Verdict: true, reason.Convicted: true, reason.Challenged: true,
+		reason.MissedDeadlines: true, reason.MissedAudits: true, reason.Withheld: true, reason.MissedAttest: true,
+		reason.WrongAttest:  true,
+		reason.MissedSlices: true, reason.WrongSlice: true, reason.Unproven: true, reason.OnProbation: true,
+		reason.Returning: true, reason.Guest: true}
 	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
 		if because[lostUnit(why)] == "" && because[lostAudit(why)] == "" && !never[why] {
 			t.Errorf("run.%s (%s) is not explained", name, why)

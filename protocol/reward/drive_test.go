@@ -12,6 +12,12 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // party is how a member behaves. The zero value, with a pace, is honest.
@@ -36,7 +42,7 @@ type party struct {
 func (p party) honest() bool { return p.fakes == nil && !p.lies && !p.middle && !p.astray && !p.stamps }
 
 // owes reports whether a party dies, and may then owe what only it can show: a planted fault, or what it sealed.
-func (p party) owes() bool { return p.diesAt > 0 && (p.plants || p.offer.Role == run.Verifier) }
+func (p party) owes() bool { return p.diesAt > 0 && (p.plants || p.offer.Role == crew.Verifier) }
 
 // world is a network in memory: the bank, one job, its members. It is what the chain and the nodes are to protocol/.
 type world struct {
@@ -50,9 +56,9 @@ type world struct {
 	bank     map[string]uint64
 	total    uint64
 	disputes []pending
-	events   []run.Event
+	events   []event.Event
 	receipts []Receipt
-	results  map[place]run.Commitment // right ones: everybody asks for them in every block
+	results  map[place]work.Commitment // right ones: everybody asks for them in every block
 	log      bytes.Buffer
 
 	restoredFees uint64 // of what stakes of convicts paid
@@ -77,7 +83,7 @@ func digest(parts ...any) canon.Digest { return canon.Sum("world", []byte(fmt.Sp
 func enact(t *testing.T, order market.Order, parties []party) *world {
 	t.Helper()
 	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{},
-		results: map[place]run.Commitment{}}
+		results: map[place]work.Commitment{}}
 	slices.SortFunc(w.parties, func(a, b party) int { return cmp.Compare(a.offer.ID, b.offer.ID) })
 	w.bank[order.Consumer] = order.Budget
 	var offers []market.Listing
@@ -97,7 +103,7 @@ func enact(t *testing.T, order market.Order, parties []party) *world {
 		t.Fatal(err)
 	}
 	w.s = s
-	for w.height++; w.s.Phase != run.Done && w.s.Phase != run.Halted; w.height++ {
+	for w.height++; w.s.Phase != progress.Done && w.s.Phase != progress.Halted; w.height++ {
 		if w.height > 20_000 {
 			t.Fatalf("no end in sight: phase %d of round %d", w.s.Phase, w.s.Round)
 		}
@@ -107,10 +113,10 @@ func enact(t *testing.T, order market.Order, parties []party) *world {
 	return w
 }
 
-func (w *world) env() run.Env {
-	return run.Env{Height: w.height, Beacon: digest("beacon", w.order.ID, w.height),
-		Covers: func(s run.State) func(unit uint32, price uint64, spared bool) bool {
-			return market.Covers(s, w.escrow.Remaining())
+func (w *world) env() transition.Env {
+	return transition.Env{Height: w.height, Beacon: digest("beacon", w.order.ID, w.height),
+		Covers: func(p progress.Progress) func(unit uint32, price uint64, spared bool) bool {
+			return market.Covers(run.State{Progress: p}, w.escrow.Remaining())
 		}}
 }
 
@@ -125,7 +131,7 @@ func (w *world) block() {
 		if m, ok := w.s.Member(p.offer.ID); !ok || !m.Active {
 			continue
 		}
-		if p.offer.Role == run.Worker {
+		if p.offer.Role == crew.Worker {
 			w.train(p)
 		} else {
 			w.check(p)
@@ -144,7 +150,7 @@ func (w *world) block() {
 }
 
 // ready reports whether a party had the time for a duty.
-func (w *world) ready(p party, u run.Unit) bool {
+func (w *world) ready(p party, u work.Unit) bool {
 	return w.height-u.AssignedAt >= p.pace && (p.lazy == nil || !p.lazy(w.s.Round))
 }
 
@@ -172,7 +178,7 @@ func (w *world) train(p party) {
 	if p.plants && w.mayPlant(p.offer.ID) {
 		c.Segments = audit.Plant(nonce(w.s.Round, u.Index), c.Segments)
 	}
-	w.apply(w.s.Commit(w.env(), p.offer.ID, run.UnitID{Unit: u.Index, Round: w.s.Round, Attempt: u.Attempt}, c))
+	w.apply(w.s.Commit(w.env(), p.offer.ID, work.UnitID{Unit: u.Index, Round: w.s.Round, Attempt: u.Attempt}, c))
 }
 
 // measure says how far tolerant work is off.
@@ -187,7 +193,7 @@ func (w *world) measure(p party) {
 		salt := digest("salt", p.offer.ID)
 		switch id := p.offer.ID; {
 		case u.OwesReport(id):
-			seal, outside := f.Seal(w.s.LookSubject(id, u.ID(w.s.Round)), salt), f.CosinePPM == 0
+			seal, outside := f.Seal(u.ID(w.s.Round).Subject(id, w.s.Terms.Job, 0), salt), f.CosinePPM == 0
 			w.apply(w.s.Report(w.env(), id, u.ID(w.s.Round), seal, outside))
 		case u.OwesFigures(id):
 			w.apply(w.s.ShowReport(w.env(), id, u.ID(w.s.Round), f, salt))
@@ -199,10 +205,10 @@ func (w *world) check(p party) {
 	if p.watches {
 		w.watch(p)
 	}
-	if w.measure(p); !slices.Contains(w.s.Active(run.Verifier), p.offer.ID) {
+	if w.measure(p); !slices.Contains(w.s.Active(crew.Verifier), p.offer.ID) {
 		return
 	}
-	duties := slices.DeleteFunc(w.s.Audits(p.offer.ID), func(d run.AuditTarget) bool { return w.s.Tolerant(d.Unit) })
+	duties := slices.DeleteFunc(w.s.Audits(p.offer.ID), func(d work.AuditTarget) bool { return w.s.Tolerant(d.Unit) })
 	if len(duties) == 0 || !w.ready(p, duties[0].Unit) {
 		return
 	}
@@ -222,8 +228,9 @@ func (w *world) check(p party) {
 func (w *world) watch(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			d := run.AuditTarget{RoundState: l, Unit: *u}
-			open := u.Status == run.Accepted || u.Status == run.Auditing && u.Verifier != p.offer.ID || u.Status == run.Disputed
+			d := work.AuditTarget{RoundState: l, Unit: *u}
+			open := u.Status == work.Accepted || u.Status == work.Auditing && u.Verifier != p.offer.ID ||
+				u.Status == work.Disputed
 			if open && !w.s.Forfeited(d) && !w.isRight(d) && !slices.Contains(u.Challengers, p.offer.ID) {
 				w.challenge(p, d)
 				return
@@ -232,12 +239,12 @@ func (w *world) watch(p party) {
 	}
 }
 
-func (w *world) challenge(p party, d run.AuditTarget) {
+func (w *world) challenge(p party, d work.AuditTarget) {
 	w.apply(w.s.Challenge(w.env(), p.offer.ID, d.ID()))
 	w.disputes = append(w.disputes, pending{d.Round, d.Index, d.Attempt, w.height + 4})
 }
 
-func (w *world) isRight(d run.AuditTarget) bool {
+func (w *world) isRight(d work.AuditTarget) bool {
 	right := w.right(d.RoundState, d.Index)
 	return d.Commit.Update == right.Update && slices.Equal(d.Commit.Segments, right.Segments)
 }
@@ -246,8 +253,8 @@ func (w *world) isRight(d run.AuditTarget) bool {
 func (w *world) open(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			d := run.AuditTarget{RoundState: l, Unit: *u}
-			if u.Status != run.Sealed || u.Verifier != p.offer.ID || u.Question.IsZero() || u.Seal != w.seal(d).Root() {
+			d := work.AuditTarget{RoundState: l, Unit: *u}
+			if u.Status != work.Sealed || u.Verifier != p.offer.ID || u.Question.IsZero() || u.Seal != w.seal(d).Root() {
 				continue
 			}
 			o, err := w.seal(d).Open(u.Question, end{})
@@ -259,7 +266,7 @@ func (w *world) open(p party) {
 	}
 }
 
-func (w *world) seal(d run.AuditTarget) *audit.Seal {
+func (w *world) seal(d work.AuditTarget) *audit.Seal {
 	return audit.NewSeal(w.s.Subject(d.Round, d.Unit), []*canon.Tree{canon.NewTree(canon.Leaves([][]byte{tile}))})
 }
 
@@ -287,7 +294,7 @@ func (w *world) unmask(p party) {
 			if u.Worker != p.offer.ID || p.middle {
 				continue
 			}
-			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
+			answered := u.Status == work.Sealed || u.Status == work.Accepted || u.Status == work.Disputed
 			right := w.right(l, u.Index)
 			if answered && u.Commit.HiddenRoots == right.HiddenRoots && u.Commit.Update == right.Update &&
 				!slices.Equal(u.Commit.Segments, right.Segments) {
@@ -312,11 +319,11 @@ func (w *world) mayPlant(id string) bool {
 }
 
 func (w *world) report(p party) {
-	if w.s.Phase != run.Attest {
+	if w.s.Phase != progress.Attest {
 		return
 	}
 	for _, u := range w.s.Units {
-		if u.Worker == p.offer.ID || u.Status == run.Disputed || slices.Contains(u.Missing, p.offer.ID) {
+		if u.Worker == p.offer.ID || u.Status == work.Disputed || slices.Contains(u.Missing, p.offer.ID) {
 			continue
 		}
 		if of := w.party(u.Worker); of.withhold && (of.fakes == nil || u.Audited && of.fakes(u.Index) && w.s.Tolerant(*u)) {
@@ -327,17 +334,18 @@ func (w *world) report(p party) {
 }
 
 func (w *world) attest(p party) {
-	lacks := func(u *run.Unit) bool { return slices.Contains(u.Missing, p.offer.ID) }
-	if w.s.Phase != run.Attest || !w.s.Attestable() || w.s.Voted(p.offer.ID) || slices.ContainsFunc(w.s.Units, lacks) {
+	lacks := func(u *work.Unit) bool { return slices.Contains(u.Missing, p.offer.ID) }
+	if w.s.Phase != progress.Attest || !w.s.Attestable() || w.s.Voted(p.offer.ID) ||
+		slices.ContainsFunc(w.s.Units, lacks) {
 		return
 	}
-	next := run.Checkpoint{Round: w.s.Round + 1}
+	next := terms.Checkpoint{Round: w.s.Round + 1}
 	next.Root = root(w.s.Base.Root, w.s.Attestation(next).Updates)
 	if p.astray {
 		next.Root = digest("astray")
 	}
 	next.CID = "bafy" + next.Root.Short()
-	w.apply(w.s.Attest(w.env(), w.s.Round, run.Vote{Member: p.offer.ID, Next: next}))
+	w.apply(w.s.Attest(w.env(), w.s.Round, progress.Vote{Member: p.offer.ID, Next: next}))
 }
 
 // judge is the referee: it knows what is right.
@@ -345,11 +353,11 @@ func (w *world) judge() {
 	open := w.disputes
 	w.disputes = nil
 	for _, d := range open {
-		if d.at > w.height || w.s.Phase == run.Halted {
+		if d.at > w.height || w.s.Phase == progress.Halted {
 			w.disputes = append(w.disputes, d)
 			continue
 		}
-		u, ok := w.s.Find(run.UnitID{Round: d.round, Unit: d.unit, Attempt: d.attempt})
+		u, ok := w.s.Find(work.UnitID{Round: d.round, Unit: d.unit, Attempt: d.attempt})
 		if !ok || len(u.Challengers) == 0 {
 			continue // moot
 		}
@@ -357,12 +365,12 @@ func (w *world) judge() {
 		if lies {
 			loser = u.Worker
 		}
-		w.apply(w.s.Verdict(w.env(), run.UnitID{Round: d.round, Unit: d.unit, Attempt: d.attempt}, lies, false, loser))
+		w.apply(w.s.Verdict(w.env(), work.UnitID{Round: d.round, Unit: d.unit, Attempt: d.attempt}, lies, false, loser))
 	}
 }
 
 // apply takes a transition over, and executes what it costs.
-func (w *world) apply(s run.State, events []run.Event, err error) {
+func (w *world) apply(s run.State, events []event.Event, err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
@@ -372,7 +380,7 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
 	for _, e := range events {
-		alone := Settle(s, []run.Event{e}, book)
+		alone := Settle(s, []event.Event{e}, book)
 		if idle := alone.Receipts == nil && alone.Transfers == nil && alone.Escrow == book.Escrow &&
 			alone.Seq == book.Seq; !Books(e) && !idle {
 			w.t.Fatalf("%s books %+v, and is not said to", e.Kind, alone)
@@ -398,13 +406,13 @@ func (w *world) move(from, to string, amount uint64) {
 }
 
 // tell writes the transcript.
-func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
+func (w *world) tell(s run.State, events []event.Event, receipts []Receipt) {
 	for _, e := range events {
 		fmt.Fprintf(&w.log, "%d %s round %d", w.height, e.Kind, e.Round)
 		switch e.Kind {
-		case run.RoundAttested:
+		case event.RoundAttested:
 			fmt.Fprintf(&w.log, " root %s by %d votes", e.Entry.Attestation.Checkpoint.Root.Short(), len(e.Entry.Votes))
-		case run.MemberLeft, run.RoundDropped, run.RoundFinal, run.RunDone, run.RunHalted:
+		case event.MemberLeft, event.RoundDropped, event.RoundFinal, event.RunDone, event.RunHalted:
 		default:
 			fmt.Fprintf(&w.log, " unit %d", e.Unit)
 		}
@@ -423,7 +431,7 @@ func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
 	}
 }
 
-func (w *world) right(l run.RoundState, unit uint32) run.Commitment {
+func (w *world) right(l work.RoundState, unit uint32) work.Commitment {
 	at := place{l.Base.Root, l.Round, unit}
 	c, known := w.results[at]
 	if !known {
@@ -438,13 +446,13 @@ func (w *world) right(l run.RoundState, unit uint32) run.Commitment {
 }
 
 // carried is what a unit hands on whose update is that of a commitment.
-func carried(c run.Commitment) run.HandedState {
-	return run.HandedState{Root: digest("carried", c.Update), CID: "bafycarried"}
+func carried(c work.Commitment) work.HandedState {
+	return work.HandedState{Root: digest("carried", c.Update), CID: "bafycarried"}
 }
 
 // right is the one result of a unit: it depends on base, round and index alone.
-func right(base canon.Digest, round, unit, segments uint32) run.Commitment {
-	c := run.Commitment{Update: digest("update", base, round, unit), Bytes: 1}
+func right(base canon.Digest, round, unit, segments uint32) work.Commitment {
+	c := work.Commitment{Update: digest("update", base, round, unit), Bytes: 1}
 	c.UpdateCID = "bafy" + c.Update.Short()
 	for i := range segments + 1 {
 		c.Segments = append(c.Segments, digest("segment", base, round, unit, i))

@@ -2,7 +2,10 @@ package reward
 
 import (
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // drop closes the books of a round that was rolled back, and that another takes the place of. What it was built on was
@@ -11,17 +14,17 @@ import (
 // the stakes of those who are convicted pay first, and the budget what they do not hold. What was committed and could
 // not be looked at any more is paid from these stakes alone: a friend who is convicted on purpose would be a way to be
 // paid for nothing by the consumer.
-func (l *ledger) drop(lap run.RoundState) {
+func (l *ledger) drop(lap work.RoundState) {
 	before := map[string]uint64{}
 	for _, id := range lap.Culprits {
 		before[id] = l.stake(id)
 	}
 	for _, u := range lap.Units {
 		m, _ := l.state.Member(u.Worker)
-		switch convicted := m.Why == run.WhyVerdict; {
+		switch convicted := m.Why == reason.Verdict; {
 		case u.Worker == "":
-		case !convicted && (u.Status == run.Accepted || u.Status == run.Committed) && l.restore(lap, u, m):
-		case u.Status == run.Accepted:
+		case !convicted && (u.Status == work.Accepted || u.Status == work.Committed) && l.restore(lap, u, m):
+		case u.Status == work.Accepted:
 			l.payUnit(lap.Round, u, RolledBack)
 		default:
 			l.unpaid(Work, lap.Round, u.Index, u.Worker, Unchecked)
@@ -34,12 +37,12 @@ func (l *ledger) drop(lap run.RoundState) {
 }
 
 // restore pays a unit from the stake of the first of the convicted that holds its whole price, if one does.
-func (l *ledger) restore(lap run.RoundState, u *run.Unit, m run.Member) bool {
+func (l *ledger) restore(lap work.RoundState, u *work.Unit, m crew.Member) bool {
 	return l.payBy(lap.Culprits, Work, lap.Round, u.Index, m, l.state.Terms.FlopsOf(u.Index), RolledBack) != ""
 }
 
 // payBy pays somebody from the stake of the first of the convicted that holds the whole price, and says whose that is.
-func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m run.Member, flops uint64,
+func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m crew.Member, flops uint64,
 	reason string) (payer string) {
 	gross, _ := market.Cost(flops, m.Price)
 	for _, id := range culprits {
@@ -58,7 +61,7 @@ func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m run.M
 
 // payAudit pays an audit: one that a conviction has caused from the stake of the convicted first. So colluders who have
 // their work looked at over and over pay for that themselves, and the budget holds what others will be owed.
-func (l *ledger) payAudit(e run.Event, who, worker string, flops uint64, reason string) {
+func (l *ledger) payAudit(e event.Event, who, worker string, flops uint64, reason string) {
 	culprits := l.culprits(e.Round, e.Unit, who, worker)
 	before := make([]uint64, len(culprits))
 	for i, id := range culprits {
@@ -81,7 +84,7 @@ func (l *ledger) payAudit(e run.Event, who, worker string, flops uint64, reason 
 // culprits are those who are convicted and have caused an audit: the worker whose work is looked at again, or those
 // over whose conviction the round of it was rolled back.
 func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string {
-	if m, _ := l.state.Member(worker); m.Why == run.WhyVerdict {
+	if m, _ := l.state.Member(worker); m.Why == reason.Verdict {
 		return []string{worker}
 	}
 	for _, lap := range l.state.RolledBack {

@@ -3,7 +3,7 @@ package reward
 import (
 	"fmt"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // Reasons of receipts. A refund also carries the reason for which a run is halted.
@@ -13,40 +13,40 @@ const (
 	FaultFound   = "fault_found"       // the audit failed, and the verdict confirmed it
 	NothingShown = "nothing_shown"     // the worker was silent in the dispute, so that no fault was shown
 	FoundOutside = "found_outside"     // the audit found the update outside the tolerance of the job
-	Odd          = run.WhyOdd          // more than half of the other members found the update odd
-	Outside      = run.WhyOutside      // verifiers found the update outside the tolerance of the job
-	Contradicted = run.WhyContradicted // no two of those who looked found the same
-	Differs      = run.WhyDiffers      // most of those who looked found the same, and this one something else
-	FalseReport  = run.WhyFalseReport  // the exact execution of the unit ends in another state than the verifier reported
-	Distrusted   = run.WhyDistrusted   // other work of the worker in the round forfeited its deposit
+	Odd          = reason.Odd          // more than half of the other members found the update odd
+	Outside      = reason.Outside      // verifiers found the update outside the tolerance of the job
+	Contradicted = reason.Contradicted // no two of those who looked found the same
+	Differs      = reason.Differs      // most of those who looked found the same, and this one something else
+	FalseReport  = reason.FalseReport  // the exact execution of the unit ends in another state than the verifier reported
+	Distrusted   = reason.Distrusted   // other work of the worker in the round forfeited its deposit
 
 	// the update was outside the tolerance for all who looked, or could not be fetched for its audit
 	DepositForfeited = "deposit_forfeited"
 	DepositReturned  = "deposit_returned"    // the deposit that was held over a unit is not taken
-	MissedDeadline   = run.WhyMissedDeadline // the unit was not committed in time
-	Overtaken        = run.WhyOvertaken      // who had the unit before committed it first
-	WrongWork        = run.WhyWrongWork      // a verdict found the work wrong
-	Silent           = run.WhySilent         // the worker of challenged work made no move by the deadline
+	MissedDeadline   = reason.MissedDeadline // the unit was not committed in time
+	Overtaken        = reason.Overtaken      // who had the unit before committed it first
+	WrongWork        = reason.WrongWork      // a verdict found the work wrong
+	Silent           = reason.Silent         // the worker of challenged work made no move by the deadline
 	Forfeited        = "forfeited"           // not found wrong, but its worker was convicted before it was paid
 	// paid, though the round was built on work of another that a verdict found wrong
-	RolledBack  = run.WhyRolledBack
+	RolledBack  = reason.RolledBack
 	Restitution = "restitution" // of who is convicted, for rounds that were done in vain over its lie
 	// not paid: the unit was not committed, or was not yet checked when too many such rounds were open
 	Unchecked = "unchecked"
 	// the worker found its own commitment wrong and said so, before the audits were drawn
-	Confessed   = run.WhyConfessed
-	Unavailable = run.WhyUnavailable // the members could not fetch the update
-	WorkerLeft  = run.WhyWorkerLeft  // the worker became inactive before it committed
+	Confessed   = reason.Confessed
+	Unavailable = reason.Unavailable // the members could not fetch the update
+	WorkerLeft  = reason.WorkerLeft  // the worker became inactive before it committed
 	// the worker or verifier left the run in good standing before it had done this
-	Left            = run.WhyLeft
+	Left            = reason.Left
 	AuditMissed     = "audit_missed"         // the audit was not answered in time
-	VerifierLeft    = run.WhyVerifierLeft    // the verifier became inactive before it answered
+	VerifierLeft    = reason.VerifierLeft    // the verifier became inactive before it answered
 	AuditMoot       = "audit_moot"           // the question was settled otherwise before the audit or the challenge was
-	FalseChallenge  = run.WhyFalseChallenge  // a verdict found the challenged work right
-	SealUnopened    = run.WhySealUnopened    // the verifier did not open its seal
-	PlantPassed     = run.WhyPlantPassed     // the verifier passed a planted fault
-	WrongAttest     = run.WhyWrongAttest     // the member signed a checkpoint that its updates do not lead to
-	BudgetExhausted = run.WhyBudgetExhausted // the escrow did not hold the whole amount
+	FalseChallenge  = reason.FalseChallenge  // a verdict found the challenged work right
+	SealUnopened    = reason.SealUnopened    // the verifier did not open its seal
+	PlantPassed     = reason.PlantPassed     // the verifier passed a planted fault
+	WrongAttest     = reason.WrongAttest     // the member signed a checkpoint that its updates do not lead to
+	BudgetExhausted = reason.BudgetExhausted // the escrow did not hold the whole amount
 	RunHalted       = "run_halted"           // the run ended before the round was attested
 	RunDone         = "run_done"             // the run is complete
 
@@ -72,9 +72,9 @@ const (
 // lostUnit is the reason of the receipt for a unit that moved to another worker.
 func lostUnit(why string) string {
 	switch why {
-	case run.WhyVerdict:
+	case reason.Verdict:
 		return WrongWork
-	case run.WhyConvicted:
+	case reason.Convicted:
 		return Forfeited
 	}
 	return why
@@ -83,9 +83,9 @@ func lostUnit(why string) string {
 // lostAudit is the reason of the receipt for an audit or a challenge that ended without an answer.
 func lostAudit(why string) string {
 	switch why {
-	case run.WhyMissedDeadline:
+	case reason.MissedDeadline:
 		return AuditMissed
-	case run.WhyUnavailable, run.WhyChallenged, run.WhyConvicted, run.WhyRolledBack, run.WhyPlanted, run.WhyOdd:
+	case reason.Unavailable, reason.Challenged, reason.Convicted, reason.RolledBack, reason.Planted, reason.Odd:
 		return AuditMoot
 	}
 	return why
@@ -149,12 +149,12 @@ var because = map[string]string{
 	Barred:             "the account was slashed for wrong work",
 	PaidIn:             "somebody paid revenue of the model in",
 	NothingDue:         "nobody paid revenue in since the last claim that comes to an uzen a share, or it has no shares",
-	run.WhyNoWorkers:   "the run was halted: no active worker is left",
-	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
-	run.WhyNoQuorum:    "the run was halted: its members do not agree on a checkpoint",
-	run.WhyUnopened:    "the run was halted: most members could not open the job, and nobody had worked on it",
-	run.WhyCancelled:   "the consumer cancelled the job, and every round under way is final",
-	run.WhyDiverged: "the training diverged: an audit confirmed that a unit comes to weights which are infinite or " +
+	reason.NoWorkers:   "the run was halted: no active worker is left",
+	reason.NoVerifiers: "the run was halted: no active verifier is left",
+	reason.NoQuorum:    "the run was halted: its members do not agree on a checkpoint",
+	reason.Unopened:    "the run was halted: most members could not open the job, and nobody had worked on it",
+	reason.Cancelled:   "the consumer cancelled the job, and every round under way is final",
+	reason.Diverged: "the training diverged: an audit confirmed that a unit comes to weights which are infinite or " +
 		"no numbers",
 }
 
@@ -211,12 +211,12 @@ var fixes = map[string]string{
 	Barred:             "see the receipt of the slash",
 	NothingDue:         "claim when revenue was paid in; what is too little to divide waits for more",
 	RunHalted:          "see the reason of the refund; the consumer can resume the job from its last checkpoint",
-	run.WhyNoWorkers:   "resume the job when workers offer themselves",
-	run.WhyNoVerifiers: "resume the job when verifiers offer themselves",
-	run.WhyNoQuorum:    "resume the job from its last checkpoint with other members",
-	run.WhyUnopened: "check that other machines can fetch the job from this one (starling doctor --listen), and " +
+	reason.NoWorkers:   "resume the job when workers offer themselves",
+	reason.NoVerifiers: "resume the job when verifiers offer themselves",
+	reason.NoQuorum:    "resume the job from its last checkpoint with other members",
+	reason.Unopened: "check that other machines can fetch the job from this one (starling doctor --listen), and " +
 		"what the members' processes say of it; then order it again",
-	run.WhyDiverged: "order the job again with a lower training.learning_rate or strategy.outer_optimizer.lr, or " +
+	reason.Diverged: "order the job again with a lower training.learning_rate or strategy.outer_optimizer.lr, or " +
 		"with a longer warmup",
 }
 

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Conviction is what a penalty needs to know of who is convicted.
@@ -50,7 +50,7 @@ func grossed(amount uint64, ppm uint32) uint64 {
 }
 
 // convicted is what a penalty needs to know of a member of the run.
-func (l *ledger) convicted(m run.Member) Conviction {
+func (l *ledger) convicted(m crew.Member) Conviction {
 	order := market.Order{Terms: l.state.Terms}
 	c := Conviction{Stake: l.stake(m.ID), Bond: order.Value(m.Role, m.Price)}
 	if l.book.Least != nil {

@@ -6,6 +6,11 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 func TestTaken(t *testing.T) {
@@ -38,16 +43,16 @@ func TestTaken(t *testing.T) {
 // much of which stake was taken.
 func TestConvictionsAreRemembered(t *testing.T) {
 	s := run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{
-				Terms: run.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
-				Members: []run.Member{
-					{ID: "liar", Role: run.Worker, Price: 1_000_000_000, Why: run.WhyVerdict}, {ID: "vera", Role: run.Verifier},
+		Progress: progress.Progress{
+			Crew: crew.Crew{
+				Terms: terms.Terms{Job: "job", Units: 1, UnitFlops: 1_000_000, AuditPPM: 100_000, Segments: 1},
+				Members: []crew.Member{
+					{ID: "liar", Role: crew.Worker, Price: 1_000_000_000, Why: reason.Verdict}, {ID: "vera", Role: crew.Verifier},
 				},
 			},
 		},
 	}
-	verdict := []run.Event{{Kind: run.DisputeEnded, Who: "vera", Other: "liar", Why: run.WhyWrongWork}}
+	verdict := []event.Event{{Kind: event.DisputeEnded, Who: "vera", Other: "liar", Why: reason.WrongWork}}
 	for _, c := range []struct{ last, height, want int64 }{
 		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, DefaultMemoryBlocks + 1, 50_000_000},
 		{1, DefaultMemoryBlocks + 2, 10_000_000},

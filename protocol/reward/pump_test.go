@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Accounts of one owner lie one after the other, each in a later round and each found late, so that the rounds after it
@@ -27,7 +28,7 @@ func TestRollbackIsNoPump(t *testing.T) {
 					parties = append(parties, worker(fmt.Sprint("liz", i), lie(2*i)))
 				}
 				w := enact(t, order, parties)
-				if w.s.Phase != run.Done {
+				if w.s.Phase != progress.Done {
 					t.Fatalf("the run ends as %s: %s", w.s.Phase, w.s.Why)
 				}
 				var budget, audits, convictions, rolled uint64
@@ -53,7 +54,7 @@ func TestRollbackIsNoPump(t *testing.T) {
 					}
 				}
 				for _, e := range w.events {
-					if e.Kind == run.RolledBack {
+					if e.Kind == event.RolledBack {
 						rolled++
 					}
 				}
@@ -98,7 +99,7 @@ func TestAuditsAgainTakeNothingOfWhatIsOwed(t *testing.T) {
 				}
 			}
 		}
-		if w.s.Phase != run.Done {
+		if w.s.Phase != progress.Done {
 			t.Errorf("%d to spare: the run ends as %s: %s", spare, w.s.Phase, w.s.Why)
 		}
 		if spare > 100_000 && again == 0 {

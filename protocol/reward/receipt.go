@@ -5,7 +5,9 @@
 // work (run and dispute have).
 package reward
 
-import "github.com/starling-network/starling/protocol/run"
+import (
+	"github.com/starling-network/starling/protocol/run/crew"
+)
 
 // Kind of a receipt.
 type Kind string
@@ -30,20 +32,20 @@ const (
 
 // Receipt is one line of why somebody was paid, or was not. Every attempt at a unit and every audit ends in one.
 type Receipt struct {
-	Job    string   `cbor:"1,keyasint" json:"job"`
-	Seq    uint64   `cbor:"2,keyasint" json:"seq"` // of the job, without gaps
-	Height int64    `cbor:"3,keyasint" json:"height"`
-	Round  uint32   `cbor:"4,keyasint" json:"round"`
-	Unit   uint32   `cbor:"5,keyasint" json:"unit"`
-	Who    string   `cbor:"6,keyasint" json:"who"`
-	Role   run.Role `cbor:"7,keyasint" json:"role"` // 0 for the consumer and the community pool
-	Kind   Kind     `cbor:"8,keyasint" json:"kind"`
-	Flops  uint64   `cbor:"9,keyasint" json:"flops"`   // floating-point operations of the work, paid or not
-	Price  uint64   `cbor:"10,keyasint" json:"price"`  // uzen per 10^15 of them
-	Amount uint64   `cbor:"11,keyasint" json:"amount"` // uzen, net
-	Fee    uint64   `cbor:"12,keyasint" json:"fee"`    // uzen to the community pool on top of Amount
-	Reason string   `cbor:"13,keyasint" json:"reason"`
-	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"` // what Who can do about it
+	Job    string    `cbor:"1,keyasint" json:"job"`
+	Seq    uint64    `cbor:"2,keyasint" json:"seq"` // of the job, without gaps
+	Height int64     `cbor:"3,keyasint" json:"height"`
+	Round  uint32    `cbor:"4,keyasint" json:"round"`
+	Unit   uint32    `cbor:"5,keyasint" json:"unit"`
+	Who    string    `cbor:"6,keyasint" json:"who"`
+	Role   crew.Role `cbor:"7,keyasint" json:"role"` // 0 for the consumer and the community pool
+	Kind   Kind      `cbor:"8,keyasint" json:"kind"`
+	Flops  uint64    `cbor:"9,keyasint" json:"flops"`   // floating-point operations of the work, paid or not
+	Price  uint64    `cbor:"10,keyasint" json:"price"`  // uzen per 10^15 of them
+	Amount uint64    `cbor:"11,keyasint" json:"amount"` // uzen, net
+	Fee    uint64    `cbor:"12,keyasint" json:"fee"`    // uzen to the community pool on top of Amount
+	Reason string    `cbor:"13,keyasint" json:"reason"`
+	Fix    string    `cbor:"14,keyasint" json:"fix,omitempty"` // what Who can do about it
 	// of a payment, to the community pool, as governance had it
 	FeePPM uint32 `cbor:"15,keyasint" json:"fee_ppm,omitempty"`
 

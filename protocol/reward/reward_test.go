@@ -11,6 +11,11 @@ import (
 
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts under testdata")
@@ -19,23 +24,23 @@ func job(id string, units, rounds uint32, verifiers uint32, auditPPM uint32) mar
 	return market.Order{
 		ID: id, Consumer: "carol", Budget: 10_000_000, PriceCap: 5000, Verifiers: verifiers,
 		Workers: market.Workers{Min: 1, Target: 16, Max: 16},
-		Terms: run.Terms{
+		Terms: terms.Terms{
 			Job: id, Spec: digest("spec"), SpecCID: "bafyspec",
-			Genesis: run.Checkpoint{Root: digest("genesis"), CID: "bafygenesis"},
+			Genesis: terms.Checkpoint{Root: digest("genesis"), CID: "bafygenesis"},
 			Rounds:  rounds, Units: units, Segments: 2, UnitFlops: 3 * market.Flops, AuditPPM: auditPPM,
-			Deadlines: run.Deadlines{Train: 12, Audit: 12, Attest: 12, Challenge: 6}, Window: 3,
+			Deadlines: terms.Deadlines{Train: 12, Audit: 12, Attest: 12, Challenge: 6}, Window: 3,
 		},
 	}
 }
 
 func worker(id string, p party) party {
-	p.offer = market.Offer{ID: id, Role: run.Worker, Price: 1001, Slots: 1}
+	p.offer = market.Offer{ID: id, Role: crew.Worker, Price: 1001, Slots: 1}
 	p.pace = max(p.pace, 2)
 	return p
 }
 
 func verifier(id string, p party) party {
-	p.offer = market.Offer{ID: id, Role: run.Verifier, Price: 999, Slots: 1}
+	p.offer = market.Offer{ID: id, Role: crew.Verifier, Price: 999, Slots: 1}
 	p.pace = max(p.pace, 2)
 	return p
 }
@@ -106,17 +111,17 @@ func (w *world) audit() {
 	if w.bank[CommunityPool] != fees+w.restoredFees+sums[Fee] {
 		w.t.Errorf("the community pool has %d, receipts say %d", w.bank[CommunityPool], fees+w.restoredFees+sums[Fee])
 	}
-	if w.s.Phase == run.Done {
+	if w.s.Phase == progress.Done {
 		w.everyCommitmentPays()
 	}
 	drawn, attempts := 0, 0
 	for _, e := range w.events {
 		switch e.Kind {
-		case run.AuditDrawn, run.UnitChallenged:
+		case event.AuditDrawn, event.UnitChallenged:
 			drawn++
-		case run.UnitAssigned:
+		case event.UnitAssigned:
 			attempts++
-		case run.UnitReassigned:
+		case event.UnitReassigned:
 			if e.Other != "" {
 				attempts++
 			}
@@ -128,11 +133,11 @@ func (w *world) audit() {
 	}
 	for _, p := range w.parties {
 		if m, _ := w.s.Member(p.offer.ID); p.honest() && !p.owes() &&
-			(m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
+			(m.Why == reason.Verdict || m.Why == reason.FalseChallenge || m.Why == reason.WrongAttest) {
 			w.t.Errorf("honest %s is out: %s", m.ID, m.Why)
 		}
 	}
-	if w.s.Phase == run.Done && w.order.Terms.AuditPPM == 1_000_000 && w.s.Base.Root != honestRoot(w.order.Terms) {
+	if w.s.Phase == progress.Done && w.order.Terms.AuditPPM == 1_000_000 && w.s.Base.Root != honestRoot(w.order.Terms) {
 		w.t.Error("the final state depends on who took part")
 	}
 }
@@ -143,7 +148,7 @@ func (w *world) everyCommitmentPays() {
 	w.t.Helper()
 	open := map[string]int{}
 	for _, e := range w.events {
-		if e.Kind == run.UnitCommitted {
+		if e.Kind == event.UnitCommitted {
 			open[e.Who]++
 		}
 	}
@@ -160,7 +165,7 @@ func (w *world) everyCommitmentPays() {
 }
 
 // honestRoot is the state after a run in which everybody is honest.
-func honestRoot(t run.Terms) (base [32]byte) {
+func honestRoot(t terms.Terms) (base [32]byte) {
 	at := t.Genesis.Root
 	for round := range t.Rounds {
 		var updates []string
@@ -191,7 +196,7 @@ func TestManyWorlds(t *testing.T) {
 			w := enact(t, order, parties)
 			outcomes[fmt.Sprint(w.s.Phase, w.s.Why)]++
 			for _, e := range w.events {
-				if e.Kind == run.RolledBack {
+				if e.Kind == event.RolledBack {
 					outcomes["rollbacks"]++
 				}
 			}
@@ -329,22 +334,22 @@ func TestBudgetRunsOut(t *testing.T) {
 		t.Fatal("not a small budget")
 	}
 	w := enact(t, order, []party{worker("ann", party{}), verifier("vic", party{})})
-	if w.s.Phase != run.Halted || w.s.Why != run.WhyBudgetExhausted || w.s.Round != 2 {
+	if w.s.Phase != progress.Halted || w.s.Why != reason.BudgetExhausted || w.s.Round != 2 {
 		t.Errorf("phase %d, %s, round %d", w.s.Phase, w.s.Why, w.s.Round)
 	}
 }
 
 func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 	s := run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{
-				Terms:   run.Terms{Job: "j", UnitFlops: market.Flops},
-				Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}},
+		Progress: progress.Progress{
+			Crew: crew.Crew{
+				Terms:   terms.Terms{Job: "j", UnitFlops: market.Flops},
+				Members: []crew.Member{{ID: "v", Role: crew.Verifier, Price: 100}, {ID: "x", Role: crew.Verifier}},
 			},
 		},
 	}
-	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"},
-		{Kind: run.AuditPassed, Who: "x"}}
+	passed := []event.Event{{Kind: event.AuditPassed, Who: "v"}, {Kind: event.AuditPassed, Who: "v"},
+		{Kind: event.AuditPassed, Who: "x"}}
 	got := Settle(s, passed, SettlementInput{Escrow: market.Escrow{Budget: 140}, FeePPM: market.FeePPM, Seq: 7})
 	want := []string{
 		"v receives 0.000095 ZEN for the audit of unit 0 of round 1 because the work is verified.",
@@ -383,14 +388,14 @@ func TestEveryReasonIsExplained(t *testing.T) {
 // was shown, and to accuse who is away must not pay.
 func TestSilenceEarnsNothing(t *testing.T) {
 	o := job("job", 1, 1, 1, 1_000_000)
-	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001},
-		{ID: "v", Role: run.Verifier, Price: 999}}, 1)
+	s, err := run.New(o.Terms, []crew.Member{{ID: "w", Role: crew.Worker, Price: 1001},
+		{ID: "v", Role: crew.Verifier, Price: 999}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for why, bounty := range map[string]uint64{run.WhyWrongWork: 250, run.WhySilent: 0} {
-		ended := run.Event{Kind: run.DisputeEnded, Who: "v", Other: "w", Why: why}
-		after := Settle(s, []run.Event{ended}, SettlementInput{
+	for why, bounty := range map[string]uint64{reason.WrongWork: 250, reason.Silent: 0} {
+		ended := event.Event{Kind: event.DisputeEnded, Who: "v", Other: "w", Why: why}
+		after := Settle(s, []event.Event{ended}, SettlementInput{
 			Escrow: market.Escrow{Budget: 10_000_000}, Penalty: DefaultPenalty(), Stake: func(string) uint64 { return 1000 },
 		})
 		got := map[Kind]uint64{}
@@ -401,7 +406,7 @@ func TestSilenceEarnsNothing(t *testing.T) {
 			}
 		}
 		if got[Slash] != 500 || got[Bounty] != bounty || got[Fee] != 500-bounty ||
-			(got[Audit] == 0) != (why == run.WhySilent) {
+			(got[Audit] == 0) != (why == reason.Silent) {
 			t.Errorf("%s: %v", why, got)
 		}
 	}
@@ -428,7 +433,7 @@ func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
 		worker("w0", party{}), worker("w1", party{pace: 3}), worker("w2", party{pace: 5}), worker("w3", party{pace: 8}),
 		verifier("v0", party{}),
 	})
-	if w.s.Phase != run.Done {
+	if w.s.Phase != progress.Done {
 		t.Fatalf("phase %d: %s", w.s.Phase, w.s.Why)
 	}
 	_, work := market.Quote(o.Terms, 1001, 0)
@@ -445,7 +450,7 @@ func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
 
 // An audit to a drawn segment is paid by the share of the unit that it executes, whatever its size.
 func TestPartOfAnAuditOfASize(t *testing.T) {
-	terms := run.Terms{Units: 2, Segments: 4, UnitFlops: 4000, Sizes: []uint32{4, 3}}
+	terms := terms.Terms{Units: 2, Segments: 4, UnitFlops: 4000, Sizes: []uint32{4, 3}}
 	for _, c := range []struct {
 		unit, segment uint32
 		want          uint64

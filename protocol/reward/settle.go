@@ -6,6 +6,11 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // SettlementInput is what settling needs to know beside the run.
@@ -18,7 +23,7 @@ type SettlementInput struct {
 	Stake    func(id string) uint64 // uzen staked by a member now
 	// Height of the latest conviction of a member before, 0: none; and the smallest stake of a role, in uzen. nil: none.
 	Convicted func(id string) int64
-	Least     func(r run.Role) uint64
+	Least     func(r crew.Role) uint64
 	Height    int64
 	Seq       uint64 // of the next receipt
 }
@@ -34,7 +39,7 @@ type Settlement struct {
 // Settle books the events of one transition, given the state after it. A unit is paid when its round is final, or when
 // the round is rolled back over another's lie and nothing was open about the unit; an audit when it passes, or when the
 // verdict confirms it. When the run is done or halted the rest of the budget returns to the consumer.
-func Settle(s run.State, events []run.Event, b SettlementInput) Settlement {
+func Settle(s run.State, events []event.Event, b SettlementInput) Settlement {
 	l := &ledger{Settlement: Settlement{Escrow: b.Escrow, Seq: b.Seq}, state: s, book: b}
 	for _, e := range events {
 		l.settle(e)
@@ -43,11 +48,21 @@ func Settle(s run.State, events []run.Event, b SettlementInput) Settlement {
 }
 
 // Books reports whether Settle books an event. Of others, most commitments among them, no book need be opened.
-func Books(e run.Event) bool {
+func Books(e event.Event) bool {
 	switch e.Kind {
-	case run.UnitReassigned, run.AuditPassed, run.AuditOutside, run.AuditMissed, run.AuditBroken, run.DepositForfeited,
-		run.DepositReturned, run.DisputeEnded, run.CheckpointRefuted,
-		run.RoundFinal, run.RoundDropped, run.RunHalted, run.RunDone:
+	case event.UnitReassigned,
+		event.AuditPassed,
+		event.AuditOutside,
+		event.AuditMissed,
+		event.AuditBroken,
+		event.DepositForfeited,
+		event.DepositReturned,
+		event.DisputeEnded,
+		event.CheckpointRefuted,
+		event.RoundFinal,
+		event.RoundDropped,
+		event.RunHalted,
+		event.RunDone:
 		return true
 	}
 	return false
@@ -60,35 +75,35 @@ type ledger struct {
 	taken map[string]uint64 // from stakes, in this transition
 }
 
-func (l *ledger) settle(e run.Event) {
+func (l *ledger) settle(e event.Event) {
 	switch e.Kind {
-	case run.UnitReassigned:
+	case event.UnitReassigned:
 		l.unpaid(Work, e.Round, e.Unit, e.Who, lostUnit(e.Why))
-	case run.AuditPassed:
+	case event.AuditPassed:
 		l.payAudit(e, e.Who, e.Other, audited(l.state.Terms, e.Unit, e.Segment), Verified)
-	case run.AuditOutside:
+	case event.AuditOutside:
 		l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.FlopsOf(e.Unit), FoundOutside)
-	case run.AuditMissed:
+	case event.AuditMissed:
 		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
-	case run.AuditBroken:
+	case event.AuditBroken:
 		switch e.Why {
-		case run.WhyPlantPassed:
+		case reason.PlantPassed:
 			l.slash(e, e.Who, e.Other)
-		case run.WhyFalseReport:
+		case reason.FalseReport:
 			l.slash(e, e.Who, "")
-		case run.WhySealUnopened:
+		case reason.SealUnopened:
 			l.part(e, e.Who, "", l.book.Penalty.UnopenedPPM)
 		}
-	case run.DepositForfeited:
+	case event.DepositForfeited:
 		l.forfeit(e)
-	case run.DepositReturned:
+	case event.DepositReturned:
 		l.unpaid(Deposit, e.Round, e.Unit, e.Who, DepositReturned)
-	case run.CheckpointRefuted: // a quorum does not err as a machine does
+	case event.CheckpointRefuted: // a quorum does not err as a machine does
 		l.part(e, e.Who, e.Other, l.book.Penalty.SlashPPM)
-	case run.DisputeEnded:
+	case event.DisputeEnded:
 		switch e.Why {
-		case run.WhyWrongWork, run.WhySilent:
-			if e.Why == run.WhySilent { // nothing was shown: to accuse who is away must not pay
+		case reason.WrongWork, reason.Silent:
+			if e.Why == reason.Silent { // nothing was shown: to accuse who is away must not pay
 				l.unpaid(Audit, e.Round, e.Unit, e.Who, NothingShown)
 				l.slash(e, e.Other, "")
 				return
@@ -99,37 +114,37 @@ func (l *ledger) settle(e run.Event) {
 			l.unpaid(Audit, e.Round, e.Unit, e.Who, FalseChallenge)
 			l.slash(e, e.Who, e.Other)
 		}
-	case run.RoundFinal:
+	case event.RoundFinal:
 		for _, u := range e.RoundState.Units {
 			l.payUnit(e.Round, u, Verified)
 		}
-	case run.RoundDropped:
+	case event.RoundDropped:
 		l.drop(*e.RoundState)
-	case run.RunHalted:
+	case event.RunHalted:
 		for _, lap := range l.state.Rounds() {
-			l.abandon(lap, lap.Attested > 0 || e.Why == run.WhyDiverged, Verified)
+			l.abandon(lap, lap.Attested > 0 || e.Why == reason.Diverged, Verified)
 		}
 		for _, lap := range l.state.RolledBack {
 			l.unasked(lap)
 			l.drop(lap)
 		}
 		l.refund(e, e.Why)
-	case run.RunDone:
+	case event.RunDone:
 		l.refund(e, RunDone)
 	}
 }
 
 // payUnit pays an accepted unit, unless its worker was convicted before that: then it forfeits what it is not paid yet.
-func (l *ledger) payUnit(round uint32, u *run.Unit, reason string) {
-	if m, _ := l.state.Member(u.Worker); m.Why == run.WhyVerdict {
+func (l *ledger) payUnit(round uint32, u *work.Unit, why string) {
+	if m, _ := l.state.Member(u.Worker); m.Why == reason.Verdict {
 		l.unpaid(Work, round, u.Index, u.Worker, Forfeited)
 		return
 	}
-	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.FlopsOf(u.Index), reason)
+	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.FlopsOf(u.Index), why)
 }
 
 // audited is how many operations an audit of a unit executes that goes to the end of a segment; 0: all of them.
-func audited(t run.Terms, unit, segment uint32) uint64 {
+func audited(t terms.Terms, unit, segment uint32) uint64 {
 	if segment == 0 || segment >= t.SegmentsOf(unit) {
 		return t.FlopsOf(unit)
 	}
@@ -166,7 +181,7 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 // slash takes from the stake of the loser of a dispute, or of a verifier that did not look, as much as Penalty.Taken. A
 // part goes to the winner, if there is one, and the rest to the community pool, so that a liar who convicts itself
 // under another name still loses.
-func (l *ledger) slash(e run.Event, loser, winner string) {
+func (l *ledger) slash(e event.Event, loser, winner string) {
 	m, _ := l.state.Member(loser)
 	m.ID = loser
 	c := l.convicted(m)
@@ -175,24 +190,24 @@ func (l *ledger) slash(e run.Event, loser, winner string) {
 }
 
 // part takes a part of a stake, in parts per million.
-func (l *ledger) part(e run.Event, loser, winner string, lost uint32) {
+func (l *ledger) part(e event.Event, loser, winner string, lost uint32) {
 	_, amount := registry.Participant{Stake: l.stake(loser)}.Slash(lost)
 	l.take(e, loser, winner, amount, uint64(lost), million)
 }
 
 // forfeit takes the deposit of a worker of tolerant work from its stake. Nobody is paid of it, so that nobody gains by
 // saying that the work of others is outside.
-func (l *ledger) forfeit(e run.Event) {
+func (l *ledger) forfeit(e event.Event) {
 	m, _ := l.state.Member(e.Who)
 	order := market.Order{Terms: l.state.Terms}
 	stake := l.stake(e.Who)
-	amount := min(stake, order.Value(run.Worker, m.Price))
+	amount := min(stake, order.Value(crew.Worker, m.Price))
 	e.Why = DepositForfeited
 	l.take(e, e.Who, "", amount, amount, stake)
 }
 
 // take takes an amount of a stake, which is a part of a whole.
-func (l *ledger) take(e run.Event, loser, winner string, amount, of, whole uint64) {
+func (l *ledger) take(e event.Event, loser, winner string, amount, of, whole uint64) {
 	receipt := func(kind Kind, who string, amount, of, whole uint64) {
 		m, _ := l.state.Member(who)
 		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why,
@@ -215,10 +230,10 @@ func (l *ledger) take(e run.Event, loser, winner string, amount, of, whole uint6
 // abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open
 // are paid: the consumer has their work. So they are in one that was rolled back, or that showed that the job diverges.
 // Audits of members who left ended with an event of their own.
-func (l *ledger) abandon(lap run.RoundState, pays bool, reason string) {
+func (l *ledger) abandon(lap work.RoundState, pays bool, reason string) {
 	for _, u := range lap.Units {
 		switch {
-		case u.Status == run.Accepted && pays:
+		case u.Status == work.Accepted && pays:
 			l.payUnit(lap.Round, u, reason)
 		case u.Worker != "":
 			l.unpaid(Work, lap.Round, u.Index, u.Worker, RunHalted)
@@ -228,14 +243,14 @@ func (l *ledger) abandon(lap run.RoundState, pays bool, reason string) {
 }
 
 // unasked closes the audits and challenges of a round that a halted run leaves without an answer.
-func (l *ledger) unasked(lap run.RoundState) {
+func (l *ledger) unasked(lap work.RoundState) {
 	for _, u := range lap.Units {
 		for _, x := range u.Looks {
 			if v, _ := l.state.Member(x.Verifier); v.Active || !x.Seal.IsZero() {
 				l.unpaid(Audit, lap.Round, u.Index, x.Verifier, RunHalted)
 			}
 		}
-		if v, _ := l.state.Member(u.Verifier); u.Status == run.Auditing && v.Active || u.Status == run.Sealed {
+		if v, _ := l.state.Member(u.Verifier); u.Status == work.Auditing && v.Active || u.Status == work.Sealed {
 			l.unpaid(Audit, lap.Round, u.Index, u.Verifier, RunHalted)
 		}
 		for _, id := range u.Challengers {
@@ -244,7 +259,7 @@ func (l *ledger) unasked(lap run.RoundState) {
 	}
 }
 
-func (l *ledger) refund(e run.Event, reason string) {
+func (l *ledger) refund(e event.Event, reason string) {
 	var fee, amount uint64
 	if !l.state.Opened() { // it cost the chain and its members what an order costs that is never matched
 		l.Escrow, fee = l.Escrow.Charge(l.book.Waiting)

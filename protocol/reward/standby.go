@@ -2,13 +2,13 @@ package reward
 
 import (
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Verifiers of the network at large are drawn for audits (run.Env.Draw). Those that answer have a share of what fees
-// bring, by their stake, so that enough of them wait for a draw. It comes from the community pool, which has it of the
-// fees of the same epoch; no coins are made for it. An account that pays itself for work has back, with all rewards,
-// less than the fees.
+// Verifiers of the network at large are drawn for audits (transition.Env.Draw). Those that answer have a share of what
+// fees bring, by their stake, so that enough of them wait for a draw. It comes from the community pool, which has it of
+// the fees of the same epoch; no coins are made for it. An account that pays itself for work has back, with all
+// rewards, less than the fees.
 
 // StandbyOfFeesPPM is the part of the fees of the work of an epoch that its verifiers share for standing by, in parts
 // per million.
@@ -16,7 +16,7 @@ const StandbyOfFeesPPM = 90_000
 
 // standby is the part of somebody in what verifiers share for standing by.
 func (l *epoch) standby(f Effort) (part uint64, reason string) {
-	if f.Presence == nil || !f.Eligible(run.Verifier, l.Registry) && !f.Jailed {
+	if f.Presence == nil || !f.Eligible(crew.Verifier, l.Registry) && !f.Jailed {
 		return 0, ""
 	}
 	answered, missed := f.Presence.Shows(l.Registry, l.Height)

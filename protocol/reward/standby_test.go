@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // standing is a verifier that answered an audit in the epoch of efforts.
 func standing(id string, stake uint64) Effort {
 	return Effort{
-		Participant: registry.Participant{ID: id, Roles: []run.Role{run.Verifier}, Stake: stake},
+		Participant: registry.Participant{ID: id, Roles: []crew.Role{crew.Verifier}, Stake: stake},
 		Presence:    &registry.Presence{Answered: 350, Price: 7}, Offers: true,
 	}
 }
@@ -113,7 +113,12 @@ func TestOrderOfOneselfWithStandbyEarnsLessThanItsFee(t *testing.T) {
 		self := e.Efforts[0]
 		self.Tier, self.Uptime, self.Flops, self.Fees, self.Bytes, self.Serves = registry.NoTier, nil, 1e19, fees, 1<<50,
 			1<<50
-		self.Roles, self.Presence, self.Offers = []run.Role{run.Worker, run.Verifier}, &registry.Presence{Answered: 350}, true
+		self.Roles, self.Presence, self.Offers = []crew.Role{
+			crew.Worker,
+			crew.Verifier,
+		}, &registry.Presence{
+			Answered: 350,
+		}, true
 		e.Efforts = []Effort{self}
 		var made uint64
 		for _, r := range SettleEpoch(e).Receipts {

@@ -8,13 +8,17 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // tolerantJob is an order of tolerant work.
 func tolerantJob(id string, units, rounds, verifiers, auditPPM uint32) market.Order {
 	o := job(id, units, rounds, verifiers, auditPPM)
 	o.Budget = 1_000_000_000
-	o.Terms.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	o.Terms.Tolerance = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	return o
 }
 
@@ -22,15 +26,15 @@ func tolerantJob(id string, units, rounds, verifiers, auditPPM uint32) market.Or
 // bars nobody, and one that is returned moves nothing; who reported falsely is slashed as convicted.
 func TestDepositOfTolerantWork(t *testing.T) {
 	o := tolerantJob("deposit", 2, 2, 2, 500_000)
-	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001},
-		{ID: "v", Role: run.Verifier, Price: 1}}, 1)
+	s, err := run.New(o.Terms, []crew.Member{{ID: "w", Role: crew.Worker, Price: 1001},
+		{ID: "v", Role: crew.Verifier, Price: 1}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := audit.Deposit(3003, 500_000)
 	for _, stake := range []uint64{1_000_000, 100} {
 		book := SettlementInput{Consumer: "c", Penalty: DefaultPenalty(), Stake: func(string) uint64 { return stake }}
-		got := Settle(s, []run.Event{{Kind: run.DepositForfeited, Who: "w", Why: run.WhyOutside}}, book)
+		got := Settle(s, []event.Event{{Kind: event.DepositForfeited, Who: "w", Why: reason.Outside}}, book)
 		amount := min(stake, want)
 		if !slices.Equal(got.Transfers, []Transfer{{Stake("w"), CommunityPool, amount}}) {
 			t.Errorf("%+v, want %d", got.Transfers, amount)
@@ -39,17 +43,17 @@ func TestDepositOfTolerantWork(t *testing.T) {
 			r.Fix == "" {
 			t.Errorf("%+v", r)
 		}
-		got = Settle(s, []run.Event{{Kind: run.DepositReturned, Who: "w", Why: run.WhyFalseReport}}, book)
+		got = Settle(s, []event.Event{{Kind: event.DepositReturned, Who: "w", Why: reason.FalseReport}}, book)
 		if r := got.Receipts[0]; len(got.Transfers) > 0 || r.Kind != Deposit || r.Reason != DepositReturned ||
 			Explain(r) == "" {
 			t.Errorf("%+v", got)
 		}
-		got = Settle(s, []run.Event{{Kind: run.AuditBroken, Who: "v", Other: "w", Why: run.WhyFalseReport}}, book)
+		got = Settle(s, []event.Event{{Kind: event.AuditBroken, Who: "v", Other: "w", Why: reason.FalseReport}}, book)
 		if r := got.Receipts[0]; !r.Jails() || r.Reason != FalseReport || r.Amount == 0 {
 			t.Errorf("%+v", r)
 		}
 	}
-	if v := o.Value(run.Worker, 1001); v != want {
+	if v := o.Value(crew.Worker, 1001); v != want {
 		t.Errorf("a seat needs a stake for %d, a unit has a deposit of %d", v, want)
 	}
 }

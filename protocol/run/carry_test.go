@@ -5,10 +5,15 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // carrying are terms of five rounds whose units hand on a state through two rounds in a row.
-func carrying() Terms {
+func carrying() terms.Terms {
 	t := long()
 	t.Carry, t.Deadlines.Challenge = 2, 3
 	return t
@@ -19,7 +24,7 @@ func TestGroupsBecomeFinalTogether(t *testing.T) {
 	g := begin(t, carrying(), newMembers(4, 2))
 	g.round()
 	g.passAll()
-	g.phase(Train)
+	g.phase(progress.Train)
 	for i, c := range g.lap(1).From {
 		if first := g.unit(0, uint32(i)); c != first.Commit.HandedState || c.Root.IsZero() {
 			t.Errorf("unit %d starts from %v, handed on was %v", i, c, first.Commit.HandedState)
@@ -30,18 +35,18 @@ func TestGroupsBecomeFinalTogether(t *testing.T) {
 	}
 	g.commitAll()
 	g.tick(20)
-	if g.count(RoundFinal) != 0 {
+	if g.count(event.RoundFinal) != 0 {
 		t.Fatal("a round is final whose state others start from")
 	}
 	g.attestAll()
 	g.passAll()
 	g.tick(5)
-	if n := g.count(RoundFinal); n != 2 || len(g.s.RoundState.From) != 0 || g.s.Round != 2 {
+	if n := g.count(event.RoundFinal); n != 2 || len(g.s.RoundState.From) != 0 || g.s.Round != 2 {
 		t.Fatalf("%d rounds are final in round %d, which starts from %v", n, g.s.Round, g.s.RoundState.From)
 	}
 	g.finish()
-	if g.count(RoundFinal) != 5 {
-		t.Errorf("%d rounds are final", g.count(RoundFinal))
+	if g.count(event.RoundFinal) != 5 {
+		t.Errorf("%d rounds are final", g.count(event.RoundFinal))
 	}
 }
 
@@ -49,12 +54,12 @@ func TestGroupsBecomeFinalTogether(t *testing.T) {
 func TestGroupThatEndsEarly(t *testing.T) {
 	g := begin(t, carrying(), newMembers(4, 2))
 	g.round()
-	g.phase(Assign)
+	g.phase(progress.Assign)
 	g.sealAll()
 	for i := range 20 {
 		env := g.env()
 		env.CancelRequested = true
-		g.must(func(s State) (State, []Event, error) {
+		g.must(func(s State) (State, []event.Event, error) {
 			s, events := s.Tick(env)
 			return s, events, nil
 		})
@@ -63,30 +68,30 @@ func TestGroupThatEndsEarly(t *testing.T) {
 			g.openAll()
 		}
 	}
-	if g.s.Phase != Halted || g.s.Why != WhyCancelled || len(g.s.Open) > 0 {
+	if g.s.Phase != progress.Halted || g.s.Why != reason.Cancelled || len(g.s.Open) > 0 {
 		t.Errorf("phase %d (%s), %d rounds are open", g.s.Phase, g.s.Why, len(g.s.Open))
 	}
 }
 
 // A commitment names what is handed on where something is, and nothing elsewhere.
 func TestCommitmentsToCarriedState(t *testing.T) {
-	some := HandedState{Root: canon.Sum("state"), CID: "bafystate"}
+	some := work.HandedState{Root: canon.Sum("state"), CID: "bafystate"}
 	carries, alone := carrying(), long()
 	for _, c := range []struct {
-		terms Terms
+		terms terms.Terms
 		round uint32
-		given HandedState
+		given work.HandedState
 		fits  bool
 	}{
-		{carries, 0, some, true}, {carries, 0, HandedState{}, false}, {carries, 0, HandedState{Root: some.Root}, false},
-		{carries, 0, HandedState{CID: some.CID}, false},
-		{carries, 1, some, false}, {carries, 1, HandedState{}, true}, {carries, 4, HandedState{}, true}, {carries, 4, some,
-			false},
-		{alone, 0, some, false}, {alone, 0, HandedState{}, true},
+		{carries, 0, some, true}, {carries, 0, work.HandedState{}, false},
+		{carries, 0, work.HandedState{Root: some.Root}, false}, {carries, 0, work.HandedState{CID: some.CID}, false},
+		{carries, 1, some, false}, {carries, 1, work.HandedState{}, true},
+		{carries, 4, work.HandedState{}, true}, {carries, 4, some, false},
+		{alone, 0, some, false}, {alone, 0, work.HandedState{}, true},
 	} {
-		commit := commitment(RoundState{}, 0)
+		commit := commitment(work.RoundState{}, 0)
 		commit.HandedState = c.given
-		if err := fits(c.terms, commit, c.round, 0); (err == nil) != c.fits {
+		if err := work.CheckCommitment(c.terms, commit, c.round, 0); (err == nil) != c.fits {
 			t.Errorf("%d rounds in a row, round %d, %v: %v", c.terms.Carry, c.round, c.given, err)
 		}
 	}
@@ -100,10 +105,10 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 func TestTakingOverQuestionsTheOrigin(t *testing.T) {
 	g := begin(t, carrying(), newMembers(4, 2))
 	before, after := g.takeOver(2)
-	if after.Status != Auditing || after.Verifier == before.Verifier || after.Segment != 0 {
+	if after.Status != work.Auditing || after.Verifier == before.Verifier || after.Segment != 0 {
 		t.Errorf("what was handed on is not audited: %+v", after)
 	}
-	if slices.ContainsFunc([]uint32{0, 1, 3}, func(i uint32) bool { return g.unit(0, i).Status != Accepted }) {
+	if slices.ContainsFunc([]uint32{0, 1, 3}, func(i uint32) bool { return g.unit(0, i).Status != work.Accepted }) {
 		t.Error("what nobody took over is audited again")
 	}
 }
@@ -118,7 +123,7 @@ func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
 		before, after := g.takeOver(unit)
 		partly := before.Segment != 0
 		asked[partly] = true
-		if partly != (after.Status == Auditing) || after.Segment != 0 {
+		if partly != (after.Status == work.Auditing) || after.Segment != 0 {
 			t.Errorf("passed to the end of segment %d, then %+v", before.Segment, after)
 		}
 	}
@@ -129,13 +134,13 @@ func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
 
 // takeOver plays a round in which everything passes, and one in which only the worker of a unit is late. It returns the
 // unit that handed on to that one, before and after.
-func (g *stage) takeOver(unit uint32) (before, after Unit) {
+func (g *stage) takeOver(unit uint32) (before, after work.Unit) {
 	g.t.Helper()
 	g.round()
 	g.passAll()
 	g.tick(1)
 	now := g.s.Round
-	if before = g.unit(now-1, unit); before.Status != Accepted || !before.Passed {
+	if before = g.unit(now-1, unit); before.Status != work.Accepted || !before.Passed {
 		g.t.Fatalf("nothing to see: %+v", before)
 	}
 	g.commitOthers(unit)
@@ -178,7 +183,7 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 		t.Errorf("round %d starts from %v, %d rounds are kept", g.s.Round, g.s.From, len(g.s.RolledBack))
 	}
 	for _, u := range g.s.RolledBack[0].Units {
-		if u.Status != Assigned && u.Status != Committed && u.Status != Accepted {
+		if u.Status != work.Assigned && u.Status != work.Committed && u.Status != work.Accepted {
 			t.Errorf("somebody still has to answer for %+v", u)
 		}
 	}
@@ -188,8 +193,8 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 	if !slices.Equal(g.s.From, from) {
 		t.Error("honest work done again hands on something else")
 	}
-	if len(g.s.RolledBack) != 0 || g.count(RoundRestored) != 1 || g.s.Round != 1 {
-		t.Errorf("round %d, %d rounds kept, %d restored", g.s.Round, len(g.s.RolledBack), g.count(RoundRestored))
+	if len(g.s.RolledBack) != 0 || g.count(event.RoundRestored) != 1 || g.s.Round != 1 {
+		t.Errorf("round %d, %d rounds kept, %d restored", g.s.Round, len(g.s.RolledBack), g.count(event.RoundRestored))
 	}
 }
 

@@ -3,7 +3,11 @@ package run
 import (
 	"testing"
 
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/schedule"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // slow is a run whose worker takes 20 blocks for each of eight units, which a verifier passes one block after they are
@@ -12,7 +16,7 @@ func slow(t *testing.T) *stage {
 	t.Helper()
 	all := newTerms()
 	all.Units, all.Rounds = 8, 3
-	all.Deadlines = Deadlines{Train: 40, Audit: 1, Attest: 10}
+	all.Deadlines = terms.Deadlines{Train: 40, Audit: 1, Attest: 10}
 	g := begin(t, all, newMembers(1, 2))
 	for range 2 {
 		g.tick(1)
@@ -42,7 +46,7 @@ func TestQuickVerifierDoesNotSetTheClockOfTheWorker(t *testing.T) {
 	if worker < 4*20 {
 		t.Errorf("a worker that takes 20 blocks for a unit has %d for a move", worker)
 	}
-	if challenger < leastMove {
+	if challenger < 24 {
 		t.Errorf("the challenger has %d blocks for a move", challenger)
 	}
 	u.Took = 500
@@ -62,14 +66,14 @@ func TestSilenceStallsARunForNoLongerThanTheTermsGive(t *testing.T) {
 	all := newTerms()
 	all.Deadlines.Audit = 600
 	s := begin(t, all, newMembers(2, 1)).s
-	if worker, challenger := s.MoveBlocks(Unit{Worker: "w0"}, "v0"); worker != 600 || challenger != 600 {
+	if worker, challenger := s.MoveBlocks(work.Unit{Worker: "w0"}, "v0"); worker != 600 || challenger != 600 {
 		t.Errorf("parties of which nothing is known have %d and %d blocks for a move", worker, challenger)
 	}
-	if worker, _ := s.MoveBlocks(Unit{Worker: "w0", Took: 400}, "v0"); worker != 4*400 {
+	if worker, _ := s.MoveBlocks(work.Unit{Worker: "w0", Took: 400}, "v0"); worker != 4*400 {
 		t.Errorf("a worker that took 400 blocks has %d for a move", worker)
 	}
 	s.AuditBlocks = []int64{10, 10, 10, 10, 10, 10, 10, 10}
-	if worker, _ := s.MoveBlocks(Unit{Worker: "w0"}, "v0"); worker < s.AuditDeadline() || worker < 600/termsMove {
+	if worker, _ := s.MoveBlocks(work.Unit{Worker: "w0"}, "v0"); worker < s.AuditDeadline() || worker < 600/4 {
 		t.Errorf("where audits take 10 blocks: %d blocks for a move, %d for an audit", worker, s.AuditDeadline())
 	}
 }
@@ -84,11 +88,11 @@ func TestQuickVerifierDoesNotEvictOthers(t *testing.T) {
 // Who holds many units, and says that it was done at once, counts once beside the others.
 func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
 	s := State{
-		Progress: Progress{
-			Crew: Crew{Terms: newTerms(), Members: []Member{
-				{ID: "a", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
-				{ID: "b", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
-				{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
+		Progress: progress.Progress{
+			Crew: crew.Crew{Terms: newTerms(), Members: []crew.Member{
+				{ID: "a", Role: crew.Worker, Active: true, Speed: 1 << 8, Stake: 1},
+				{ID: "b", Role: crew.Worker, Active: true, Speed: 1 << 8, Stake: 1},
+				{ID: "c", Role: crew.Worker, Active: true, Speed: 30 << 8, Stake: 3},
 			}},
 		},
 	}

@@ -1,5 +1,11 @@
 package run
 
+import (
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
 import "testing"
 
 // A worker that finds its commitment wrong in time loses the unit alone: it stays, nobody is convicted, and the right
@@ -10,38 +16,39 @@ func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	worker := g.s.Units[0].Worker
 	wrong := commitment(g.s.RoundState, 0)
 	wrong.Segments[2][0]++
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), worker, UnitID{}, wrong)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), worker, work.UnitID{}, wrong)
 	})
-	for name, f := range map[string]func(State) (State, []Event, error){
-		"not_yours": func(s State) (State, []Event, error) {
-			return s.Confess(g.env(), "v0", UnitID{})
+	for name, f := range map[string]func(State) (State, []event.Event, error){
+		"not_yours": func(s State) (State, []event.Event, error) {
+			return s.Confess(g.env(), "v0", work.UnitID{})
 		},
-		"wrong_phase": func(s State) (State, []Event, error) {
-			return s.Confess(g.env(), s.Units[1].Worker, UnitID{Unit: 1})
+		"wrong_phase": func(s State) (State, []event.Event, error) {
+			return s.Confess(g.env(), s.Units[1].Worker, work.UnitID{Unit: 1})
 		},
-		"stale": func(s State) (State, []Event, error) {
-			return s.Confess(g.env(), worker, UnitID{Attempt: 7})
+		"stale": func(s State) (State, []event.Event, error) {
+			return s.Confess(g.env(), worker, work.UnitID{Attempt: 7})
 		},
 	} {
 		if err := g.do(f); codeOf(err) != name {
 			t.Errorf("wanted %s: %v", name, err)
 		}
 	}
-	g.must(func(s State) (State, []Event, error) {
-		return s.Confess(g.env(), worker, UnitID{})
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Confess(g.env(), worker, work.UnitID{})
 	})
-	if u := g.s.Units[0]; u.Status != Assigned || u.Worker == worker || u.Attempt != 1 || len(u.PreviousAssignees) > 0 {
+	if u := g.s.Units[0]; u.Status != work.Assigned || u.Worker == worker || u.Attempt != 1 ||
+		len(u.PreviousAssignees) > 0 {
 		t.Errorf("after the confession: %+v", u)
 	}
 	if m, _ := g.s.Member(worker); !m.Active || m.Missed != 1 {
 		t.Errorf("who confessed: %+v", m)
 	}
-	if e := g.events[len(g.events)-1]; e.Kind != UnitReassigned || e.Why != WhyConfessed || e.Who != worker {
+	if e := g.events[len(g.events)-1]; e.Kind != event.UnitReassigned || e.Why != reason.Confessed || e.Who != worker {
 		t.Errorf("the last event: %+v", e)
 	}
 	g.finish()
-	if g.count(DisputeEnded) > 0 {
+	if g.count(event.DisputeEnded) > 0 {
 		t.Error("a confessed unit was disputed")
 	}
 }
@@ -53,8 +60,8 @@ func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
 	g.tick(1)
 	g.commitAll()
 	u := g.s.Units[0]
-	confess := func(s State) (State, []Event, error) {
-		return s.Confess(g.env(), u.Worker, UnitID{})
+	confess := func(s State) (State, []event.Event, error) {
+		return s.Confess(g.env(), u.Worker, work.UnitID{})
 	}
 	if _, _, err := confess(g.s); err != nil {
 		t.Errorf("in the block of the last commitment: %v", err)
@@ -76,22 +83,22 @@ func TestWhoConfessesForEverIsLetGo(t *testing.T) {
 	for i := 0; i < 100 && busy(); i++ {
 		g.tick(1)
 		for j := range g.s.Units {
-			if u := g.s.Units[j]; busy() && u.Worker == "w0" && u.Status == Assigned {
+			if u := g.s.Units[j]; busy() && u.Worker == "w0" && u.Status == work.Assigned {
 				g.commit(u.Index)
-				g.must(func(s State) (State, []Event, error) {
+				g.must(func(s State) (State, []event.Event, error) {
 					return s.Confess(g.env(), "w0", u.ID(s.Round))
 				})
 			}
 		}
 		for _, u := range g.s.Units {
-			if u.Status == Assigned && u.Worker != "w0" {
+			if u.Status == work.Assigned && u.Worker != "w0" {
 				g.commit(u.Index)
 			}
 		}
 		g.passAll()
 		g.attestAll()
 	}
-	if m, _ := g.s.Member("w0"); m.Active || m.Why != WhyConfessed {
+	if m, _ := g.s.Member("w0"); m.Active || m.Why != reason.Confessed {
 		t.Errorf("who confesses for ever: %+v", m)
 	}
 	g.finish()

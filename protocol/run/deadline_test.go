@@ -1,5 +1,9 @@
 package run
 
+import (
+	"github.com/starling-network/starling/protocol/run/transition"
+)
+
 import "testing"
 
 // A run that is not ticked in every block misses no deadline of its phase: it is over in the first tick after it.
@@ -11,11 +15,11 @@ func TestDeadlinesBetweenTicksAreNotMissed(t *testing.T) {
 				if now%every != 0 {
 					continue
 				}
-				env := Env{Height: now, Last: last}
+				env := transition.Env{Height: now, Last: last}
 				if last == 0 {
 					env.Last = now - 1
 				}
-				if last = now; env.expired(since, 10) {
+				if last = now; env.Expired(since, 10) {
 					over++
 				}
 			}

@@ -3,11 +3,17 @@ package run
 import (
 	"errors"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
 )
 
 func (g *stage) decline(id string) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return s.Decline(g.env(), id) })
+	g.must(func(s State) (State, []event.Event, error) { return s.Decline(g.env(), id) })
 }
 
 // A job that most members cannot open must not be tried until each of them has missed what it may miss.
@@ -17,12 +23,12 @@ func TestJobThatMostCannotOpenEndsWithoutMisses(t *testing.T) {
 	for _, id := range []string{"w0", "w1", "v0"} {
 		g.decline(id)
 	}
-	g.phase(Train) // w2 may be about to commit
-	for g.s.Phase == Train {
+	g.phase(progress.Train) // w2 may be about to commit
+	for g.s.Phase == progress.Train {
 		g.tick(1)
 	}
-	g.phase(Halted)
-	if g.s.Why != WhyUnopened {
+	g.phase(progress.Halted)
+	if g.s.Why != reason.Unopened {
 		t.Errorf("halted over %s", g.s.Why)
 	}
 	for _, m := range g.s.Members {
@@ -38,8 +44,8 @@ func TestJobThatNoWorkerCanOpenEndsAtOnce(t *testing.T) {
 	for _, id := range []string{"w0", "v0", "w1"} {
 		g.decline(id)
 	}
-	g.phase(Halted)
-	if g.s.Why != WhyUnopened {
+	g.phase(progress.Halted)
+	if g.s.Why != reason.Unopened {
 		t.Errorf("halted over %s", g.s.Why)
 	}
 }
@@ -63,16 +69,18 @@ func TestWhoCannotOpenAnHonestJobEndsNothing(t *testing.T) {
 	for range 4 {
 		g.tick(1)
 	}
-	if g.s.Phase == Halted || g.s.MayDecline("w2") || g.s.MayDecline("w0") {
+	if g.s.Phase == progress.Halted || g.s.MayDecline("w2") || g.s.MayDecline("w0") {
 		t.Fatalf("phase %s %s", g.s.Phase, g.s.Why)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Decline(g.env(), "w2") }); !errors.Is(err, ErrLast) {
+	if err := g.do(func(s State) (State, []event.Event, error) { return s.Decline(g.env(), "w2") }); !errors.Is(err,
+		refusal.ErrLast) {
 		t.Errorf("the last worker of a run in which somebody worked: %v", err)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Decline(g.env(), "v1") }); !errors.Is(err, ErrLast) {
+	if err := g.do(func(s State) (State, []event.Event, error) { return s.Decline(g.env(), "v1") }); !errors.Is(err,
+		refusal.ErrLast) {
 		t.Errorf("the last verifier of a run in which somebody worked: %v", err)
 	}
-	if g.s.MayJoin("w0", Worker) {
+	if g.s.MayJoin("w0", crew.Worker) {
 		t.Error("who could not open the job is taken in again")
 	}
 }
@@ -96,5 +104,5 @@ func TestFewWhoCannotOpenAJobAreNotMost(t *testing.T) {
 		g.tick(1)
 		m, _ = g.s.Member("w2")
 	}
-	g.phase(Train)
+	g.phase(progress.Train)
 }

@@ -4,15 +4,20 @@ import (
 	"fmt"
 	"iter"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // network draws n0, n1, ... in turn, beginning with the number of the unit; n0 works for w0.
-func network(n int) func(id UnitID) iter.Seq[Member] {
-	return func(id UnitID) iter.Seq[Member] {
-		return func(yield func(Member) bool) {
+func network(n int) func(id work.UnitID) iter.Seq[crew.Member] {
+	return func(id work.UnitID) iter.Seq[crew.Member] {
+		return func(yield func(crew.Member) bool) {
 			for i := range n {
 				k := (i + int(id.Round+id.Unit+id.Attempt)) % n
-				m := Member{ID: fmt.Sprint("n", k), Role: Verifier, Price: 7, Stake: 100}
+				m := crew.Member{ID: fmt.Sprint("n", k), Role: crew.Verifier, Price: 7, Stake: 100}
 				if k == 0 {
 					m.Owner = "w0"
 				}
@@ -34,22 +39,22 @@ func TestAuditsGoToTheWholeNetwork(t *testing.T) {
 	for i := range g.s.Terms.Units {
 		u := g.unit(0, i)
 		drawn[u.Verifier] = true
-		if m, _ := g.s.Member(u.Verifier); !m.guest() || m.Price != 7 || u.Worker == "w0" && u.Verifier == "n0" {
+		if m, _ := g.s.Member(u.Verifier); !m.IsGuest() || m.Price != 7 || u.Worker == "w0" && u.Verifier == "n0" {
 			t.Errorf("unit %d of %s is audited by %+v", i, u.Worker, m)
 		}
 		if !g.s.Liable(u.Verifier) {
 			t.Errorf("%s owes nothing", u.Verifier)
 		}
 	}
-	if len(drawn) < 2 || g.s.actives() != 4 {
-		t.Errorf("drawn are %v, and %d members count", drawn, g.s.actives())
+	if len(drawn) < 2 || g.s.CountActive() != 4 {
+		t.Errorf("drawn are %v, and %d members count", drawn, g.s.CountActive())
 	}
 	u := g.unit(0, 1)
 	g.tick(int(u.Deadline-g.height) + 2)
-	if after := g.unit(0, 1); after.Verifier == u.Verifier || after.Status != Auditing {
+	if after := g.unit(0, 1); after.Verifier == u.Verifier || after.Status != work.Auditing {
 		t.Errorf("%s missed its audit, which is now with %s", u.Verifier, after.Verifier)
 	}
-	if m, _ := g.s.Member(u.Verifier); !m.guest() {
+	if m, _ := g.s.Member(u.Verifier); !m.IsGuest() {
 		t.Errorf("a guest that missed an audit: %+v", m)
 	}
 }
@@ -72,11 +77,11 @@ func TestSomeAuditsAreMadeTwice(t *testing.T) {
 		}
 		second++
 		first = append(first, now.FirstAttempt)
-		if now.FirstAttempt != u.Verifier || now.Verifier == u.Verifier || now.Status != Auditing || now.Passed {
+		if now.FirstAttempt != u.Verifier || now.Verifier == u.Verifier || now.Status != work.Auditing || now.Passed {
 			t.Errorf("a second look at what %s passed: %+v", u.Verifier, now)
 		}
 		g.pass(now.Verifier, 0, u.Index)
-		if now = g.unit(0, u.Index); now.Status != Accepted {
+		if now = g.unit(0, u.Index); now.Status != work.Accepted {
 			t.Errorf("after a second look: %+v", now)
 		}
 	}
@@ -91,15 +96,15 @@ func TestNetworkReplacesTheLastVerifier(t *testing.T) {
 	g.draw = network(3)
 	g.toAudits()
 	d := g.s.edit(g.env())
-	d.leave("v0", WhyMissedAudits)
+	d.Leave("v0", reason.MissedAudits)
 	g.s, _ = d.finish()
 	g.tick(1)
-	if g.s.Phase == Halted {
+	if g.s.Phase == progress.Halted {
 		t.Fatalf("the run is halted: %s", g.s.Why)
 	}
 	u := g.unit(0, 0)
 	g.pass(u.Verifier, 0, 0)
-	if u := g.unit(0, 0); u.Status != Accepted && u.FirstAttempt == "" {
+	if u := g.unit(0, 0); u.Status != work.Accepted && u.FirstAttempt == "" {
 		t.Errorf("after its audit: %+v", u)
 	}
 }
@@ -114,7 +119,7 @@ func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 	g.toAudits()
 	waits := func(unit uint32) {
 		t.Helper()
-		if u := g.unit(0, unit); u.Status != Committed || u.Verifier != "" || !u.Audited || u.Passed {
+		if u := g.unit(0, unit); u.Status != work.Committed || u.Verifier != "" || !u.Audited || u.Passed {
 			t.Errorf("an audit is drawn without a beacon: %+v", u)
 		}
 	}
@@ -136,11 +141,11 @@ func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 	}
 	g.dark = false
 	g.tick(1)
-	if u := g.unit(0, 0); u.Status != Auditing || u.Verifier == accuser || u.Verifier == "" {
+	if u := g.unit(0, 0); u.Status != work.Auditing || u.Verifier == accuser || u.Verifier == "" {
 		t.Errorf("with the next beacon the audit is not drawn: %+v", u)
 	}
 	for i := uint32(1); i < all.Units; i++ {
-		if u := g.unit(0, i); u.Status != Auditing || u.Verifier == u.FirstAttempt || u.FirstAttempt == "" {
+		if u := g.unit(0, i); u.Status != work.Auditing || u.Verifier == u.FirstAttempt || u.FirstAttempt == "" {
 			t.Errorf("with the next beacon no second verifier is drawn: %+v", u)
 		}
 	}
@@ -172,7 +177,7 @@ func TestNoAuditIsDrawnThatTheBudgetDoesNotCover(t *testing.T) {
 	}
 	for i := range all.Units {
 		g.pass(g.unit(0, i).Verifier, 0, i)
-		if u := g.unit(0, i); u.Status != Accepted || u.FirstAttempt != "" {
+		if u := g.unit(0, i); u.Status != work.Accepted || u.FirstAttempt != "" {
 			t.Errorf("unit %d is looked at twice", i)
 		}
 	}

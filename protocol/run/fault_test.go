@@ -7,6 +7,13 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 func TestLateUnitMovesOn(t *testing.T) {
@@ -47,7 +54,7 @@ func TestLateUnitMovesOn(t *testing.T) {
 	g.tick(2)
 	g.passAll()
 	g.attestAll()
-	g.phase(Settle)
+	g.phase(progress.Settle)
 	if m, _ := g.s.Member(late); m.Missed != 0 {
 		t.Errorf("a miss is not forgiven: %+v", m)
 	}
@@ -56,9 +63,9 @@ func TestLateUnitMovesOn(t *testing.T) {
 func TestDeadWorkersHaltTheRun(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(2, 1))
 	g.tick(2000)
-	g.phase(Halted)
-	if g.s.Why != WhyNoWorkers || g.count(MemberLeft) != 2 {
-		t.Errorf("%s, %d left", g.s.Why, g.count(MemberLeft))
+	g.phase(progress.Halted)
+	if g.s.Why != reason.NoWorkers || g.count(event.MemberLeft) != 2 {
+		t.Errorf("%s, %d left", g.s.Why, g.count(event.MemberLeft))
 	}
 }
 
@@ -67,24 +74,24 @@ func TestConvictedWorker(t *testing.T) {
 	all.Units = 8
 	g := begin(t, all, newMembers(3, 2))
 	g.toAudits()
-	others := len(g.s.RoundState.units(func(u Unit) bool { return u.Worker == g.s.Units[0].Worker })) - 1
+	others := len(g.s.RoundState.Where(func(u work.Unit) bool { return u.Worker == g.s.Units[0].Worker })) - 1
 	liar, _ := g.dispute(0, true)
 	m, _ := g.s.Member(liar)
-	if m.Active || m.Why != WhyVerdict {
+	if m.Active || m.Why != reason.Verdict {
 		t.Fatalf("%+v", m)
 	}
 	u := g.s.Units[0]
-	if g.s.Phase != Train || u.Worker == liar || u.Attempt != 1 || !u.Audited {
+	if g.s.Phase != progress.Train || u.Worker == liar || u.Attempt != 1 || !u.Audited {
 		t.Fatalf("phase %d, %+v", g.s.Phase, u)
 	}
-	if others == 0 || g.count(UnitReassigned) != 1+others ||
-		len(g.s.RoundState.units(func(u Unit) bool { return u.Worker == liar })) > 0 {
-		t.Errorf("of %d other units of the liar, %d moved on", others, g.count(UnitReassigned)-1)
+	if others == 0 || g.count(event.UnitReassigned) != 1+others ||
+		len(g.s.RoundState.Where(func(u work.Unit) bool { return u.Worker == liar })) > 0 {
+		t.Errorf("of %d other units of the liar, %d moved on", others, g.count(event.UnitReassigned)-1)
 	}
 	g.commitAll()
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	g.tick(2)
-	if g.s.Units[0].Status != Auditing {
+	if g.s.Units[0].Status != work.Auditing {
 		t.Fatal("a replacement is not audited")
 	}
 	g.passAll()
@@ -101,10 +108,10 @@ func TestSilentWorker(t *testing.T) {
 	g.toAudits()
 	u := g.unit(0, 0)
 	g.challenge(u.Verifier, 0, 0)
-	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), UnitID{}, true, true, u.Worker)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Verdict(g.env(), work.UnitID{}, true, true, u.Worker)
 	})
-	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != reason.Verdict {
 		t.Errorf("%+v", m)
 	}
 	if after := g.unit(0, 0); after.Worker == u.Worker || !after.Audited {
@@ -112,11 +119,11 @@ func TestSilentWorker(t *testing.T) {
 	}
 	var why []string
 	for _, e := range g.events {
-		if e.Kind == DisputeEnded || e.Kind == UnitReassigned && e.Unit == 0 {
+		if e.Kind == event.DisputeEnded || e.Kind == event.UnitReassigned && e.Unit == 0 {
 			why = append(why, e.Why)
 		}
 	}
-	if !slices.Equal(why, []string{WhySilent, WhySilent}) {
+	if !slices.Equal(why, []string{reason.Silent, reason.Silent}) {
 		t.Errorf("it ends with %q", why)
 	}
 }
@@ -132,16 +139,16 @@ func TestConvictionAuditsTheRest(t *testing.T) {
 	g.round()
 	g.toAudits()
 	liar := g.s.Units[0].Worker
-	unchecked := func(u Unit) bool { return u.Worker == liar && u.Status == Accepted }
-	if n := len(g.s.Open[0].units(unchecked)); n == 0 {
+	unchecked := func(u work.Unit) bool { return u.Worker == liar && u.Status == work.Accepted }
+	if n := len(g.s.Open[0].Where(unchecked)); n == 0 {
 		t.Fatal("nothing to see: every unit of the liar is audited")
 	}
 	g.challenge("v1", 1, 0)
 	g.verdict(1, 0, true)
-	if left := g.s.Open[0].units(unchecked); len(left) > 0 {
+	if left := g.s.Open[0].Where(unchecked); len(left) > 0 {
 		t.Errorf("%d units of a liar still count unaudited", len(left))
 	}
-	if left := g.s.RoundState.units(func(u Unit) bool { return u.Worker == liar }); len(left) > 0 {
+	if left := g.s.RoundState.Where(func(u work.Unit) bool { return u.Worker == liar }); len(left) > 0 {
 		t.Errorf("%d units of a liar are kept in the round of the verdict", len(left))
 	}
 }
@@ -150,19 +157,19 @@ func TestFalseChallenge(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(3, 2))
 	g.toAudits()
 	worker, verifier := g.dispute(0, false)
-	if m, _ := g.s.Member(verifier); m.Active || m.Why != WhyFalseChallenge {
+	if m, _ := g.s.Member(verifier); m.Active || m.Why != reason.FalseChallenge {
 		t.Fatalf("%+v", m)
 	}
 	if m, _ := g.s.Member(worker); !m.Active {
 		t.Fatal("the worker that was right is gone")
 	}
 	for _, u := range g.s.Units {
-		if u.Status != Auditing || u.Verifier == verifier {
+		if u.Status != work.Auditing || u.Verifier == verifier {
 			t.Fatalf("not with the other verifier: %+v", u)
 		}
 	}
 	g.passAll()
-	g.phase(Attest)
+	g.phase(progress.Attest)
 }
 
 func TestFalseChallengeByTheLastVerifier(t *testing.T) {
@@ -172,16 +179,16 @@ func TestFalseChallengeByTheLastVerifier(t *testing.T) {
 	g.pass("v0", 0, 2)
 	g.pass("v0", 0, 3)
 	g.dispute(0, false)
-	if g.s.Units[0].Status != Accepted {
+	if g.s.Units[0].Status != work.Accepted {
 		t.Fatal("a unit that nobody is left to audit does not count")
 	}
 	g.attestAll()
 	g.toAudits()
-	g.phase(Attest) // its audits wait for who joins
+	g.phase(progress.Attest) // its audits wait for who joins
 	g.attestAll()
 	g.tick(20 * int(g.s.TrainDeadline()))
-	g.phase(Halted)
-	if g.s.Why != WhyNoVerifiers {
+	g.phase(progress.Halted)
+	if g.s.Why != reason.NoVerifiers {
 		t.Error(g.s.Why)
 	}
 }
@@ -191,15 +198,15 @@ func TestNoVerifiersWanted(t *testing.T) {
 	none.AuditPPM = 0
 	g := begin(t, none, newMembers(2, 0))
 	g.toAudits()
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	g.attestAll()
 	g.tick(1)
-	g.phase(Train)
-	if g.count(RoundFinal) != 0 {
+	g.phase(progress.Train)
+	if g.count(event.RoundFinal) != 0 {
 		t.Error("a round is final that strangers may challenge")
 	}
 	g.tick(int(g.s.ChallengeBlocks()))
-	if g.count(RoundFinal) != 1 {
+	if g.count(event.RoundFinal) != 1 {
 		t.Error("a round that nobody has challenged stays open")
 	}
 }
@@ -223,7 +230,7 @@ func TestLostVerifier(t *testing.T) {
 	if open() {
 		t.Error("audits are never answered")
 	}
-	if g.count(AuditMissed) == 0 {
+	if g.count(event.AuditMissed) == 0 {
 		t.Error("no audit is noted as missed")
 	}
 }
@@ -234,12 +241,12 @@ func TestLastVerifierIsKept(t *testing.T) {
 	g := begin(t, one, newMembers(3, 1))
 	g.round()
 	g.tick(300)
-	if m, _ := g.s.Member("v0"); !m.Active || m.Missed < patience {
+	if m, _ := g.s.Member("v0"); !m.Active || m.Missed < transition.MaxMissed {
 		t.Fatalf("%+v", m)
 	}
 	g.passAll()
 	g.tick(1)
-	g.phase(Done)
+	g.phase(progress.Done)
 }
 
 func TestMissingUpdate(t *testing.T) {
@@ -253,14 +260,14 @@ func TestMissingUpdate(t *testing.T) {
 		}
 	}
 	for _, id := range others[:2] {
-		g.must(func(s State) (State, []Event, error) {
-			return s.Missing(g.env(), id, UnitID{Unit: 2}, 0)
+		g.must(func(s State) (State, []event.Event, error) {
+			return s.Missing(g.env(), id, work.UnitID{Unit: 2}, 0)
 		})
 	}
-	g.phase(Attest)
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Missing(g.env(), others[0], UnitID{Unit: 2}, 0)
-	}); !errors.Is(err, ErrDuplicate) {
+	g.phase(progress.Attest)
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Missing(g.env(), others[0], work.UnitID{Unit: 2}, 0)
+	}); !errors.Is(err, refusal.ErrDuplicate) {
 		t.Errorf("second report: %v", err)
 	}
 	silent := func(id string) uint32 { m, _ := g.s.Member(id); return m.Silent }
@@ -268,15 +275,15 @@ func TestMissingUpdate(t *testing.T) {
 	if silent(others[0]) != 1 || silent(others[2]) != 1 {
 		t.Errorf("%+v", g.s.Members)
 	}
-	g.must(func(s State) (State, []Event, error) {
-		return s.Missing(g.env(), others[2], UnitID{Unit: 2}, 0)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Missing(g.env(), others[2], work.UnitID{Unit: 2}, 0)
 	})
 	if silent(others[0]) != 1 || silent(others[2]) != 0 {
 		t.Errorf("who reports is not silent: %+v", g.s.Members)
 	}
-	g.phase(Attest) // the audit of the unit needs no update, and goes on
+	g.phase(progress.Attest) // the audit of the unit needs no update, and goes on
 	g.passAll()
-	g.phase(Train)
+	g.phase(progress.Train)
 	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 || len(v.Missing) > 0 {
 		t.Errorf("%+v", v)
 	}
@@ -286,16 +293,16 @@ func TestMissingUpdate(t *testing.T) {
 	g.commit(2)
 	g.tick(2)
 	g.passAll()
-	g.phase(Attest)
-	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	g.phase(progress.Attest)
+	g.must(func(s State) (State, []event.Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	for _, m := range g.s.Members {
-		if g.s.Phase == Attest && m.ID != g.s.Units[0].Worker {
-			g.must(func(s State) (State, []Event, error) {
-				return s.Missing(g.env(), m.ID, UnitID{}, 0)
+		if g.s.Phase == progress.Attest && m.ID != g.s.Units[0].Worker {
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Missing(g.env(), m.ID, work.UnitID{}, 0)
 			})
 		}
 	}
-	g.phase(Train)
+	g.phase(progress.Train)
 	if len(g.s.Votes) > 0 {
 		t.Error("votes outlive the updates they were for")
 	}
@@ -308,18 +315,18 @@ func TestWithheldLieIsConvicted(t *testing.T) {
 	u := g.s.Units[2]
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker {
-			g.must(func(s State) (State, []Event, error) {
-				return s.Missing(g.env(), m.ID, UnitID{Unit: 2}, 0)
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Missing(g.env(), m.ID, work.UnitID{Unit: 2}, 0)
 			})
 		}
 	}
-	g.must(func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), u.Verifier, UnitID{Unit: 2})
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Challenge(g.env(), u.Verifier, work.UnitID{Unit: 2})
 	})
-	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), UnitID{Unit: 2}, true, false, u.Worker)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Verdict(g.env(), work.UnitID{Unit: 2}, true, false, u.Worker)
 	})
-	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != reason.Verdict {
 		t.Errorf("the liar after the verdict: %+v", m)
 	}
 	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 {
@@ -335,7 +342,7 @@ func TestAttestation(t *testing.T) {
 		return g
 	}
 	attest := func(g *stage, id string, spoil bool) {
-		g.must(func(s State) (State, []Event, error) {
+		g.must(func(s State) (State, []event.Event, error) {
 			v := vote(s, id)
 			if spoil {
 				v.Next.Root = canon.Sum("another")
@@ -348,10 +355,10 @@ func TestAttestation(t *testing.T) {
 		attest(g, "w1", true)
 		attest(g, "w0", false)
 		attest(g, "v0", false)
-		g.phase(Attest)
+		g.phase(progress.Attest)
 		attest(g, "w2", false)
-		g.phase(Assign)
-		if m, _ := g.s.Member("w1"); m.Active || m.Why != WhyWrongAttest {
+		g.phase(progress.Assign)
+		if m, _ := g.s.Member("w1"); m.Active || m.Why != reason.WrongAttest {
 			t.Errorf("%+v", m)
 		}
 	})
@@ -361,10 +368,10 @@ func TestAttestation(t *testing.T) {
 		attest(g, "w1", true)
 		attest(g, "w2", false)
 		attest(g, "v0", false)
-		g.phase(Attest) // somebody may join
+		g.phase(progress.Attest) // somebody may join
 		g.tick(200)
-		g.phase(Halted)
-		if g.s.Why != WhyNoQuorum {
+		g.phase(progress.Halted)
+		if g.s.Why != reason.NoQuorum {
 			t.Error(g.s.Why)
 		}
 	})
@@ -373,23 +380,23 @@ func TestAttestation(t *testing.T) {
 		attest(g, "w0", false)
 		attest(g, "w1", false)
 		start := g.s.Since
-		for g.s.Phase == Attest && g.height < 1000 {
+		for g.s.Phase == progress.Attest && g.height < 1000 {
 			g.tick(1)
 		}
-		g.phase(Assign) // two silent members leave after 10+20+40 blocks, the others are a quorum
+		g.phase(progress.Assign) // two silent members leave after 10+20+40 blocks, the others are a quorum
 		if over := g.height - 1 - start; over != 71 {
 			t.Errorf("left after %d blocks", over)
 		}
-		if m, _ := g.s.Member("w2"); m.Active || m.Why != WhyMissedAttest {
+		if m, _ := g.s.Member("w2"); m.Active || m.Why != reason.MissedAttest {
 			t.Errorf("%+v", m)
 		}
 	})
 	t.Run("nobody", func(t *testing.T) {
 		g := reach()
 		g.tick(100)
-		g.phase(Attest) // somebody may yet come back
+		g.phase(progress.Attest) // somebody may yet come back
 		g.tick(1000)
-		g.phase(Halted)
+		g.phase(progress.Halted)
 	})
 }
 
@@ -397,7 +404,7 @@ func TestAttestation(t *testing.T) {
 func TestBroke(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(2, 1))
 	broke := func() {
-		g.must(func(s State) (State, []Event, error) {
+		g.must(func(s State) (State, []event.Event, error) {
 			env := g.env()
 			env.BudgetExhausted = true
 			s, events := s.Tick(env)
@@ -407,7 +414,7 @@ func TestBroke(t *testing.T) {
 	}
 	g.round()
 	broke()
-	g.phase(Assign)
+	g.phase(progress.Assign)
 	g.sealAll()
 	broke()
 	broke()
@@ -415,9 +422,9 @@ func TestBroke(t *testing.T) {
 	for range 5 {
 		broke()
 	}
-	g.phase(Halted)
-	if g.s.Why != WhyBudgetExhausted || g.count(RoundFinal) != 1 {
-		t.Errorf("%s with %d rounds final", g.s.Why, g.count(RoundFinal))
+	g.phase(progress.Halted)
+	if g.s.Why != reason.BudgetExhausted || g.count(event.RoundFinal) != 1 {
+		t.Errorf("%s with %d rounds final", g.s.Why, g.count(event.RoundFinal))
 	}
 }
 
@@ -441,7 +448,7 @@ func TestDealFollowsSpeed(t *testing.T) {
 		g := begin(t, spec, newMembers(len(c.speeds), 1))
 		for i, speed := range c.speeds {
 			g.s.Members[slices.IndexFunc(g.s.Members,
-				func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = speed
+				func(m crew.Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = speed
 		}
 		g.tick(1)
 		got := make([]int, len(c.speeds))
@@ -457,7 +464,7 @@ func TestDealFollowsSpeed(t *testing.T) {
 
 func TestNoBeaconNoDeal(t *testing.T) {
 	s, _ := New(newTerms(), newMembers(2, 1), 1)
-	if after, events := s.Tick(Env{Height: 2}); after.Phase != Assign || len(events) > 0 {
+	if after, events := s.Tick(transition.Env{Height: 2}); after.Phase != progress.Assign || len(events) > 0 {
 		t.Error("dealt without a beacon")
 	}
 }
@@ -471,7 +478,7 @@ func TestWorkerOwesOneUnitPerDeadline(t *testing.T) {
 		g.tick(10)
 		g.commit(i)
 	}
-	if g.count(UnitReassigned) > 0 {
+	if g.count(event.UnitReassigned) > 0 {
 		t.Error("a worker that keeps every deadline lost a unit")
 	}
 	if m, _ := g.s.Member("w0"); m.Speed < 9*256 || m.Speed > 11*256 {

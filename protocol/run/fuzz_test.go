@@ -9,6 +9,13 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // FuzzRun reads bytes as messages of anybody about anything, and checks after each of them what must always hold. The
@@ -49,7 +56,7 @@ func FuzzRun(f *testing.F) {
 func play(t *testing.T, script []byte) canon.Digest {
 	all := newTerms()
 	all.AuditPPM = 300_000
-	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
+	all.Deadlines = terms.Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
 	if len(script) > 0 && script[0]&0x80 != 0 {
 		all.Slices = 2
 	} else if len(script) > 0 && script[0]&0x40 != 0 {
@@ -66,7 +73,7 @@ func play(t *testing.T, script []byte) canon.Digest {
 	for len(script) >= 3 {
 		op, who, what := script[0], script[1], script[2]
 		script = script[3:]
-		env := Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
+		env := transition.Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
 		after, events, err := move(s, env, op%16, who, what)
 		if op%16 == 0 {
 			height++
@@ -85,12 +92,12 @@ func play(t *testing.T, script []byte) canon.Digest {
 	return history
 }
 
-func move(s State, env Env, op, who, what byte) (State, []Event, error) {
+func move(s State, env transition.Env, op, who, what byte) (State, []event.Event, error) {
 	member := s.Members[int(who)%len(s.Members)].ID
 	unit := uint32(what) % (s.Terms.Units + 1)
 	laps := s.All()
 	lap := laps[int(who>>4)%len(laps)]
-	var u Unit
+	var u work.Unit
 	if int(unit) < len(lap.Units) {
 		u = *lap.Units[unit]
 	}
@@ -113,22 +120,22 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 			c = planted(s.RoundState, unit)
 		}
 		if s.Terms.Carries(s.Round) && !c.Diverged() {
-			c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+			c.HandedState = work.HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
 		return s.Commit(
 			env,
 			u.Worker,
-			UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
-			c.cut(s.Terms, s.RoundState, unit),
+			work.UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
+			cut(c, s.Terms, s.RoundState, unit),
 		)
 	case 5: // anybody
 		c := commitment(s.RoundState, unit)
 		if liar(member) {
 			c.Loss = -1
 		}
-		return s.Commit(env, member, UnitID{Unit: unit, Round: s.Round, Attempt: uint32(what >> 6)}, c)
+		return s.Commit(env, member, work.UnitID{Unit: unit, Round: s.Round, Attempt: uint32(what >> 6)}, c)
 	case 6, 7:
-		if u.Status == Sealed {
+		if u.Status == work.Sealed {
 			return unseal(s, env, lap.Round, u)
 		}
 		return pass(s, env, lap.Round, u)
@@ -136,19 +143,19 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if what&1 != 0 {
 			return unmask(s, env, lap, unit)
 		}
-		return s.Pass(env, member, UnitID{Round: s.Round - uint32(what>>7), Unit: unit, Attempt: uint32(what >> 6)},
+		return s.Pass(env, member, work.UnitID{Round: s.Round - uint32(what>>7), Unit: unit, Attempt: uint32(what >> 6)},
 			canon.Sum("seal"))
 	case 9:
-		return s.Challenge(env, u.Verifier, UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
+		return s.Challenge(env, u.Verifier, work.UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
 	case 10:
-		return s.Challenge(env, member, UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
+		return s.Challenge(env, member, work.UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
 	case 11:
 		lies := u.Commit.Update != commitment(lap, unit).Update
 		loser := u.Worker
 		if !lies && len(u.Challengers) > 0 {
 			loser = u.Challengers[0]
 		}
-		return s.Verdict(env, UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt}, lies, false, loser)
+		return s.Verdict(env, work.UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt}, lies, false, loser)
 	case 12:
 		if what&0xe0 == 0x20 {
 			return s.Leave(env, member)
@@ -157,25 +164,25 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 			return s.Return(env, member)
 		}
 		if what&0xe0 == 0x60 {
-			return s.Join(env, []Member{{ID: fmt.Sprintf("w%d", who%8), Role: Worker, Price: 10}})
+			return s.Join(env, []crew.Member{{ID: fmt.Sprintf("w%d", who%8), Role: crew.Worker, Price: 10}})
 		}
 		if what&0xe0 == 0x80 && len(s.Probations) > 0 {
 			return examination(s, env, s.Probations[int(who)%len(s.Probations)], what)
 		}
 		if what&0x10 != 0 {
-			return s.Suspect(env, member, UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
+			return s.Suspect(env, member, work.UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt})
 		}
 		if s.Terms.Overlap {
-			return s.Missing(env, member, UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt}, 0)
+			return s.Missing(env, member, work.UnitID{Round: lap.Round, Unit: unit, Attempt: u.Attempt}, 0)
 		}
-		return s.Missing(env, member, UnitID{Round: s.Round, Unit: unit, Attempt: u.Attempt}, 0)
+		return s.Missing(env, member, work.UnitID{Round: s.Round, Unit: unit, Attempt: u.Attempt}, 0)
 	case 13, 14:
 		if len(s.Slices) > 0 {
 			return slice(s, env, member, what)
 		}
 		return s.Attest(env, s.Round, vote(s, member))
 	default:
-		if s.Phase == Attest && what&4 != 0 {
+		if s.Phase == progress.Attest && what&4 != 0 {
 			return s.ShowSlice(env, member, s.Round, s.Closed, uint32(what)%4, "bafycontest")
 		}
 		v := vote(s, member)
@@ -187,7 +194,7 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 }
 
 // slice is what a member says about a slice, or its attestation if all are agreed.
-func slice(s State, env Env, member string, what byte) (State, []Event, error) {
+func slice(s State, env transition.Env, member string, what byte) (State, []event.Event, error) {
 	k := uint32(what) % 3
 	cid := fmt.Sprintf("bafyslice%d", k)
 	if liar(member) && what&0x80 != 0 {
@@ -196,16 +203,16 @@ func slice(s State, env Env, member string, what byte) (State, []Event, error) {
 	switch {
 	case what&0x40 != 0:
 		return s.ShowSlice(env, member, s.Round, s.Closed, k, cid)
-	case s.Phase == Attest:
+	case s.Phase == progress.Attest:
 		return s.Attest(env, s.Round, vote(s, member))
-	case int(k) < len(s.Slices) && s.Owes(member, int(k)) == OwesCID:
+	case int(k) < len(s.Slices) && s.Owes(member, int(k)) == progress.OwesCID:
 		return s.ShowSlice(env, member, s.Round, s.Closed, k, cid)
 	}
 	return s.SealSlice(env, member, s.Round, s.Closed, k, s.SliceSeal(member, k, cid))
 }
 
 // examination is what a member on trial may say.
-func examination(s State, env Env, t Probation, what byte) (State, []Event, error) {
+func examination(s State, env transition.Env, t progress.Probation, what byte) (State, []event.Event, error) {
 	switch {
 	case what&1 != 0:
 		return s.SubmitProbation(env, t.Member, t.Task.ID(), canon.Digest{})
@@ -221,7 +228,7 @@ func liar(id string) bool { return id == "w2" || id == "w3" }
 func hold(t *testing.T, s State) {
 	t.Helper()
 	for _, id := range []string{"w0", "w1"} {
-		if m, _ := s.Member(id); m.Why == WhyVerdict {
+		if m, _ := s.Member(id); m.Why == reason.Verdict {
 			t.Fatalf("honest %s is convicted", id)
 		}
 	}
@@ -229,11 +236,11 @@ func hold(t *testing.T, s State) {
 		t.Fatalf("%d rounds are open, at most %d may be", len(s.Open), s.Terms.Window)
 	}
 	for _, m := range s.Members {
-		if _, on := s.Probation(m.ID); on != (m.Why == WhyOnProbation) || m.Active && m.Why != "" {
+		if _, on := s.Probation(m.ID); on != (m.Why == reason.OnProbation) || m.Active && m.Why != "" {
 			t.Fatalf("standing of %+v", m)
 		}
 	}
-	if s.Phase == Halted {
+	if s.Phase == progress.Halted {
 		return
 	}
 	for i, l := range s.Rounds() {
@@ -243,13 +250,14 @@ func hold(t *testing.T, s State) {
 		holdLap(t, s, l)
 	}
 	for _, l := range s.RolledBack {
-		held := slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned })
-		if l.Closed == 0 || !held && s.Phase == Done {
+		held := slices.ContainsFunc(l.Units,
+			func(u *work.Unit) bool { return u.Status != work.Accepted && u.Status != work.Assigned })
+		if l.Closed == 0 || !held && s.Phase == progress.Done {
 			t.Fatalf("round %d was rolled back, and is kept: %+v", l.Round, l)
 		}
 		for _, u := range l.Units {
-			if v, _ := s.Member(u.Verifier); u.Status == Auditing && !v.Active ||
-				(u.Status == Disputed) != (len(u.Challengers) > 0) {
+			if v, _ := s.Member(u.Verifier); u.Status == work.Auditing && !v.Active ||
+				(u.Status == work.Disputed) != (len(u.Challengers) > 0) {
 				t.Fatalf("a duty in a round that was rolled back: %+v", u)
 			}
 		}
@@ -263,67 +271,67 @@ func hold(t *testing.T, s State) {
 			t.Fatalf("round %d is open, and was not committed or attested", l.Round)
 		}
 	}
-	dealt := s.Phase == Train || s.Phase == Attest || s.Phase == Reduce
-	undecided := slices.ContainsFunc(s.Slices, func(x Slice) bool { return x.Status != Agreed })
+	dealt := s.Phase == progress.Train || s.Phase == progress.Attest || s.Phase == progress.Reduce
+	undecided := slices.ContainsFunc(s.Slices, func(x progress.Slice) bool { return x.Status != progress.Agreed })
 	_, diverged := s.Diverged()
-	committing := len(s.RoundState.units(func(u Unit) bool { return u.Status == Assigned })) > 0
+	committing := len(s.RoundState.Where(func(u work.Unit) bool { return u.Status == work.Assigned })) > 0
 	switch {
 	case dealt != (len(s.Units) > 0) || dealt && len(s.Units) != int(s.Terms.Units):
 		t.Fatalf("%d units in phase %d", len(s.Units), s.Phase)
-	case dealt && committing != (s.Phase == Train):
+	case dealt && committing != (s.Phase == progress.Train):
 		t.Fatalf("phase %d, and units are to be committed: %v", s.Phase, committing)
-	case s.Phase == Attest && !diverged && (undecided || len(s.Slices) != int(s.Terms.Slices)),
-		s.Phase == Reduce && len(s.Slices) > 0 && !undecided:
+	case s.Phase == progress.Attest && !diverged && (undecided || len(s.Slices) != int(s.Terms.Slices)),
+		s.Phase == progress.Reduce && len(s.Slices) > 0 && !undecided:
 		t.Fatalf("phase %d with slices %+v", s.Phase, s.Slices)
-	case len(s.Slices) > 0 && s.Phase != Reduce && s.Phase != Attest:
+	case len(s.Slices) > 0 && s.Phase != progress.Reduce && s.Phase != progress.Attest:
 		t.Fatalf("slices in phase %d", s.Phase)
-	case s.Phase != Attest && len(s.Votes) > 0 && !s.Combines():
+	case s.Phase != progress.Attest && len(s.Votes) > 0 && !s.Combines():
 		t.Fatal("votes before every unit is committed")
-	case (s.Phase == Settle || s.Phase == Done) != (s.Round == s.Terms.Rounds):
+	case (s.Phase == progress.Settle || s.Phase == progress.Done) != (s.Round == s.Terms.Rounds):
 		t.Fatalf("phase %d in round %d", s.Phase, s.Round)
 	}
 }
 
 // holdPanel checks who looks at a unit that is not exact.
-func holdPanel(t *testing.T, s State, u Unit) {
+func holdPanel(t *testing.T, s State, u work.Unit) {
 	t.Helper()
-	if open := u.Status == Auditing || u.Status == Sealed; open != (len(u.Looks) > 0) || u.Verifier != "" ||
+	if open := u.Status == work.Auditing || u.Status == work.Sealed; open != (len(u.Looks) > 0) || u.Verifier != "" ||
 		len(u.Looks) > audit.Panel {
 		t.Fatalf("looks of %+v", u)
 	}
 	for i, x := range u.Looks {
 		v, _ := s.Member(x.Verifier)
 		switch {
-		case x.Seal.IsZero() && !v.Active || v.Role != Verifier || u.look(x.Verifier) != i:
+		case x.Seal.IsZero() && !v.Active || v.Role != crew.Verifier || u.ReportOf(x.Verifier) != i:
 			t.Fatalf("a duty of a member who left: %+v", x)
-		case u.Status == Sealed && x.Seal.IsZero() || u.Status == Auditing && x.Shown:
+		case u.Status == work.Sealed && x.Seal.IsZero() || u.Status == work.Auditing && x.Shown:
 			t.Fatalf("something is shown before all are bound: %+v", u)
 		}
 	}
 }
 
-func holdLap(t *testing.T, s State, l RoundState) {
+func holdLap(t *testing.T, s State, l work.RoundState) {
 	t.Helper()
 	for i, u := range l.Units {
 		w, _ := s.Member(u.Worker)
 		v, _ := s.Member(u.Verifier)
 		if s.Tolerant(*u) {
 			holdPanel(t, s, *u)
-			v = Member{Active: true, Role: Verifier}
+			v = crew.Member{Active: true, Role: crew.Verifier}
 		}
 		switch {
 		case u.Index != uint32(i):
 			t.Fatalf("unit %d at %d", u.Index, i)
-		case w.Role != Worker:
+		case w.Role != crew.Worker:
 			t.Fatalf("unit %d belongs to %q", i, u.Worker)
-		case u.Status == Assigned && (!w.Active || l.Round != s.Round),
-			u.Status == Auditing && (!v.Active || v.Role != Verifier):
+		case u.Status == work.Assigned && (!w.Active || l.Round != s.Round),
+			u.Status == work.Auditing && (!v.Active || v.Role != crew.Verifier):
 			t.Fatalf("a duty of a member who left: %+v", u)
-		case (u.Status == Disputed) != (len(u.Challengers) > 0) || len(u.Challengers) > MaxChallengers:
+		case (u.Status == work.Disputed) != (len(u.Challengers) > 0) || len(u.Challengers) > MaxChallengers:
 			t.Fatalf("challengers of %+v", u)
-		case w.Why == WhyVerdict && l.Round == s.Round && s.Phase == Attest:
+		case w.Why == reason.Verdict && l.Round == s.Round && s.Phase == progress.Attest:
 			t.Fatalf("work of a liar is aggregated: %+v", u)
-		case u.Status == Accepted && w.Why == WhyVerdict && !u.Audited:
+		case u.Status == work.Accepted && w.Why == reason.Verdict && !u.Audited:
 			t.Fatalf("unaudited work of a liar counts: %+v", u)
 		}
 	}

@@ -5,12 +5,19 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/schedule"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // late begins a run in which one worker is late: what is not its own is committed, and its units went to others. It
 // returns the first of these as it was before.
-func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
+func late(t *testing.T, all terms.Terms, members []crew.Member) (g *stage, was work.Unit) {
 	t.Helper()
 	g = begin(t, all, members)
 	g.tick(6)
@@ -29,9 +36,9 @@ func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
 	return g, was
 }
 
-func commits(g *stage, u Unit, round uint32) func(State) (State, []Event, error) {
-	return func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: u.Index, Round: round, Attempt: u.Attempt},
+func commits(g *stage, u work.Unit, round uint32) func(State) (State, []event.Event, error) {
+	return func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), u.Worker, work.UnitID{Unit: u.Index, Round: round, Attempt: u.Attempt},
 			commitment(s.RoundState, u.Index))
 	}
 }
@@ -66,16 +73,16 @@ func TestLateCommitmentCountsIfItIsTheFirst(t *testing.T) {
 	now := *g.s.Units[0]
 	g.must(commits(g, was, 0))
 	u := g.s.Units[0]
-	if u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != Committed {
+	if u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != work.Committed {
 		t.Fatalf("the late commitment does not count: %+v", u)
 	}
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	e := g.events[len(g.events)-2]
-	if e.Kind != UnitReassigned || e.Who != now.Worker || e.Other != was.Worker || e.Why != WhyOvertaken {
+	if e.Kind != event.UnitReassigned || e.Who != now.Worker || e.Other != was.Worker || e.Why != reason.Overtaken {
 		t.Errorf("who stood in is told %+v", e)
 	}
-	g.refused(ErrStale, commits(g, now, 0))
-	g.refused(ErrDuplicate, commits(g, was, 0))
+	g.refused(refusal.ErrStale, commits(g, now, 0))
+	g.refused(refusal.ErrDuplicate, commits(g, was, 0))
 	if m, _ := g.s.Member(now.Worker); m.Missed != 0 {
 		t.Errorf("who stood in is blamed: %+v", m)
 	}
@@ -91,16 +98,16 @@ func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
 	g, was := late(t, newTerms(), newMembers(5, 1))
 	now := *g.s.Units[0]
 	g.commit(0)
-	g.refused(ErrStale, commits(g, was, 0))
+	g.refused(refusal.ErrStale, commits(g, was, 0))
 	if u := g.s.Units[0]; u.Worker != now.Worker || u.Attempt != now.Attempt {
 		t.Fatalf("%+v", u)
 	}
 	g.tick(2)
 	g.passAll()
 	g.attestAll()
-	g.refused(ErrStale, commits(g, was, 0))
+	g.refused(refusal.ErrStale, commits(g, was, 0))
 	g.tick(1)
-	g.refused(ErrStale, commits(g, Unit{Worker: was.Worker, Index: 0, Attempt: was.Attempt + 7}, 1))
+	g.refused(refusal.ErrStale, commits(g, work.Unit{Worker: was.Worker, Index: 0, Attempt: was.Attempt + 7}, 1))
 }
 
 // Of a unit that was committed and is taken away, nothing that was begun before counts: in a tolerant run it may have
@@ -112,22 +119,22 @@ func TestFormerHoldersEndWithACommitment(t *testing.T) {
 	g.tick(2)
 	g.dispute(0, true)
 	u := g.s.Units[0]
-	if u.Status != Assigned || len(u.PreviousAssignees) > 0 {
+	if u.Status != work.Assigned || len(u.PreviousAssignees) > 0 {
 		t.Fatalf("%+v", u)
 	}
 	if u.Attempt <= now.Attempt {
 		t.Errorf("attempt %d is given again, %d was given before", u.Attempt, now.Attempt)
 	}
 	if now.Worker != u.Worker {
-		g.refused(ErrStale, commits(g, now, 0))
+		g.refused(refusal.ErrStale, commits(g, now, 0))
 	}
 }
 
 // A member that is out has no say in a unit that it once had.
 func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 	g, was := late(t, newTerms(), newMembers(5, 1))
-	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), was.Worker) })
-	g.refused(ErrInactive, commits(g, was, 0))
+	g.must(func(s State) (State, []event.Event, error) { return s.Leave(g.env(), was.Worker) })
+	g.refused(refusal.ErrInactive, commits(g, was, 0))
 	if h := g.s.PreviousAssignments(was.Worker, 0); len(h) > 0 {
 		t.Errorf("it may commit %+v", h)
 	}
@@ -175,7 +182,7 @@ func TestTheOnlyWorkerKeepsItsUnit(t *testing.T) {
 	was := *g.s.Units[0]
 	g.height = was.Deadline + 1
 	g.tick(1)
-	if u := g.s.Units[0]; u.Attempt != was.Attempt || u.Deadline <= was.Deadline || g.count(UnitReassigned) > 0 {
+	if u := g.s.Units[0]; u.Attempt != was.Attempt || u.Deadline <= was.Deadline || g.count(event.UnitReassigned) > 0 {
 		t.Errorf("%+v, before %+v", u, was)
 	}
 	if m, _ := g.s.Member("w0"); m.Missed != 1 {
@@ -220,13 +227,13 @@ func TestFirstDeadlinesFollowTheOthers(t *testing.T) {
 func TestPatienceIsBounded(t *testing.T) {
 	for n := range 12 {
 		for _, blocks := range []int64{1, 3, 50, 700} {
-			s := State{Progress: Progress{Crew: Crew{Terms: newTerms()}}}
+			s := State{Progress: progress.Progress{Crew: crew.Crew{Terms: newTerms()}}}
 			s.Terms.Deadlines.Train = 600
 			for range n {
 				s.TrainBlocks = append(s.TrainBlocks, blocks)
 			}
-			for _, times := range []int64{1, novice} {
-				got, least := s.patience(times), blocks+max(MinBlocks, blocks/4)
+			for _, times := range []int64{1, crew.Novice} {
+				got, least := s.TrainDeadlineTimes(times), blocks+max(terms.MinBlocks, blocks/4)
 				switch {
 				case n == 0 && got != 600,
 					n > 0 && got < least,
@@ -255,7 +262,7 @@ func TestFormerHoldersAreBounded(t *testing.T) {
 		g.height = u.Deadline + 1
 		g.tick(1)
 	}
-	if n := len(g.s.Units[0].PreviousAssignees); n != maxFormer {
+	if n := len(g.s.Units[0].PreviousAssignees); n != work.MaxPreviousAssignees {
 		t.Errorf("%d former holders", n)
 	}
 	if size := len(canon.MustMarshal(g.s.Units[0])); size > 4096 {
@@ -272,13 +279,14 @@ func TestTakingBackDoesNotMeasure(t *testing.T) {
 	g.tick(6)
 	late, own := *g.s.Units[0], *g.s.Units[1]
 	moved := late
-	moved.Worker, moved.Attempt, moved.AssignedAt, moved.PreviousAssignees = own.Worker, 1, g.height+1, []PreviousAssignee{
-		late.holder(),
+	moved.Worker, moved.Attempt, moved.AssignedAt = own.Worker, 1, g.height+1
+	moved.PreviousAssignees = []work.PreviousAssignee{
+		late.Assignee(),
 	}
 	g.s.Units[0] = &moved
 	g.height += 3
 	g.must(commits(g, late, 0))
-	if u := g.s.Units[0]; u.Worker != late.Worker || u.Status != Committed {
+	if u := g.s.Units[0]; u.Worker != late.Worker || u.Status != work.Committed {
 		t.Errorf("%+v", u)
 	}
 	if u := g.s.Units[1]; u.Worker != own.Worker || u.AssignedAt != own.AssignedAt || u.Deadline <= own.Deadline {
@@ -292,23 +300,23 @@ func TestCopiedLateCommitmentEarnsNothing(t *testing.T) {
 	g, was := late(t, newTerms(), newMembers(5, 1))
 	copier := *g.s.Units[0]
 	g.must(commits(g, copier, 0))
-	g.refused(ErrStale, commits(g, was, 0))
-	g.phase(Attest)
+	g.refused(refusal.ErrStale, commits(g, was, 0))
+	g.phase(progress.Attest)
 	g.tick(2)
 	g.passAll()
 	for _, m := range g.s.Members {
 		if m.ID != copier.Worker && g.s.Units[0].Worker == copier.Worker {
-			g.must(func(s State) (State, []Event, error) {
-				return s.Missing(g.env(), m.ID, UnitID{Attempt: copier.Attempt}, 0)
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Missing(g.env(), m.ID, work.UnitID{Attempt: copier.Attempt}, 0)
 			})
 		}
 	}
-	if u := g.s.Units[0]; u.Status != Assigned || len(g.s.PreviousAssignments(was.Worker, 0)) != 1 ||
+	if u := g.s.Units[0]; u.Status != work.Assigned || len(g.s.PreviousAssignments(was.Worker, 0)) != 1 ||
 		len(g.s.PreviousAssignments(copier.Worker, 0)) != 0 {
 		t.Fatalf("after it could not be had: %+v", u)
 	}
 	g.must(commits(g, was, 0))
-	if u := g.s.Units[0]; u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != Committed {
+	if u := g.s.Units[0]; u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != work.Committed {
 		t.Errorf("the late worker does not have it: %+v", u)
 	}
 	if m, _ := g.s.Member(copier.Worker); m.Missed == 0 {

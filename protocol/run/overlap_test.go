@@ -6,10 +6,15 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // overlapping are terms of five rounds, of which the first three and the last two overlap.
-func overlapping() Terms {
+func overlapping() terms.Terms {
 	t := carrying()
 	t.Carry, t.Window, t.Overlap, t.Deadlines.Challenge = 3, 4, true, 20
 	return t
@@ -19,7 +24,7 @@ func overlapping() Terms {
 func (g *stage) deal(round uint32) {
 	g.t.Helper()
 	for range 40 {
-		if g.s.Round == round && g.s.Phase == Train {
+		if g.s.Round == round && g.s.Phase == progress.Train {
 			return
 		}
 		g.tick(1)
@@ -40,10 +45,10 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 				t.Fatalf("%s: round %d combines while it trains: %v", name, r, !last)
 			}
 			if last {
-				if err := g.do(func(s State) (State, []Event, error) {
+				if err := g.do(func(s State) (State, []event.Event, error) {
 					return s.Attest(g.env(), r,
 						vote(s, "w0"))
-				}); !errors.Is(err, ErrWrongPhase) {
+				}); !errors.Is(err, refusal.ErrWrongPhase) {
 					t.Fatalf("%s: round %d is attested before its commitments: %v", name, r, err)
 				}
 			}
@@ -63,7 +68,7 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 				t.Fatalf("%s: round %d does not end, phase %d", name, r, g.s.Phase)
 			}
 			entry := g.events[slices.IndexFunc(g.events,
-				func(e Event) bool { return e.Kind == RoundAttested && e.Round == r })].Entry
+				func(e event.Event) bool { return e.Kind == event.RoundAttested && e.Round == r })].Entry
 			if !slices.Equal(entry.Attestation.Updates, want) || len(entry.Votes) < 5 {
 				t.Errorf("%s: the checkpoint after round %d has %v, want those of %v; %d votes", name, r,
 					entry.Attestation.Updates, sent, len(entry.Votes))
@@ -71,7 +76,7 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 			if len(g.s.From) == 0 != last {
 				t.Errorf("%s: round %d starts from %v", name, g.s.Round, g.s.From)
 			}
-			if final := g.count(RoundFinal); final%3 != 0 {
+			if final := g.count(event.RoundFinal); final%3 != 0 {
 				t.Errorf("%s: %d rounds are final", name, final)
 			}
 			g.passAll()
@@ -79,8 +84,8 @@ func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 		g.tick(40)
 		g.passAll()
 		g.tick(40)
-		if g.s.Phase != Done || g.count(RoundFinal) != 5 {
-			t.Errorf("%s: phase %d, %d rounds are final", name, g.s.Phase, g.count(RoundFinal))
+		if g.s.Phase != progress.Done || g.count(event.RoundFinal) != 5 {
+			t.Errorf("%s: phase %d, %d rounds are final", name, g.s.Phase, g.count(event.RoundFinal))
 		}
 	}
 }
@@ -104,7 +109,7 @@ func TestVerdictUnderTheNextRound(t *testing.T) {
 	first := g.s.FirstAttempt
 	g.challenge("v1", 0, 0)
 	liar, _ := g.verdict(0, 0, true)
-	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.FirstAttempt <= first ||
+	if g.s.Round != 0 || g.s.Phase != progress.Train || len(g.s.Votes) != 0 || g.s.FirstAttempt <= first ||
 		len(g.s.RolledBack) != 1 {
 		t.Fatalf("round %d, phase %d, %d votes, attempts from %d, %d rounds kept", g.s.Round, g.s.Phase, len(g.s.Votes),
 			g.s.FirstAttempt, len(g.s.RolledBack))
@@ -129,11 +134,11 @@ func TestUnavailableUpdateUnderTheNextRound(t *testing.T) {
 	g.passAll()
 	gone := g.unit(0, 2).Worker
 	report := func(from string, round uint32) error {
-		return g.do(func(s State) (State, []Event, error) {
-			return s.Missing(g.env(), from, UnitID{Round: round, Unit: 2, Attempt: g.unit(round, 2).Attempt}, 0)
+		return g.do(func(s State) (State, []event.Event, error) {
+			return s.Missing(g.env(), from, work.UnitID{Round: round, Unit: 2, Attempt: g.unit(round, 2).Attempt}, 0)
 		})
 	}
-	if err := report("v0", 1); !errors.Is(err, ErrStale) {
+	if err := report("v0", 1); !errors.Is(err, refusal.ErrStale) {
 		t.Errorf("missing an update that nobody is to have yet: %v", err)
 	}
 	n := 0
@@ -149,8 +154,8 @@ func TestUnavailableUpdateUnderTheNextRound(t *testing.T) {
 		}
 		n++
 	}
-	if u := g.s.Units[2]; g.s.Round != 0 || n != 3 || u.Status != Assigned || u.Worker == gone ||
-		g.count(RolledBack) != 1 {
+	if u := g.s.Units[2]; g.s.Round != 0 || n != 3 || u.Status != work.Assigned || u.Worker == gone ||
+		g.count(event.RolledBack) != 1 {
 		t.Fatalf("after %d reports round %d, %+v", n, g.s.Round, u)
 	}
 	if m, _ := g.s.Member(gone); m.Missed == 0 {
@@ -169,8 +174,8 @@ func TestFalseDivergenceUnderOverlap(t *testing.T) {
 	g := begun(t)
 	g.passAll()
 	liar := g.s.Units[0]
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), liar.Worker, UnitID{Round: 1, Attempt: liar.Attempt}, divergent(s.RoundState, 0))
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), liar.Worker, work.UnitID{Round: 1, Attempt: liar.Attempt}, divergent(s.RoundState, 0))
 	})
 	g.commitAll()
 	g.attestAll()
@@ -180,7 +185,7 @@ func TestFalseDivergenceUnderOverlap(t *testing.T) {
 	for range 30 {
 		g.tick(1)
 		for _, i := range []uint32{1, 2, 3} {
-			if u := g.unit(1, i); u.Status == Auditing {
+			if u := g.unit(1, i); u.Status == work.Auditing {
 				g.pass(u.Verifier, 1, i)
 			}
 		}
@@ -201,7 +206,7 @@ func TestFalseDivergenceUnderOverlap(t *testing.T) {
 func TestTermsOfOverlap(t *testing.T) {
 	alone, sliced := long(), overlapping()
 	alone.Overlap, sliced.Slices = true, 2
-	for _, bad := range []Terms{alone, sliced} {
+	for _, bad := range []terms.Terms{alone, sliced} {
 		if bad.Validate() == nil {
 			t.Errorf("taken: %+v", bad)
 		}

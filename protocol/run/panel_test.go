@@ -7,10 +7,16 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // wide are the terms of a tolerant run of one round of many units.
-func wide() Terms {
+func wide() terms.Terms {
 	t := tolerant()
 	t.Units, t.Rounds, t.Window = 64, 1, 1
 	return t
@@ -24,7 +30,7 @@ func TestLazyTolerantVerifierIsFound(t *testing.T) {
 	g.toAudits()
 	const lazy = "n3"
 	looked := map[string]int{}
-	g.panels(func(verifier string, u Unit) audit.Finding {
+	g.panels(func(verifier string, u work.Unit) audit.Finding {
 		looked[verifier]++
 		if verifier == lazy {
 			return audit.Finding{DistancePPM: 900, CosinePPM: 999_999, End: canon.Sum("invented")}
@@ -32,14 +38,14 @@ func TestLazyTolerantVerifierIsFound(t *testing.T) {
 		return g.found(u.Index, 1000+u.Index, 999_999)
 	})
 	for _, e := range g.events {
-		if e.Kind == AuditBroken && (e.Who != lazy || e.Why != WhyDiffers) || e.Kind == UnitReassigned {
+		if e.Kind == event.AuditBroken && (e.Who != lazy || e.Why != reason.Differs) || e.Kind == event.UnitReassigned {
 			t.Errorf("%+v", e)
 		}
 	}
-	if m, _ := g.s.Member(lazy); m.Why != WhyDiffers || g.count(AuditBroken) == 0 {
+	if m, _ := g.s.Member(lazy); m.Why != reason.Differs || g.count(event.AuditBroken) == 0 {
 		t.Errorf("the lazy verifier: %+v, after %v looks", m, looked)
 	}
-	if n := g.count(AuditPassed); n < 64 || n > 64*3/2 {
+	if n := g.count(event.AuditPassed); n < 64 || n > 64*3/2 {
 		t.Errorf("%d looks are paid for 64 units", n)
 	}
 	g.attestAll()
@@ -55,13 +61,14 @@ func TestCopyingTolerantVerifierIsFound(t *testing.T) {
 	g.say(first, 0, f)
 	g.tick(2)
 	u := g.s.Units[0]
-	if len(u.Looks) != audit.Panel || u.Status != Auditing {
+	if len(u.Looks) != audit.Panel || u.Status != work.Auditing {
 		t.Fatalf("others are to look: %+v", u)
 	}
 	copier, honest := u.Looks[1].Verifier, u.Looks[2].Verifier
-	g.refused(ErrWrongPhase, func(s State) (State, []Event, error) { return figures(s, g.env(), first, s.Units[0], f) })
-	g.must(func(s State) (State, []Event, error) {
-		return s.Report(g.env(), copier, UnitID{Attempt: u.Attempt}, u.Looks[0].Seal, true)
+	g.refused(refusal.ErrWrongPhase,
+		func(s State) (State, []event.Event, error) { return figures(s, g.env(), first, s.Units[0], f) })
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Report(g.env(), copier, work.UnitID{Attempt: u.Attempt}, u.Looks[0].Seal, true)
 	})
 	g.say(honest, 0, f)
 	g.tick(2)
@@ -69,13 +76,14 @@ func TestCopyingTolerantVerifierIsFound(t *testing.T) {
 	if len(g.s.Units[0].Looks) != audit.Panel {
 		t.Fatalf("%+v", g.s.Units[0])
 	}
-	g.refused(ErrBadOpening, func(s State) (State, []Event, error) { return figures(s, g.env(), copier, s.Units[0], f) })
-	g.refused(ErrBadOpening, func(s State) (State, []Event, error) {
-		return s.ShowReport(g.env(), copier, UnitID{Attempt: u.Attempt}, f, canon.Sum(first))
+	g.refused(refusal.ErrBadOpening,
+		func(s State) (State, []event.Event, error) { return figures(s, g.env(), copier, s.Units[0], f) })
+	g.refused(refusal.ErrBadOpening, func(s State) (State, []event.Event, error) {
+		return s.ShowReport(g.env(), copier, work.UnitID{Attempt: u.Attempt}, f, canon.Sum(first))
 	})
 	g.figures(honest, 0, f)
 	g.tick(int(g.s.Units[0].Looks[1].Deadline-g.height) + 2)
-	if m, _ := g.s.Member(copier); m.Why != WhySealUnopened {
+	if m, _ := g.s.Member(copier); m.Why != reason.SealUnopened {
 		t.Errorf("who copies: %+v", m)
 	}
 	if v := g.s.Units[0]; !v.Exact || v.Held == nil || !slices.Equal(v.Held.Verifiers, []string{first, honest}) {
@@ -90,22 +98,23 @@ func TestReportBindsItsWord(t *testing.T) {
 	u := g.s.Units[0]
 	f := g.found(0, 500_000, 900_000)
 	verifier := u.Looks[0].Verifier
-	seal := f.Seal(g.s.LookSubject(verifier, UnitID{Attempt: u.Attempt}), canon.Sum(verifier))
-	g.refused(ErrBadOpening, func(s State) (State, []Event, error) {
-		return s.Report(g.env(), verifier, UnitID{Attempt: u.Attempt}, canon.Digest{}, false)
+	seal := f.Seal(work.UnitID{Attempt: u.Attempt}.Subject(verifier, g.s.Terms.Job, 0), canon.Sum(verifier))
+	g.refused(refusal.ErrBadOpening, func(s State) (State, []event.Event, error) {
+		return s.Report(g.env(), verifier, work.UnitID{Attempt: u.Attempt}, canon.Digest{}, false)
 	})
-	g.must(func(s State) (State, []Event, error) {
-		return s.Report(g.env(), verifier, UnitID{Attempt: u.Attempt}, seal, false)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Report(g.env(), verifier, work.UnitID{Attempt: u.Attempt}, seal, false)
 	})
-	g.refused(ErrDuplicate, func(s State) (State, []Event, error) {
-		return s.Report(g.env(), verifier, UnitID{Attempt: u.Attempt}, seal, true)
+	g.refused(refusal.ErrDuplicate, func(s State) (State, []event.Event, error) {
+		return s.Report(g.env(), verifier, work.UnitID{Attempt: u.Attempt}, seal, true)
 	})
-	for g.s.Units[0].Status != Sealed {
+	for g.s.Units[0].Status != work.Sealed {
 		g.tick(1)
 	}
-	g.refused(ErrBadOpening, func(s State) (State, []Event, error) { return figures(s, g.env(), verifier, s.Units[0], f) })
+	g.refused(refusal.ErrBadOpening,
+		func(s State) (State, []event.Event, error) { return figures(s, g.env(), verifier, s.Units[0], f) })
 	g.tick(int(g.s.Units[0].Looks[0].Deadline-g.height) + 2)
-	if m, _ := g.s.Member(verifier); m.Why != WhySealUnopened {
+	if m, _ := g.s.Member(verifier); m.Why != reason.SealUnopened {
 		t.Errorf("%+v", m)
 	}
 }
@@ -117,7 +126,7 @@ func TestDepositIsReturnedWhereTheExactExecutionContradicts(t *testing.T) {
 		g := begin(t, tolerant(), newMembers(3, 4))
 		g.toAudits()
 		victim := g.s.Units[0].Worker
-		g.panels(func(verifier string, u Unit) audit.Finding {
+		g.panels(func(verifier string, u work.Unit) audit.Finding {
 			f := g.found(u.Index, 1000, 999_999)
 			if u.Index == 0 {
 				if f.DistancePPM = 1_500_000; !executed {
@@ -136,18 +145,18 @@ func TestDepositIsReturnedWhereTheExactExecutionContradicts(t *testing.T) {
 		g.passAll()
 		g.attestAll()
 		g.tick(10)
-		want := map[EventKind]int{DepositReturned: 1, AuditBroken: 3}
+		want := map[event.Kind]int{event.DepositReturned: 1, event.AuditBroken: 3}
 		if executed {
-			want = map[EventKind]int{DepositForfeited: 1}
+			want = map[event.Kind]int{event.DepositForfeited: 1}
 		}
-		for _, kind := range []EventKind{DepositReturned, DepositForfeited, AuditBroken} {
+		for _, kind := range []event.Kind{event.DepositReturned, event.DepositForfeited, event.AuditBroken} {
 			if g.count(kind) != want[kind] {
 				t.Errorf("executed %v: %d of %s, want %d", executed, g.count(kind), kind, want[kind])
 			}
 		}
 		for _, e := range g.events {
-			if e.Kind == AuditBroken && (e.Why != WhyFalseReport || !slices.Contains(robbers, e.Who)) ||
-				e.Kind == DepositReturned && e.Who != victim {
+			if e.Kind == event.AuditBroken && (e.Why != reason.FalseReport || !slices.Contains(robbers, e.Who)) ||
+				e.Kind == event.DepositReturned && e.Who != victim {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -166,17 +175,17 @@ func TestHiddenUpdateForfeitsTheDepositOnceItsAuditIsDrawn(t *testing.T) {
 		}
 		g := begin(t, all, members)
 		g.toAudits()
-		i := slices.IndexFunc(g.s.Units, func(u *Unit) bool { return u.Audited == audited })
+		i := slices.IndexFunc(g.s.Units, func(u *work.Unit) bool { return u.Audited == audited })
 		u := g.s.Units[i]
 		for _, m := range g.s.Members {
 			if m.ID != u.Worker && g.s.Units[i].Attempt == u.Attempt {
-				g.must(func(s State) (State, []Event, error) {
-					return s.Missing(g.env(), m.ID, UnitID{Unit: u.Index, Attempt: u.Attempt}, 0)
+				g.must(func(s State) (State, []event.Event, error) {
+					return s.Missing(g.env(), m.ID, work.UnitID{Unit: u.Index, Attempt: u.Attempt}, 0)
 				})
 			}
 		}
 		m, _ := g.s.Member(u.Worker)
-		if forfeited := g.count(DepositForfeited) == 1; forfeited != audited || m.Active == audited {
+		if forfeited := g.count(event.DepositForfeited) == 1; forfeited != audited || m.Active == audited {
 			t.Errorf("audited %v: forfeited %v, %+v", audited, forfeited, m)
 		}
 	}
@@ -192,14 +201,23 @@ func TestHonestMembersOfATolerantRunLoseNothing(t *testing.T) {
 		g.draw = network(6)
 		for range all.Rounds {
 			g.toAudits()
-			g.panels(func(_ string, u Unit) audit.Finding { return g.found(u.Index, 700+13*u.Index, 999_900) })
+			g.panels(func(_ string, u work.Unit) audit.Finding { return g.found(u.Index, 700+13*u.Index, 999_900) })
 			g.attestAll()
 		}
 		g.tick(8)
-		g.phase(Done)
-		bad := g.count(MemberLeft) + g.count(AuditBroken) + g.count(AuditMissed) + g.count(UnitReassigned) +
-			g.count(DepositForfeited) + g.count(DepositReturned)
-		if sealed, passed := g.count(AuditSealed), g.count(AuditPassed); bad > 0 || sealed != passed || sealed == 0 {
+		g.phase(progress.Done)
+		bad := g.count(
+			event.MemberLeft,
+		) + g.count(
+			event.AuditBroken,
+		) + g.count(event.AuditMissed) + g.count(event.UnitReassigned) +
+			g.count(
+				event.DepositForfeited,
+			) + g.count(
+			event.DepositReturned,
+		)
+		if sealed, passed := g.count(event.AuditSealed), g.count(event.AuditPassed); bad > 0 || sealed != passed ||
+			sealed == 0 {
 			t.Errorf("seed %d: %d things went wrong, %d of %d looks are paid", seed, bad, passed, sealed)
 		}
 	}
@@ -217,7 +235,7 @@ func TestLeavingVerifierOfAPanel(t *testing.T) {
 	g.leave(unbound)
 	g.tick(1)
 	u := g.s.Units[0]
-	if u.look(first) < 0 || u.look(unbound) >= 0 {
+	if u.ReportOf(first) < 0 || u.ReportOf(unbound) >= 0 {
 		t.Fatalf("%+v", u.Looks)
 	}
 	g.report(0, 900_000, 0)

@@ -6,14 +6,24 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
-func (g *stage) join(id string, r Role) {
+func (g *stage) join(id string, r crew.Role) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return s.Join(g.env(), []Member{{ID: id, Role: r, Price: 10}}) })
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Join(g.env(), []crew.Member{{ID: id, Role: r, Price: 10}})
+	})
 }
 
-func (g *stage) trial(id string) Probation {
+func (g *stage) trial(id string) progress.Probation {
 	g.t.Helper()
 	t, ok := g.s.Probation(id)
 	if !ok {
@@ -25,20 +35,20 @@ func (g *stage) trial(id string) Probation {
 // sit answers the exam of a member on trial, with the seal of the state that is right.
 func (g *stage) sit(id string) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return sit(s, g.env(), g.trial(id)) })
+	g.must(func(s State) (State, []event.Event, error) { return sit(s, g.env(), g.trial(id)) })
 }
 
 // asUnit is the exam of a trial as the audit of a unit: the seals and openings are the same.
-func asUnit(t Probation) Unit {
-	return Unit{Index: t.Task.Unit, Attempt: t.Task.Attempt, Verifier: t.Member, Commit: t.Task.Commit, Seal: t.Seal,
+func asUnit(t progress.Probation) work.Unit {
+	return work.Unit{Index: t.Task.Unit, Attempt: t.Task.Attempt, Verifier: t.Member, Commit: t.Task.Commit, Seal: t.Seal,
 		Question: t.Question}
 }
 
-func sit(s State, env Env, t Probation) (State, []Event, error) {
+func sit(s State, env transition.Env, t progress.Probation) (State, []event.Event, error) {
 	return s.SubmitProbation(env, t.Member, t.Task.ID(), seal(s, t.Task.Round, asUnit(t)).Root())
 }
 
-func show(s State, env Env, t Probation) (State, []Event, error) {
+func show(s State, env transition.Env, t progress.Probation) (State, []event.Event, error) {
 	return unseal(s, env, t.Task.Round, asUnit(t))
 }
 
@@ -48,15 +58,15 @@ func (g *stage) prove(id string) {
 	g.tick(1)
 	g.sit(id)
 	g.tick(2)
-	g.must(func(s State) (State, []Event, error) { return show(s, g.env(), g.trial(id)) })
+	g.must(func(s State) (State, []event.Event, error) { return show(s, g.env(), g.trial(id)) })
 }
 
 func (g *stage) leave(id string) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), id) })
+	g.must(func(s State) (State, []event.Event, error) { return s.Leave(g.env(), id) })
 }
 
-func many() Terms {
+func many() terms.Terms {
 	t := newTerms()
 	t.Rounds, t.Window = 20, 8
 	return t
@@ -70,22 +80,22 @@ func TestLeave(t *testing.T) {
 	g.commit(0)
 	open := len(g.s.Work(first.Worker))
 	g.leave(first.Worker)
-	if n := g.count(UnitReassigned); n != open {
+	if n := g.count(event.UnitReassigned); n != open {
 		t.Errorf("%d units move, %d were open", n, open)
 	}
 	for _, e := range g.events {
-		if e.Kind == UnitReassigned && e.Why != WhyLeft || e.Kind == MemberLeft && e.Why != WhyLeft {
+		if e.Kind == event.UnitReassigned && e.Why != reason.Left || e.Kind == event.MemberLeft && e.Why != reason.Left {
 			t.Errorf("%+v", e)
 		}
 	}
-	if u := g.s.Units[0]; u.Status != Committed || u.Worker != first.Worker {
+	if u := g.s.Units[0]; u.Status != work.Committed || u.Worker != first.Worker {
 		t.Errorf("the committed unit: %+v", u)
 	}
 	if !g.s.Liable(first.Worker) || !g.s.Removed(first.Worker) {
 		t.Error("it owes nothing, or takes part")
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return s.Leave(g.env(), first.Worker) }); !errors.Is(err,
-		ErrInactive) {
+	if err := g.do(func(s State) (State, []event.Event, error) { return s.Leave(g.env(), first.Worker) }); !errors.Is(err,
+		refusal.ErrInactive) {
 		t.Errorf("it leaves twice: %v", err)
 	}
 	g.commitAll()
@@ -96,7 +106,7 @@ func TestLeave(t *testing.T) {
 	if g.s.Liable(first.Worker) {
 		t.Error("it owes something though its round is final")
 	}
-	if !g.s.MayJoin(first.Worker, Worker) || g.s.MayJoin(first.Worker, Verifier) {
+	if !g.s.MayJoin(first.Worker, crew.Worker) || g.s.MayJoin(first.Worker, crew.Verifier) {
 		t.Error("it may not come back, or as something else")
 	}
 }
@@ -112,7 +122,7 @@ func TestLeavingSparesNoVerdict(t *testing.T) {
 		t.Error("a party of a dispute owes nothing")
 	}
 	g.verdict(0, 0, true)
-	if m, _ := g.s.Member(u.Worker); m.Why != WhyVerdict || g.s.MayJoin(u.Worker, Worker) {
+	if m, _ := g.s.Member(u.Worker); m.Why != reason.Verdict || g.s.MayJoin(u.Worker, crew.Worker) {
 		t.Errorf("%+v", m)
 	}
 }
@@ -122,7 +132,8 @@ func TestTheLastStay(t *testing.T) {
 	g.tick(1)
 	refused := func(id string) {
 		t.Helper()
-		if err := g.do(func(s State) (State, []Event, error) { return s.Leave(g.env(), id) }); !errors.Is(err, ErrLast) ||
+		if err := g.do(func(s State) (State, []event.Event, error) { return s.Leave(g.env(), id) }); !errors.Is(err,
+			refusal.ErrLast) ||
 			g.s.MayLeave(id) {
 			t.Errorf("%s: %v", id, err)
 		}
@@ -130,7 +141,7 @@ func TestTheLastStay(t *testing.T) {
 	refused("v0")
 	g.leave("w0")
 	refused("w1")
-	g.join("w2", Worker)
+	g.join("w2", crew.Worker)
 	refused("w1") // who is on trial cannot take over
 	g.commitAll()
 	g.tick(2)
@@ -143,7 +154,7 @@ func TestTheLastStay(t *testing.T) {
 // Until its trial is over a newcomer counts for nothing; then for everything.
 func TestTrial(t *testing.T) {
 	g := begin(t, many(), newMembers(3, 2))
-	g.join("w9", Worker)
+	g.join("w9", crew.Worker)
 	g.tick(3)
 	if g.trial("w9").Task.Worker != "" {
 		t.Fatal("an exam about nothing")
@@ -154,17 +165,17 @@ func TestTrial(t *testing.T) {
 	if len(g.s.Work("w9")) > 0 || heads(g.s) != quorum {
 		t.Fatal("a newcomer counts")
 	}
-	for name, f := range map[string]func(s State) (State, []Event, error){
-		"votes": func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w9")) },
-		"shows": func(s State) (State, []Event, error) { return show(s, g.env(), g.trial("w9")) },
-		"proves": func(s State) (State, []Event, error) {
-			return s.SubmitProbation(g.env(), "w9", UnitID{Round: 9, Unit: 9, Attempt: 9}, canon.Sum("x"))
+	for name, f := range map[string]func(s State) (State, []event.Event, error){
+		"votes": func(s State) (State, []event.Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w9")) },
+		"shows": func(s State) (State, []event.Event, error) { return show(s, g.env(), g.trial("w9")) },
+		"proves": func(s State) (State, []event.Event, error) {
+			return s.SubmitProbation(g.env(), "w9", work.UnitID{Round: 9, Unit: 9, Attempt: 9}, canon.Sum("x"))
 		},
-		"returns": func(s State) (State, []Event, error) {
+		"returns": func(s State) (State, []event.Event, error) {
 			return s.Return(g.env(), "w9")
 		},
-		"joins": func(s State) (State, []Event, error) {
-			return s.Join(g.env(), []Member{{ID: "w9", Role: Worker}})
+		"joins": func(s State) (State, []event.Event, error) {
+			return s.Join(g.env(), []crew.Member{{ID: "w9", Role: crew.Worker}})
 		},
 	} {
 		if err := g.do(f); err == nil {
@@ -172,7 +183,7 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	g.prove("w9")
-	if m, _ := g.s.Member("w9"); !m.Active || m.Why != "" || len(g.s.Probations) > 0 || g.count(MemberProven) != 1 {
+	if m, _ := g.s.Member("w9"); !m.Active || m.Why != "" || len(g.s.Probations) > 0 || g.count(event.MemberProven) != 1 {
 		t.Fatalf("%+v", m)
 	}
 	if heads(g.s) != 6 {
@@ -181,7 +192,7 @@ func TestTrial(t *testing.T) {
 	g.finish()
 	worked := false
 	for _, e := range g.events {
-		worked = worked || e.Kind == UnitCommitted && e.Who == "w9"
+		worked = worked || e.Kind == event.UnitCommitted && e.Who == "w9"
 	}
 	if !worked {
 		t.Error("it never worked")
@@ -192,8 +203,9 @@ func TestTrial(t *testing.T) {
 func TestUnproven(t *testing.T) {
 	decline := func(g *stage) {
 		x := g.trial("w9").Task
-		g.must(func(s State) (State, []Event, error) {
-			return s.SubmitProbation(g.env(), "w9", UnitID{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt}, canon.Digest{})
+		g.must(func(s State) (State, []event.Event, error) {
+			return s.SubmitProbation(g.env(), "w9", work.UnitID{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt},
+				canon.Digest{})
 		})
 	}
 	for name, act := range map[string]func(g *stage){
@@ -201,14 +213,14 @@ func TestUnproven(t *testing.T) {
 		"says nothing":        func(g *stage) { g.tick(1) },
 		"seals what it does not hold": func(g *stage) {
 			if x := g.trial("w9"); x.Seal.IsZero() {
-				g.must(func(s State) (State, []Event, error) {
+				g.must(func(s State) (State, []event.Event, error) {
 					return s.SubmitProbation(g.env(), "w9", x.Task.ID(), canon.Sum("copied"))
 				})
 			}
 			g.tick(2)
 			if x, ok := g.s.Probation("w9"); ok && !x.Question.IsZero() {
-				if err := g.do(func(s State) (State, []Event, error) { return show(s, g.env(), x) }); !errors.Is(err,
-					ErrBadOpening) {
+				if err := g.do(func(s State) (State, []event.Event, error) { return show(s, g.env(), x) }); !errors.Is(err,
+					refusal.ErrBadOpening) {
 					t.Errorf("%v", err)
 				}
 			}
@@ -218,7 +230,7 @@ func TestUnproven(t *testing.T) {
 			g := begin(t, many(), newMembers(3, 2))
 			g.round()
 			g.passAll()
-			g.join("w9", Worker)
+			g.join("w9", crew.Worker)
 			for i := 0; i < 1000 && len(g.s.Probations) > 0; i++ {
 				g.tick(1)
 				if x, ok := g.s.Probation("w9"); ok && x.Task.Worker != "" {
@@ -226,7 +238,7 @@ func TestUnproven(t *testing.T) {
 				}
 			}
 			m, _ := g.s.Member("w9")
-			if m.Active || m.Why != WhyUnproven || g.s.MayReturn("w9", g.height) {
+			if m.Active || m.Why != reason.Unproven || g.s.MayReturn("w9", g.height) {
 				t.Fatalf("%+v", m)
 			}
 			if !g.s.MayReturn("w9", g.height+1000) {
@@ -248,7 +260,7 @@ func TestRollbackExcuses(t *testing.T) {
 			}
 		}
 	}
-	g.join("w9", Worker)
+	g.join("w9", crew.Worker)
 	g.tick(1)
 	if x := g.trial("w9"); x.Task.Round != 1 || x.Tries != 1 {
 		t.Fatalf("%+v", x)
@@ -265,10 +277,10 @@ func TestRollbackExcuses(t *testing.T) {
 func TestReturn(t *testing.T) {
 	g := begin(t, many(), newMembers(3, 2))
 	g.round()
-	for i := 0; i < 300 && g.count(MemberLeft) == 0; i++ {
+	for i := 0; i < 300 && g.count(event.MemberLeft) == 0; i++ {
 		g.tick(1)
 		for _, u := range g.s.Units {
-			if u.Status == Assigned && u.Worker != "w0" {
+			if u.Status == work.Assigned && u.Worker != "w0" {
 				g.commit(u.Index)
 			}
 		}
@@ -276,26 +288,26 @@ func TestReturn(t *testing.T) {
 		g.attestAll()
 	}
 	m, _ := g.s.Member("w0")
-	if m.Active || m.Why != WhyMissedDeadlines || g.s.Removed("w0") {
+	if m.Active || m.Why != reason.MissedDeadlines || g.s.Removed("w0") {
 		t.Fatalf("%+v", m)
 	}
-	back := func(s State) (State, []Event, error) { return s.Return(g.env(), "w0") }
-	if err := g.do(back); !errors.Is(err, ErrWrongPhase) {
+	back := func(s State) (State, []event.Event, error) { return s.Return(g.env(), "w0") }
+	if err := g.do(back); !errors.Is(err, refusal.ErrWrongPhase) {
 		t.Errorf("without a rest: %v", err)
 	}
 	g.height = m.Since + g.s.TrainDeadline()
 	g.must(back)
-	if err := g.do(back); !errors.Is(err, ErrDuplicate) || !g.s.MayJoin("w0", Worker) {
+	if err := g.do(back); !errors.Is(err, refusal.ErrDuplicate) || !g.s.MayJoin("w0", crew.Worker) {
 		t.Errorf("twice: %v", err)
 	}
-	g.join("w0", Worker)
+	g.join("w0", crew.Worker)
 	g.prove("w0")
-	if m, _ = g.s.Member("w0"); !m.Active || m.Missed != patience-1 || m.Returns != 1 {
+	if m, _ = g.s.Member("w0"); !m.Active || m.Missed != transition.MaxMissed-1 || m.Returns != 1 {
 		t.Fatalf("%+v", m)
 	}
 	g.finish()
-	for id, why := range map[string]error{"x": ErrNotMember, "w1": ErrHalted} {
-		if err := g.do(func(s State) (State, []Event, error) { return s.Return(g.env(), id) }); err == nil {
+	for id, why := range map[string]error{"x": refusal.ErrNotMember, "w1": refusal.ErrHalted} {
+		if err := g.do(func(s State) (State, []event.Event, error) { return s.Return(g.env(), id) }); err == nil {
 			t.Errorf("%s: %v, want %v", id, err, why)
 		}
 	}
@@ -307,16 +319,16 @@ func TestTheLastIsRelieved(t *testing.T) {
 	g.round()
 	g.passAll()
 	g.tick(300)
-	if w := g.s.Active(Worker); len(w) != 1 {
+	if w := g.s.Active(crew.Worker); len(w) != 1 {
 		t.Fatalf("active: %v", w)
 	}
-	last := g.s.Active(Worker)[0]
-	g.join("w9", Worker)
+	last := g.s.Active(crew.Worker)[0]
+	g.join("w9", crew.Worker)
 	g.prove("w9")
-	if w := g.s.Active(Worker); !slices.Equal(w, []string{"w9"}) {
+	if w := g.s.Active(crew.Worker); !slices.Equal(w, []string{"w9"}) {
 		t.Errorf("active: %v", w)
 	}
-	if m, _ := g.s.Member(last); m.Why != WhyMissedDeadlines {
+	if m, _ := g.s.Member(last); m.Why != reason.MissedDeadlines {
 		t.Errorf("%+v", m)
 	}
 	g.finish()
@@ -324,20 +336,22 @@ func TestTheLastIsRelieved(t *testing.T) {
 
 func TestJoinRefuses(t *testing.T) {
 	g := begin(t, many(), newMembers(3, 2))
-	for name, m := range map[string]Member{
-		"a member":   {ID: "w0", Role: Worker},
-		"other role": {ID: "w0", Role: Verifier},
-		"no name":    {Role: Worker},
+	for name, m := range map[string]crew.Member{
+		"a member":   {ID: "w0", Role: crew.Worker},
+		"other role": {ID: "w0", Role: crew.Verifier},
+		"no name":    {Role: crew.Worker},
 		"no role":    {ID: "x"},
 	} {
-		if err := g.do(func(s State) (State, []Event, error) { return s.Join(g.env(), []Member{m}) }); !errors.Is(err,
-			ErrTerms) {
+		if err := g.do(func(s State) (State, []event.Event, error) { return s.Join(g.env(), []crew.Member{m}) }); !errors.Is(
+			err,
+			refusal.ErrTerms,
+		) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	g.toAudits()
 	w, _ := g.dispute(0, true)
-	if g.s.MayJoin(w, Worker) || g.s.MayReturn(w, g.height+1000) {
+	if g.s.MayJoin(w, crew.Worker) || g.s.MayReturn(w, g.height+1000) {
 		t.Error("a convicted worker may come back")
 	}
 }
@@ -346,33 +360,34 @@ func TestJoinRefuses(t *testing.T) {
 // state that verifiers have found, whatever the worker of it committed to. Without audits there is no such unit.
 func TestTrialInATolerantRun(t *testing.T) {
 	rough := many()
-	rough.Tolerance = Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	rough.Tolerance = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	g := begin(t, rough, newMembers(3, 3))
 	g.toAudits()
-	g.join("w9", Worker)
+	g.join("w9", crew.Worker)
 	g.tick(1)
 	if m, _ := g.s.Member("w9"); m.Active || g.trial("w9").Task.Worker != "" {
 		t.Fatalf("before a unit is settled: %+v, %+v", m, g.trial("w9"))
 	}
-	g.refused(ErrInactive, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w9")) })
+	g.refused(refusal.ErrInactive,
+		func(s State) (State, []event.Event, error) { return s.Attest(g.env(), 0, vote(s, "w9")) })
 	g.reportAll()
 	g.tick(1)
 	exam := g.trial("w9").Task
 	if end := g.unit(0, exam.Unit).End; end.IsZero() || !slices.Equal(exam.Commit.Segments, []canon.Digest{end}) {
 		t.Fatalf("the exam is %+v, of %+v", exam, g.unit(0, exam.Unit))
 	}
-	g.must(func(s State) (State, []Event, error) {
+	g.must(func(s State) (State, []event.Event, error) {
 		return s.SubmitProbation(g.env(), "w9", exam.ID(), canon.Sum("a seal of nothing"))
 	})
 	g.tick(2)
-	if err := g.do(func(s State) (State, []Event, error) { return show(s, g.env(), g.trial("w9")) }); err == nil {
+	if err := g.do(func(s State) (State, []event.Event, error) { return show(s, g.env(), g.trial("w9")) }); err == nil {
 		t.Error("a seal of nothing is opened")
 	}
 
 	none := rough
 	none.AuditPPM = 0
 	g = begin(t, none, newMembers(3, 0))
-	g.join("w9", Worker)
+	g.join("w9", crew.Worker)
 	if m, _ := g.s.Member("w9"); !m.Active || len(g.s.Probations) > 0 {
 		t.Errorf("without audits: %+v", m)
 	}
@@ -381,20 +396,22 @@ func TestTrialInATolerantRun(t *testing.T) {
 // A member has the stake and the owner with which it took its seat: at the beginning, when it joins, and when it is
 // back.
 func TestSeatsKeepStakeAndOwner(t *testing.T) {
-	s, err := New(newTerms(), []Member{{ID: "w1", Role: Worker, Stake: 7},
-		{ID: "w2", Role: Worker, Owner: "pool", Stake: 9}}, 1)
+	s, err := New(newTerms(), []crew.Member{{ID: "w1", Role: crew.Worker, Stake: 7},
+		{ID: "w2", Role: crew.Worker, Owner: "pool", Stake: 9}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, _, err = s.Join(Env{Height: 2}, []Member{{ID: "w3", Role: Worker, Owner: "pool", Stake: 5}}); err != nil {
+	s, _, err = s.Join(transition.Env{Height: 2}, []crew.Member{{ID: "w3", Role: crew.Worker, Owner: "pool", Stake: 5}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	s.Members = slices.Clone(s.Members)
-	s.Members[0].Active, s.Members[0].Why = false, WhyReturning
-	if s, _, err = s.Join(Env{Height: 3}, []Member{{ID: "w1", Role: Worker, Owner: "other", Stake: 3}}); err != nil {
+	s.Members[0].Active, s.Members[0].Why = false, reason.Returning
+	s, _, err = s.Join(transition.Env{Height: 3}, []crew.Member{{ID: "w1", Role: crew.Worker, Owner: "other", Stake: 3}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []Member{{Stake: 3, Owner: "other"}, {Stake: 9, Owner: "pool"}, {Stake: 5, Owner: "pool"}} {
+	for i, want := range []crew.Member{{Stake: 3, Owner: "other"}, {Stake: 9, Owner: "pool"}, {Stake: 5, Owner: "pool"}} {
 		if m := s.Members[i]; m.Stake != want.Stake || m.Owner != want.Owner {
 			t.Errorf("%s has %d uzen of %q, want %d of %q", m.ID, m.Stake, m.Owner, want.Stake, want.Owner)
 		}

@@ -4,6 +4,14 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Four of five members sign a checkpoint that its updates do not lead to. Whoever shows that has them out of the run
@@ -20,14 +28,16 @@ func TestWrongCheckpointIsTakenBack(t *testing.T) {
 	wrong.Root[0]++
 	liars := []string{"w0", "w1", "w2", "w3", "v0"}
 	for _, id := range liars {
-		g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 1, Vote{Member: id, Next: wrong}) })
+		g.must(func(s State) (State, []event.Event, error) {
+			return s.Attest(g.env(), 1, progress.Vote{Member: id, Next: wrong})
+		})
 	}
 	if g.s.Base != wrong {
 		t.Fatalf("the base is %v", g.s.Base)
 	}
-	var entry Entry
+	var entry progress.Entry
 	for _, e := range g.events {
-		if e.Kind == RoundAttested && e.Entry.Attestation.Checkpoint == wrong {
+		if e.Kind == event.RoundAttested && e.Entry.Attestation.Checkpoint == wrong {
 			entry = *e.Entry
 		}
 	}
@@ -35,20 +45,20 @@ func TestWrongCheckpointIsTakenBack(t *testing.T) {
 
 	other := entry
 	other.Attestation.Checkpoint = right
-	if _, _, err := g.s.Refute(g.env(), "somebody", other); !errors.Is(err, ErrStale) {
+	if _, _, err := g.s.Refute(g.env(), "somebody", other); !errors.Is(err, refusal.ErrStale) {
 		t.Errorf("a checkpoint that nobody attested: %v", err)
 	}
 	first, _, err := g.s.Refute(g.env(), "somebody", entry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Refute(g.env(), "somebody", entry) })
+	g.must(func(s State) (State, []event.Event, error) { return s.Refute(g.env(), "somebody", entry) })
 	if g.s.Round != first.Round || g.s.Round != 1 {
 		t.Fatalf("the run is in round %d", g.s.Round)
 	}
 	var refuted []string
 	for _, e := range g.events {
-		if e.Kind == CheckpointRefuted {
+		if e.Kind == event.CheckpointRefuted {
 			refuted = append(refuted, e.Who)
 			if e.Other != "somebody" {
 				t.Errorf("%q is said to have shown it", e.Other)
@@ -60,16 +70,16 @@ func TestWrongCheckpointIsTakenBack(t *testing.T) {
 		t.Errorf("%v are refuted", refuted)
 	}
 	for _, id := range liars {
-		if m, _ := g.s.Member(id); m.Active || m.Why != WhyWrongAttest {
+		if m, _ := g.s.Member(id); m.Active || m.Why != reason.WrongAttest {
 			t.Errorf("%s is active: %+v", id, m)
 		}
 	}
 	for i, u := range g.s.Units {
-		if u.Status != Assigned && u.Commit.Update.IsZero() {
+		if u.Status != work.Assigned && u.Commit.Update.IsZero() {
 			t.Errorf("unit %d is not kept: %+v", i, u)
 		}
 	}
-	if _, _, err := g.s.Refute(g.env(), "somebody", entry); !errors.Is(err, ErrStale) {
+	if _, _, err := g.s.Refute(g.env(), "somebody", entry); !errors.Is(err, refusal.ErrStale) {
 		t.Errorf("twice: %v", err)
 	}
 	g.finish()
@@ -81,8 +91,8 @@ func TestWrongCheckpointIsTakenBack(t *testing.T) {
 func TestNoRefutationInSlices(t *testing.T) {
 	terms := long()
 	terms.Slices = 4
-	s := State{Progress: Progress{Crew: Crew{Terms: terms}, Phase: Train}}
-	if _, _, err := s.Refute(Env{}, "somebody", Entry{}); !errors.Is(err, ErrWrongPhase) {
+	s := State{Progress: progress.Progress{Crew: crew.Crew{Terms: terms}, Phase: progress.Train}}
+	if _, _, err := s.Refute(transition.Env{}, "somebody", progress.Entry{}); !errors.Is(err, refusal.ErrWrongPhase) {
 		t.Errorf("a checkpoint of slices: %v", err)
 	}
 }

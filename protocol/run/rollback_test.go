@@ -5,10 +5,16 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // long is a job of five rounds that audits everything.
-func long() Terms {
+func long() terms.Terms {
 	t := newTerms()
 	t.Rounds, t.Window, t.Deadlines.Challenge = 5, 4, 50
 	return t
@@ -17,13 +23,13 @@ func long() Terms {
 // finish plays the rest of a run in which everybody is honest.
 func (g *stage) finish() {
 	g.t.Helper()
-	for i := 0; i < 500 && !g.s.over(); i++ {
+	for i := 0; i < 500 && !g.s.Over(); i++ {
 		g.tick(1)
 		g.commitAll()
 		g.passAll()
 		g.attestAll()
 	}
-	g.phase(Done)
+	g.phase(progress.Done)
 }
 
 // A lie that is found two rounds later: the run goes back to its round, keeps the commitments of the others, and ends
@@ -39,8 +45,8 @@ func TestRollback(t *testing.T) {
 	wrong := commitment(g.s.RoundState, 2)
 	wrong.Update[0]++
 	wrong.UpdateCID = "bafywrong"
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), lied.Worker, UnitID{Unit: 2, Round: 1}, wrong)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), lied.Worker, work.UnitID{Unit: 2, Round: 1}, wrong)
 	})
 	g.commitAll()
 	g.tick(2)
@@ -52,32 +58,32 @@ func TestRollback(t *testing.T) {
 	g.challenge(base.Units[2].Verifier, 1, 2)
 	g.verdict(1, 2, true)
 
-	if g.s.Round != 1 || g.s.Base != base.Base || g.s.Phase != Train || len(g.s.Open) != 1 || len(g.s.Votes) > 0 {
+	if g.s.Round != 1 || g.s.Base != base.Base || g.s.Phase != progress.Train || len(g.s.Open) != 1 || len(g.s.Votes) > 0 {
 		t.Fatalf("after the verdict: phase %d of round %d with %d open", g.s.Phase, g.s.Round, len(g.s.Open))
 	}
 	for i, u := range g.s.Units {
 		switch {
 		case base.Units[i].Worker == lied.Worker:
-			if u.Status != Assigned || u.Worker == lied.Worker || !u.Audited {
+			if u.Status != work.Assigned || u.Worker == lied.Worker || !u.Audited {
 				t.Errorf("a unit of the liar: %+v", u)
 			}
 		case u.Commit.Update != base.Units[i].Commit.Update || u.Attempt != 0:
 			t.Errorf("a unit of the others is not kept: %+v", u)
 		}
 	}
-	if len(g.s.RolledBack) != 2 || g.count(RolledBack) != 1 || g.count(RoundDropped) != 0 {
-		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.RolledBack), g.count(RolledBack),
-			g.count(RoundDropped))
+	if len(g.s.RolledBack) != 2 || g.count(event.RolledBack) != 1 || g.count(event.RoundDropped) != 0 {
+		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.RolledBack), g.count(event.RolledBack),
+			g.count(event.RoundDropped))
 	}
 	g.finish()
 	var dropped []uint32
 	for _, e := range g.events {
-		if e.Kind != RoundDropped {
+		if e.Kind != event.RoundDropped {
 			continue
 		}
 		dropped = append(dropped, e.Round)
 		for _, u := range e.RoundState.Units {
-			if u.Status != Accepted || u.Worker != lied.Worker && !u.Passed {
+			if u.Status != work.Accepted || u.Worker != lied.Worker && !u.Passed {
 				t.Errorf("an unfinished audit of a round that is closed: %+v", u)
 			}
 		}
@@ -88,8 +94,9 @@ func TestRollback(t *testing.T) {
 	if g.s.Base != honest.s.Base {
 		t.Errorf("the run ends at %v, without the liar at %v", g.s.Base, honest.s.Base)
 	}
-	for _, e := range g.events[slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == RolledBack }):] {
-		if e.Kind == RoundAttested && e.Entry.Attestation.Checkpoint == poisoned {
+	back := slices.IndexFunc(g.events, func(e event.Event) bool { return e.Kind == event.RolledBack })
+	for _, e := range g.events[back:] {
+		if e.Kind == event.RoundAttested && e.Entry.Attestation.Checkpoint == poisoned {
 			t.Error("the poisoned checkpoint is attested again")
 		}
 	}
@@ -102,8 +109,8 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	wrong := commitment(g.s.RoundState, 0)
 	wrong.Update[0]++
 	wrong.UpdateCID = "bafywrong"
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), s.Units[0].Worker, UnitID{}, wrong)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), s.Units[0].Worker, work.UnitID{}, wrong)
 	})
 	g.commitAll()
 	g.tick(2)
@@ -120,18 +127,18 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	if now.Attempt <= was.Attempt {
 		t.Fatalf("attempt %d of unit 1 of round 1, before the rollback %d", now.Attempt, was.Attempt)
 	}
-	for name, f := range map[string]func(s State) (State, []Event, error){
-		"commit": func(s State) (State, []Event, error) {
-			return s.Commit(g.env(), now.Worker, UnitID{Unit: 1, Round: 1, Attempt: was.Attempt}, was.Commit)
+	for name, f := range map[string]func(s State) (State, []event.Event, error){
+		"commit": func(s State) (State, []event.Event, error) {
+			return s.Commit(g.env(), now.Worker, work.UnitID{Unit: 1, Round: 1, Attempt: was.Attempt}, was.Commit)
 		},
-		"missing": func(s State) (State, []Event, error) {
-			return s.Missing(g.env(), "v0", UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, 0)
+		"missing": func(s State) (State, []event.Event, error) {
+			return s.Missing(g.env(), "v0", work.UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, 0)
 		},
-		"suspect": func(s State) (State, []Event, error) {
-			return s.Suspect(g.env(), "v0", UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
+		"suspect": func(s State) (State, []event.Event, error) {
+			return s.Suspect(g.env(), "v0", work.UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
 		},
-		"pass of no attempt": func(s State) (State, []Event, error) {
-			return s.Pass(g.env(), was.Verifier, UnitID{Round: 1, Unit: 1, Attempt: now.Attempt + 1}, was.Commit.Update)
+		"pass of no attempt": func(s State) (State, []event.Event, error) {
+			return s.Pass(g.env(), was.Verifier, work.UnitID{Round: 1, Unit: 1, Attempt: now.Attempt + 1}, was.Commit.Update)
 		},
 	} {
 		if err := g.do(f); codeOf(err) != "stale" {
@@ -139,11 +146,11 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 		}
 	}
 	current := canon.MustMarshal(g.s.RoundState)
-	g.must(func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), was.Verifier, UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Challenge(g.env(), was.Verifier, work.UnitID{Round: 1, Unit: 1, Attempt: was.Attempt})
 	})
-	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, false, false, was.Verifier)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Verdict(g.env(), work.UnitID{Round: 1, Unit: 1, Attempt: was.Attempt}, false, false, was.Verifier)
 	})
 	if !slices.Equal(canon.MustMarshal(g.s.RoundState), current) {
 		t.Error("a dispute about a round that was rolled back changes the one that replaces it")
@@ -160,33 +167,34 @@ func TestLieInADroppedRound(t *testing.T) {
 	g.challenge("v0", 0, 0)
 	g.verdict(0, 0, true)
 	works := func(id string) bool {
-		return slices.ContainsFunc(g.s.Units, func(u *Unit) bool { return u.Worker == id && u.Status == Assigned })
+		return slices.ContainsFunc(g.s.Units, func(u *work.Unit) bool { return u.Worker == id && u.Status == work.Assigned })
 	}
-	i := slices.IndexFunc(was.Units, func(u *Unit) bool { return u.Worker != first && works(u.Worker) })
+	i := slices.IndexFunc(was.Units, func(u *work.Unit) bool { return u.Worker != first && works(u.Worker) })
 	if i < 0 {
 		t.Fatal("nobody has a unit in both rounds")
 	}
 	second := was.Units[i]
 	round, base := g.s.Round, g.s.Base
-	g.must(func(s State) (State, []Event, error) {
+	g.must(func(s State) (State, []event.Event, error) {
 		return s.Challenge(g.env(), "v1", second.ID(was.Round))
 	})
-	g.must(func(s State) (State, []Event, error) {
+	g.must(func(s State) (State, []event.Event, error) {
 		return s.Verdict(g.env(), second.ID(was.Round), true, false, second.Worker)
 	})
-	if m, _ := g.s.Member(second.Worker); m.Why != WhyVerdict || g.count(RolledBack) != 1 || g.s.Round != round ||
+	if m, _ := g.s.Member(second.Worker); m.Why != reason.Verdict || g.count(event.RolledBack) != 1 ||
+		g.s.Round != round ||
 		g.s.Base != base {
-		t.Errorf("after %d rollbacks in round %d: %+v", g.count(RolledBack), g.s.Round, m)
+		t.Errorf("after %d rollbacks in round %d: %+v", g.count(event.RolledBack), g.s.Round, m)
 	}
 	for _, u := range g.s.Units {
-		if u.Worker == second.Worker && u.Status == Assigned || u.Status != Assigned && u.Commit.Update.IsZero() {
+		if u.Worker == second.Worker && u.Status == work.Assigned || u.Status != work.Assigned && u.Commit.Update.IsZero() {
 			t.Errorf("nobody was to do this unit: %+v", u)
 		}
 	}
-	if d, ok := g.s.Find(second.ID(was.Round)); !ok || !g.s.Forfeited(d) || d.Status != Accepted {
+	if d, ok := g.s.Find(second.ID(was.Round)); !ok || !g.s.Forfeited(d) || d.Status != work.Accepted {
 		t.Fatalf("a unit of a convicted worker in a round that is not closed: %+v", d)
 	}
-	again := func(s State) (State, []Event, error) {
+	again := func(s State) (State, []event.Event, error) {
 		return s.Challenge(g.env(), "v2", second.ID(was.Round))
 	}
 	if err := g.do(again); codeOf(err) != "stale" {
@@ -204,17 +212,17 @@ func TestSeveralChallengers(t *testing.T) {
 			g.toAudits()
 			drawn := g.s.Units[0].Verifier
 			var challengers []string
-			for _, v := range g.s.Active(Verifier) {
+			for _, v := range g.s.Active(crew.Verifier) {
 				if v != drawn {
 					challengers = append(challengers, v)
 					g.challenge(v, 0, 0)
 				}
 			}
-			if g.count(UnitChallenged) != 3 || g.count(AuditMissed) != 1 {
-				t.Fatalf("%d challenges, %d audits ended by them", g.count(UnitChallenged), g.count(AuditMissed))
+			if g.count(event.UnitChallenged) != 3 || g.count(event.AuditMissed) != 1 {
+				t.Fatalf("%d challenges, %d audits ended by them", g.count(event.UnitChallenged), g.count(event.AuditMissed))
 			}
 			for i, v := range challengers {
-				d, ok := g.s.Playing(UnitID{}, v)
+				d, ok := g.s.Playing(work.UnitID{}, v)
 				if !ok || d.Unit.Index != 0 || len(d.Challengers) != 3-i {
 					t.Fatalf("dispute %d is not being played", i)
 				}
@@ -223,19 +231,19 @@ func TestSeveralChallengers(t *testing.T) {
 					break
 				}
 				g.verdict(0, 0, false)
-				if m, _ := g.s.Member(v); m.Why != WhyFalseChallenge {
+				if m, _ := g.s.Member(v); m.Why != reason.FalseChallenge {
 					t.Errorf("a challenger who lost: %+v", m)
 				}
 			}
 			if rightful == 3 {
-				if u := g.s.Units[0]; u.Status != Auditing || u.Verifier != drawn {
+				if u := g.s.Units[0]; u.Status != work.Auditing || u.Verifier != drawn {
 					t.Errorf("the audit that the challenges ended is not drawn again: %+v", u)
 				}
 				return
 			}
 			moot := 0
 			for _, e := range g.events {
-				if e.Kind == AuditMissed && e.Why == WhyConvicted && e.Unit == 0 {
+				if e.Kind == event.AuditMissed && e.Why == reason.Convicted && e.Unit == 0 {
 					moot++
 				}
 			}
@@ -264,12 +272,12 @@ func TestChallengeWindow(t *testing.T) {
 	}
 	g.challenge("v0", 0, 0)
 	g.verdict(0, 0, false)
-	if u := g.unit(0, 0); u.Status != Accepted {
+	if u := g.unit(0, 0); u.Status != work.Accepted {
 		t.Fatalf("a unit that passed its audit and was challenged falsely: %+v", u)
 	}
 	g.tick(1)
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), "v1", UnitID{})
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Challenge(g.env(), "v1", work.UnitID{})
 	}); codeOf(err) != "stale" {
 		t.Errorf("a challenge of a final round: %v", err)
 	}
@@ -283,8 +291,8 @@ func TestSecondCommitment(t *testing.T) {
 	g.commit(0)
 	other := commitment(g.s.RoundState, 0)
 	other.Update[0]++
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{}, other)
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), u.Worker, work.UnitID{}, other)
 	}); codeOf(err) != "duplicate" {
 		t.Errorf("a second commitment: %v", err)
 	}
@@ -303,10 +311,10 @@ func TestConvictionRepeatsAudits(t *testing.T) {
 	liar, _ := g.dispute(0, true)
 	for i, u := range g.s.Open[0].Units {
 		was := first.Units[i].Verifier
-		if u.Worker == liar && (u.Status != Auditing || u.Verifier == was || u.Passed) {
+		if u.Worker == liar && (u.Status != work.Auditing || u.Verifier == was || u.Passed) {
 			t.Errorf("unit %d, which %s passed: %+v", i, was, u)
 		}
-		if u.Worker != liar && u.Status != Accepted {
+		if u.Worker != liar && u.Status != work.Accepted {
 			t.Errorf("unit %d of another: %+v", i, u)
 		}
 	}
@@ -314,18 +322,18 @@ func TestConvictionRepeatsAudits(t *testing.T) {
 
 // pump plays a run of which a worker's commitment in round 0 was wrong, which is found when two more rounds are
 // attested, and returns the commitments that were in those.
-func pump(t *testing.T, c func(g *stage) Commitment) (g *stage, commits int) {
+func pump(t *testing.T, c func(g *stage) work.Commitment) (g *stage, commits int) {
 	return pumpOf(t, long(), c)
 }
 
-func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, commits int) {
+func pumpOf(t *testing.T, terms terms.Terms, c func(g *stage) work.Commitment) (g *stage, commits int) {
 	t.Helper()
 	g = begin(t, terms, newMembers(4, 2))
 	g.tick(1)
 	liar := g.s.Units[2].Worker
 	wrong := c(g)
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), liar, UnitID{Unit: 2}, wrong)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), liar, work.UnitID{Unit: 2}, wrong)
 	})
 	g.commitAll()
 	g.tick(2)
@@ -333,7 +341,7 @@ func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, c
 	g.round()
 	g.round()
 	for _, l := range g.s.Open[1:] {
-		commits += len(l.units(func(u Unit) bool { return u.Worker != liar }))
+		commits += len(l.Where(func(u work.Unit) bool { return u.Worker != liar }))
 	}
 	g.challenge(g.unit(0, 2).Verifier, 0, 2)
 	g.verdict(0, 2, true)
@@ -341,7 +349,7 @@ func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, c
 		t.Fatalf("round %d, %d rounds rolled back", g.s.Round, len(g.s.RolledBack))
 	}
 	g.tick(30)
-	if g.count(RoundDropped) > 0 {
+	if g.count(event.RoundDropped) > 0 {
 		t.Fatal("rounds are dropped before it is known whether their base changes")
 	}
 	g.events = nil
@@ -350,18 +358,18 @@ func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, c
 
 // A wrong state root in the middle of a unit whose update is right must not be worth two payments of all later rounds.
 func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
-	g, commits := pump(t, func(g *stage) Commitment {
+	g, commits := pump(t, func(g *stage) work.Commitment {
 		c := commitment(g.s.RoundState, 2)
 		c.Segments[1][0]++
 		return c
 	})
 	g.finish()
-	if g.count(RoundRestored) != 2 || g.count(RoundDropped) != 0 {
-		t.Fatalf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	if g.count(event.RoundRestored) != 2 || g.count(event.RoundDropped) != 0 {
+		t.Fatalf("%d rounds restored, %d dropped", g.count(event.RoundRestored), g.count(event.RoundDropped))
 	}
 	again := 0
 	for _, e := range g.events {
-		if e.Kind == UnitCommitted && (e.Round == 1 || e.Round == 2) {
+		if e.Kind == event.UnitCommitted && (e.Round == 1 || e.Round == 2) {
 			again++
 		}
 	}
@@ -372,48 +380,48 @@ func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
 
 // What was built on a wrong update is dropped, and each unit of it paid once.
 func TestRollbackWithEffectDropsLaterRounds(t *testing.T) {
-	g, _ := pump(t, func(g *stage) Commitment {
+	g, _ := pump(t, func(g *stage) work.Commitment {
 		c := commitment(g.s.RoundState, 2)
 		c.Update[0]++
 		c.UpdateCID = "bafywrong"
 		return c
 	})
 	g.finish()
-	if g.count(RoundRestored) != 0 || g.count(RoundDropped) != 2 {
-		t.Errorf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	if g.count(event.RoundRestored) != 0 || g.count(event.RoundDropped) != 2 {
+		t.Errorf("%d rounds restored, %d dropped", g.count(event.RoundRestored), g.count(event.RoundDropped))
 	}
 }
 
 // handing is a job whose units hand on a state through all of its rounds.
-func handing() Terms {
+func handing() terms.Terms {
 	t := long()
 	t.Carry, t.Window = t.Rounds, t.Rounds
 	return t
 }
 
 // handed is a commitment that hands on the state of an update.
-func handed(c Commitment) Commitment {
-	c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+func handed(c work.Commitment) work.Commitment {
+	c.HandedState = work.HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 	return c
 }
 
 // Where units hand on a state, a lie without effect on it costs nobody a later round either, and nothing is dealt twice
 // on one base: what was drawn before is audited when the round goes on.
 func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
-	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
+	g, commits := pumpOf(t, handing(), func(g *stage) work.Commitment {
 		c := handed(commitment(g.s.RoundState, 2))
 		c.Segments[1][0]++
 		return c
 	})
 	g.finish()
-	if g.count(RoundRestored) != 2 || g.count(RoundDropped) != 0 {
-		t.Fatalf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	if g.count(event.RoundRestored) != 2 || g.count(event.RoundDropped) != 0 {
+		t.Fatalf("%d rounds restored, %d dropped", g.count(event.RoundRestored), g.count(event.RoundDropped))
 	}
 	again, passed := 0, 0
 	for _, e := range g.events {
-		if later := e.Round == 1 || e.Round == 2; later && e.Kind == UnitCommitted {
+		if later := e.Round == 1 || e.Round == 2; later && e.Kind == event.UnitCommitted {
 			again++
-		} else if later && e.Kind == AuditPassed {
+		} else if later && e.Kind == event.AuditPassed {
 			passed++
 		}
 	}
@@ -428,7 +436,7 @@ func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
 // stake until then.
 func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T) {
 	var liar string
-	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
+	g, commits := pumpOf(t, handing(), func(g *stage) work.Commitment {
 		liar = g.s.Units[2].Worker
 		c := commitment(g.s.RoundState, 2)
 		c.Update[0]++
@@ -439,28 +447,28 @@ func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T
 		t.Error("the stake of the convicted may leave before the rounds are dropped")
 	}
 	for _, u := range g.s.RolledBack[0].Units {
-		f := func(s State) (State, []Event, error) {
-			return s.Challenge(g.env(), "v1", UnitID{Round: 1, Unit: u.Index, Attempt: u.Attempt})
+		f := func(s State) (State, []event.Event, error) {
+			return s.Challenge(g.env(), "v1", work.UnitID{Round: 1, Unit: u.Index, Attempt: u.Attempt})
 		}
 		if err := g.do(f); codeOf(err) != "stale" {
 			t.Errorf("a challenge in a round that was rolled back: %v", err)
 		}
 	}
 	g.finish()
-	if g.count(RoundRestored) != 0 || g.count(RoundDropped) != 2 {
-		t.Fatalf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	if g.count(event.RoundRestored) != 0 || g.count(event.RoundDropped) != 2 {
+		t.Fatalf("%d rounds restored, %d dropped", g.count(event.RoundRestored), g.count(event.RoundDropped))
 	}
 	kept := 0
 	for _, e := range g.events {
-		if e.Kind != RoundDropped {
+		if e.Kind != event.RoundDropped {
 			continue
 		}
 		if !slices.Equal(e.RoundState.Culprits, []string{liar}) {
 			t.Errorf("round %d was dropped over %v", e.Round, e.RoundState.Culprits)
 		}
-		kept += len(e.RoundState.units(func(u Unit) bool {
+		kept += len(e.RoundState.Where(func(u work.Unit) bool {
 			return u.Worker != liar &&
-				(u.Status == Committed || u.Status == Accepted)
+				(u.Status == work.Committed || u.Status == work.Accepted)
 		}))
 	}
 	if kept != commits {

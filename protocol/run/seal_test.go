@@ -6,6 +6,13 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // held is the state at the end of any unit: one tensor of one tile. It is also the rooting under which that state has
@@ -23,23 +30,23 @@ func (held) Step() uint32                                                    { r
 func (held) Tensor(_ []byte, _ int, tree canon.Digest) (canon.Digest, error) { return tree, nil }
 func (h held) State(uint32, canon.Digest) canon.Digest                       { return h.root }
 
-func seal(s State, round uint32, u Unit) *audit.Seal {
+func seal(s State, round uint32, u work.Unit) *audit.Seal {
 	return audit.NewSeal(s.Subject(round, u), []*canon.Tree{canon.NewTree(canon.Leaves([][]byte{tile}))})
 }
 
 // pass is an honest verifier's answer to an audit.
-func pass(s State, env Env, round uint32, u Unit) (State, []Event, error) {
-	return s.Pass(env, u.Verifier, UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, seal(s, round, u).Root())
+func pass(s State, env transition.Env, round uint32, u work.Unit) (State, []event.Event, error) {
+	return s.Pass(env, u.Verifier, work.UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, seal(s, round, u).Root())
 }
 
 // unseal is an honest verifier's opening of its seal.
-func unseal(s State, env Env, round uint32, u Unit) (State, []Event, error) {
+func unseal(s State, env transition.Env, round uint32, u work.Unit) (State, []event.Event, error) {
 	o, _ := seal(s, round, u).Open(u.Question, held{})
 	var h held
 	if n := len(u.Commit.Segments); n > 0 {
 		h.root = s.Subject(round, u).End(u.Commit.Segments)
 	}
-	return s.Unseal(env, u.Verifier, UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, o, h)
+	return s.Unseal(env, u.Verifier, work.UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, o, h)
 }
 
 // nonce is what every worker of the tests hides its state roots under.
@@ -48,7 +55,7 @@ func nonce(round, unit uint32) canon.Digest {
 }
 
 // planted is the commitment of a worker that plants a fault in a unit.
-func planted(l RoundState, unit uint32) Commitment {
+func planted(l work.RoundState, unit uint32) work.Commitment {
 	c := commitment(l, unit)
 	c.Segments = audit.Plant(nonce(l.Round, unit), c.Segments)
 	return c
@@ -56,16 +63,16 @@ func planted(l RoundState, unit uint32) Commitment {
 
 func (g *stage) unmask(round, unit uint32) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(round), unit) })
+	g.must(func(s State) (State, []event.Event, error) { return unmask(s, g.env(), g.lap(round), unit) })
 }
 
-func unmask(s State, env Env, l RoundState, unit uint32) (State, []Event, error) {
-	var u Unit
+func unmask(s State, env transition.Env, l work.RoundState, unit uint32) (State, []event.Event, error) {
+	var u work.Unit
 	if int(unit) < len(l.Units) {
 		u = *l.Units[unit]
 	}
-	return s.Unmask(env, u.Worker, UnitID{Round: l.Round, Unit: unit, Attempt: u.Attempt}, nonce(l.Round, unit),
-		commitment(l, unit).cut(s.Terms, l, unit).Segments)
+	return s.Unmask(env, u.Worker, work.UnitID{Round: l.Round, Unit: unit, Attempt: u.Attempt}, nonce(l.Round, unit),
+		cut(commitment(l, unit), s.Terms, l, unit).Segments)
 }
 
 // plant brings a fresh round to its audits, in which the worker of unit 1 has planted a fault.
@@ -73,8 +80,8 @@ func (g *stage) plant() {
 	g.t.Helper()
 	g.tick(1)
 	u := g.s.Units[1]
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, planted(s.RoundState, 1))
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), u.Worker, work.UnitID{Unit: 1}, planted(s.RoundState, 1))
 	})
 	g.commitAll()
 	g.tick(2)
@@ -84,15 +91,15 @@ func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 2))
 	g.toAudits()
 	u := g.unit(0, 0)
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Pass(g.env(), u.Verifier, UnitID{}, canon.Digest{})
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Pass(g.env(), u.Verifier, work.UnitID{}, canon.Digest{})
 	}); codeOf(err) != "bad_opening" {
 		t.Errorf("no seal: %v", err)
 	}
-	g.must(func(s State) (State, []Event, error) {
-		return s.Pass(g.env(), u.Verifier, UnitID{}, canon.Sum("rubber stamp"))
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Pass(g.env(), u.Verifier, work.UnitID{}, canon.Sum("rubber stamp"))
 	})
-	if err := g.do(func(s State) (State, []Event, error) {
+	if err := g.do(func(s State) (State, []event.Event, error) {
 		return unseal(s, g.env(), 0,
 			g.unit(0, 0))
 	}); codeOf(err) != "wrong_phase" {
@@ -102,20 +109,20 @@ func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
 	if g.unit(0, 0).Question.IsZero() {
 		t.Fatal("nothing is asked")
 	}
-	if err := g.do(func(s State) (State, []Event, error) {
+	if err := g.do(func(s State) (State, []event.Event, error) {
 		return unseal(s, g.env(), 0,
 			g.unit(0, 0))
 	}); codeOf(err) != "bad_opening" {
 		t.Errorf("a seal of nothing: %v", err)
 	}
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), u.Verifier, UnitID{})
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Challenge(g.env(), u.Verifier, work.UnitID{})
 	}); codeOf(err) != "wrong_phase" {
 		t.Errorf("second thoughts: %v", err)
 	}
-	for g.count(AuditBroken) == 0 && g.height < 1000 {
+	for g.count(event.AuditBroken) == 0 && g.height < 1000 {
 		g.tick(1)
-		for _, v := range g.s.Active(Verifier) {
+		for _, v := range g.s.Active(crew.Verifier) {
 			for _, a := range g.s.Audits(v) {
 				if v != u.Verifier {
 					g.pass(v, a.Round, a.Index)
@@ -124,10 +131,11 @@ func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
 		}
 	}
 	m, _ := g.s.Member(u.Verifier)
-	if m.Active || m.Why != WhySealUnopened {
+	if m.Active || m.Why != reason.SealUnopened {
 		t.Errorf("%+v", m)
 	}
-	if again := g.unit(0, 0); again.Verifier == u.Verifier || again.Status != Auditing && again.Status != Accepted {
+	if again := g.unit(0, 0); again.Verifier == u.Verifier ||
+		again.Status != work.Auditing && again.Status != work.Accepted {
 		t.Errorf("its audit: %+v", again)
 	}
 	g.finish()
@@ -141,25 +149,30 @@ func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			usual := long()
 			usual.Units, usual.Rounds, usual.Window = 12, 2, 8
-			usual.Deadlines = Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: MinBlocks} // of a job on a network
+			usual.Deadlines = terms.Deadlines{
+				Train:     600,
+				Audit:     600,
+				Attest:    300,
+				Challenge: terms.MinBlocks,
+			} // of a job on a network
 			g := begin(t, usual, newMembers(3, 2))
 			g.toAudits()
 			lazy := g.unit(0, 0).Verifier
 			if seals {
-				g.must(func(s State) (State, []Event, error) {
-					return s.Pass(g.env(), lazy, UnitID{}, canon.Sum("rubber stamp"))
+				g.must(func(s State) (State, []event.Event, error) {
+					return s.Pass(g.env(), lazy, work.UnitID{}, canon.Sum("rubber stamp"))
 				})
 				g.tick(1)
 			}
 			begun := g.height
-			for g.s.Phase != Done && g.height < begun+3000 {
-				if g.s.Phase == Train {
+			for g.s.Phase != progress.Done && g.height < begun+3000 {
+				if g.s.Phase == progress.Train {
 					g.commitAll()
 				}
-				if g.s.Phase == Attest {
+				if g.s.Phase == progress.Attest {
 					g.attestAll()
 				}
-				for _, v := range g.s.Active(Verifier) {
+				for _, v := range g.s.Active(crew.Verifier) {
 					for _, a := range g.s.Audits(v) {
 						if v != lazy {
 							g.pass(v, a.Round, a.Index)
@@ -168,7 +181,7 @@ func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
 				}
 				g.tick(1)
 			}
-			if took := g.height - begun; g.s.Phase != Done || took > 200 {
+			if took := g.height - begun; g.s.Phase != progress.Done || took > 200 {
 				t.Errorf("phase %s after %d blocks", g.s.Phase, took)
 			}
 		})
@@ -180,15 +193,15 @@ func TestPlantedFaults(t *testing.T) {
 	honest := begin(t, long(), newMembers(3, 2))
 	honest.finish()
 	for name, c := range map[string]struct {
-		answer func(g *stage, u Unit)
+		answer func(g *stage, u work.Unit)
 		broken string
 	}{
-		"found": {func(g *stage, u Unit) { g.challenge(u.Verifier, 0, 1) }, ""},
-		"passed and not yet opened": {func(g *stage, u Unit) {
-			g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), 0, g.unit(0, 1)) })
-		}, WhyPlantPassed},
-		"passed": {func(g *stage, u Unit) { g.pass(u.Verifier, 0, 1) }, WhyPlantPassed},
-		"found by another": {func(g *stage, u Unit) {
+		"found": {func(g *stage, u work.Unit) { g.challenge(u.Verifier, 0, 1) }, ""},
+		"passed and not yet opened": {func(g *stage, u work.Unit) {
+			g.must(func(s State) (State, []event.Event, error) { return pass(s, g.env(), 0, g.unit(0, 1)) })
+		}, reason.PlantPassed},
+		"passed": {func(g *stage, u work.Unit) { g.pass(u.Verifier, 0, 1) }, reason.PlantPassed},
+		"found by another": {func(g *stage, u work.Unit) {
 			other := map[string]string{"v0": "v1", "v1": "v0"}[u.Verifier]
 			g.challenge(other, 0, 1)
 		}, ""},
@@ -197,7 +210,7 @@ func TestPlantedFaults(t *testing.T) {
 			g := begin(t, long(), newMembers(3, 2))
 			g.plant()
 			u := g.unit(0, 1)
-			if err := g.do(func(s State) (State, []Event, error) {
+			if err := g.do(func(s State) (State, []event.Event, error) {
 				return unmask(s, g.env(), g.lap(0),
 					1)
 			}); codeOf(err) != "wrong_phase" {
@@ -206,13 +219,13 @@ func TestPlantedFaults(t *testing.T) {
 			c.answer(g, u)
 			g.unmask(0, 1)
 			after := g.unit(0, 1)
-			if !slices.Equal(after.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) || after.Status != Auditing {
+			if !slices.Equal(after.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) || after.Status != work.Auditing {
 				t.Errorf("the unit: %+v", after)
 			}
 			if c.broken == "" && name == "found" && after.Verifier != u.Verifier {
 				t.Error("the audit does not go on")
 			}
-			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); err == nil {
+			if err := g.do(func(s State) (State, []event.Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); err == nil {
 				t.Error("unmasked twice")
 			}
 			m, _ := g.s.Member(u.Verifier)
@@ -237,7 +250,7 @@ func TestPlantThatNobodyLooksAt(t *testing.T) {
 	g.plant()
 	g.tick(1)
 	g.unmask(0, 1)
-	if u := g.unit(0, 1); u.Status != Accepted ||
+	if u := g.unit(0, 1); u.Status != work.Accepted ||
 		!slices.Equal(u.Commit.Segments, commitment(g.s.Rounds()[0], 1).Segments) {
 		t.Errorf("%+v", u)
 	}
@@ -247,34 +260,34 @@ func TestPlantThatNobodyLooksAt(t *testing.T) {
 // What was not hidden as it is planted is no plant, and excuses nothing.
 func TestLiesAreNoPlants(t *testing.T) {
 	for name, c := range map[string]struct {
-		commit func(l RoundState) Commitment
-		show   func(l RoundState) []canon.Digest
+		commit func(l work.RoundState) work.Commitment
+		show   func(l work.RoundState) []canon.Digest
 	}{
-		"another root is wrong": {func(l RoundState) Commitment {
+		"another root is wrong": {func(l work.RoundState) work.Commitment {
 			c := planted(l, 1)
 			c.Segments[0] = canon.Sum("a lie")
 			return c
-		}, func(l RoundState) []canon.Digest { return commitment(l, 1).Segments }},
-		"nothing is wrong": {func(l RoundState) Commitment { return commitment(l, 1) },
-			func(l RoundState) []canon.Digest { return commitment(l, 1).Segments }},
-		"hidden after": {func(l RoundState) Commitment { return planted(l, 1) },
-			func(l RoundState) []canon.Digest { return planted(l, 1).Segments }},
-		"roots are left out": {func(l RoundState) Commitment { return planted(l, 1) },
-			func(l RoundState) []canon.Digest { return commitment(l, 1).Segments[1:] }},
-		"other roots instead": {func(l RoundState) Commitment { return planted(l, 1) },
-			func(l RoundState) []canon.Digest { return commitment(l, 2).Segments }},
+		}, func(l work.RoundState) []canon.Digest { return commitment(l, 1).Segments }},
+		"nothing is wrong": {func(l work.RoundState) work.Commitment { return commitment(l, 1) },
+			func(l work.RoundState) []canon.Digest { return commitment(l, 1).Segments }},
+		"hidden after": {func(l work.RoundState) work.Commitment { return planted(l, 1) },
+			func(l work.RoundState) []canon.Digest { return planted(l, 1).Segments }},
+		"roots are left out": {func(l work.RoundState) work.Commitment { return planted(l, 1) },
+			func(l work.RoundState) []canon.Digest { return commitment(l, 1).Segments[1:] }},
+		"other roots instead": {func(l work.RoundState) work.Commitment { return planted(l, 1) },
+			func(l work.RoundState) []canon.Digest { return commitment(l, 2).Segments }},
 	} {
 		g := begin(t, long(), newMembers(3, 2))
 		g.tick(1)
 		u := g.s.Units[1]
-		g.must(func(s State) (State, []Event, error) {
-			return s.Commit(g.env(), u.Worker, UnitID{Unit: 1}, c.commit(s.RoundState))
+		g.must(func(s State) (State, []event.Event, error) {
+			return s.Commit(g.env(), u.Worker, work.UnitID{Unit: 1}, c.commit(s.RoundState))
 		})
 		g.commitAll()
 		g.tick(2)
 		g.challenge(g.unit(0, 1).Verifier, 0, 1)
-		err := g.do(func(s State) (State, []Event, error) {
-			return s.Unmask(g.env(), u.Worker, UnitID{Unit: 1}, nonce(0, 1), c.show(s.Rounds()[0]))
+		err := g.do(func(s State) (State, []event.Event, error) {
+			return s.Unmask(g.env(), u.Worker, work.UnitID{Unit: 1}, nonce(0, 1), c.show(s.Rounds()[0]))
 		})
 		if codeOf(err) != "bad_plant" {
 			t.Errorf("%s: %v", name, err)
@@ -286,7 +299,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 	for i := range g.s.Members {
 		g.s.Members[i].Planted = audit.MayPlant(g.s.Members[i].Commits)
 	}
-	if err := g.do(func(s State) (State, []Event, error) {
+	if err := g.do(func(s State) (State, []event.Event, error) {
 		return unmask(s, g.env(), g.lap(0),
 			1)
 	}); codeOf(err) != "bad_plant" {
@@ -296,8 +309,8 @@ func TestLiesAreNoPlants(t *testing.T) {
 	if g.unit(0, 1).Worker == other {
 		other = "w1"
 	}
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Unmask(g.env(), other, UnitID{Unit: 1}, nonce(0, 1), commitment(s.Rounds()[0], 1).Segments)
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Unmask(g.env(), other, work.UnitID{Unit: 1}, nonce(0, 1), commitment(s.Rounds()[0], 1).Segments)
 	}); codeOf(err) != "not_yours" {
 		t.Errorf("another's: %v", err)
 	}
@@ -315,11 +328,11 @@ func TestSuspectedUnitIsAudited(t *testing.T) {
 	g.commitAll()
 	g.tick(2)
 	u := g.unit(0, 2)
-	if u.Status != Accepted {
+	if u.Status != work.Accepted {
 		t.Fatalf("drawn: %+v", u)
 	}
-	if err := g.do(func(s State) (State, []Event, error) {
-		return s.Suspect(g.env(), u.Worker, UnitID{Unit: 2})
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		return s.Suspect(g.env(), u.Worker, work.UnitID{Unit: 2})
 	}); codeOf(err) != "not_yours" {
 		t.Errorf("own: %v", err)
 	}
@@ -328,20 +341,20 @@ func TestSuspectedUnitIsAudited(t *testing.T) {
 		if m.ID == u.Worker {
 			continue
 		}
-		if g.unit(0, 2).Status != Accepted && said < 3 {
+		if g.unit(0, 2).Status != work.Accepted && said < 3 {
 			t.Fatalf("audited after %d of 4 reports", said)
 		}
-		g.must(func(s State) (State, []Event, error) {
-			return s.Suspect(g.env(), m.ID, UnitID{Unit: 2})
+		g.must(func(s State) (State, []event.Event, error) {
+			return s.Suspect(g.env(), m.ID, work.UnitID{Unit: 2})
 		})
 		said++
-		if err := g.do(func(s State) (State, []Event, error) {
-			return s.Suspect(g.env(), m.ID, UnitID{Unit: 2})
+		if err := g.do(func(s State) (State, []event.Event, error) {
+			return s.Suspect(g.env(), m.ID, work.UnitID{Unit: 2})
 		}); codeOf(err) != "duplicate" {
 			t.Errorf("twice: %v", err)
 		}
 	}
-	if u := g.unit(0, 2); u.Status != Auditing || g.count(UnitSuspected) != 1 {
+	if u := g.unit(0, 2); u.Status != work.Auditing || g.count(event.UnitSuspected) != 1 {
 		t.Errorf("after %d reports: %+v", said, u)
 	}
 	g.finish()

@@ -6,10 +6,13 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // drawn are terms under which audits end at a drawn segment.
-func drawn() Terms {
+func drawn() terms.Terms {
 	t := long()
 	t.Units, t.PartialAudits = 64, true
 	return t
@@ -30,7 +33,7 @@ func TestSegmentsAreDrawn(t *testing.T) {
 	whole.PartialAudits = false
 	g = begin(t, whole, newMembers(4, 2))
 	g.toAudits()
-	if len(g.s.units(func(u Unit) bool { return u.Segment != 0 })) > 0 {
+	if len(g.s.Where(func(u work.Unit) bool { return u.Segment != 0 })) > 0 {
 		t.Error("a segment is drawn that nobody asked for")
 	}
 }
@@ -44,9 +47,9 @@ func TestDrawnRun(t *testing.T) {
 	asked, answered := map[[2]uint32]uint32{}, 0
 	for _, e := range g.events {
 		switch at := [2]uint32{e.Round, e.Unit}; e.Kind {
-		case AuditDrawn:
+		case event.AuditDrawn:
 			asked[at] = e.Segment
-		case AuditPassed:
+		case event.AuditPassed:
 			if answered++; e.Segment != asked[at] {
 				t.Errorf("unit %d of round %d is audited to segment %d, and passed to %d", e.Unit, e.Round, asked[at], e.Segment)
 			}
@@ -61,13 +64,13 @@ func TestDrawnRun(t *testing.T) {
 func TestSealOfAnotherSegment(t *testing.T) {
 	g := begin(t, drawn(), newMembers(3, 2))
 	g.toAudits()
-	i := slices.IndexFunc(g.s.Units, func(u *Unit) bool { return u.Segment > 0 })
+	i := slices.IndexFunc(g.s.Units, func(u *work.Unit) bool { return u.Segment > 0 })
 	u := g.s.Units[i]
 	whole := *u
 	whole.Segment = 0
-	g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), 0, whole) })
+	g.must(func(s State) (State, []event.Event, error) { return pass(s, g.env(), 0, whole) })
 	g.tick(2)
-	if err := g.do(func(s State) (State, []Event, error) {
+	if err := g.do(func(s State) (State, []event.Event, error) {
 		return unseal(s, g.env(), 0,
 			g.unit(0, uint32(i)))
 	}); codeOf(err) != "bad_opening" {
@@ -89,13 +92,13 @@ func TestPlantBehindTheSegment(t *testing.T) {
 		g.unmask(0, 1)
 		u := g.unit(0, 1)
 		if at <= int(segment) {
-			if u.Status != Auditing || g.count(AuditBroken) != 1 {
+			if u.Status != work.Auditing || g.count(event.AuditBroken) != 1 {
 				t.Errorf("planted at %d, passed to segment %d: %+v", at, segment, u)
 			}
 			continue
 		}
-		if u.Status != Accepted || !u.Passed || g.count(AuditBroken) != 0 ||
-			!g.s.Unmasked(UnitID{Unit: 1, Attempt: u.Attempt}) {
+		if u.Status != work.Accepted || !u.Passed || g.count(event.AuditBroken) != 0 ||
+			!g.s.Unmasked(work.UnitID{Unit: 1, Attempt: u.Attempt}) {
 			t.Errorf("planted at %d, passed to segment %d: %+v", at, segment, u)
 		}
 	}
@@ -112,12 +115,12 @@ func TestConvictionAuditsWholeUnits(t *testing.T) {
 	liar := g.s.Units[0].Worker
 	g.challenge("v1", 1, 0)
 	g.verdict(1, 0, true)
-	mine := g.s.Open[0].units(func(u Unit) bool { return u.Worker == liar })
+	mine := g.s.Open[0].Where(func(u work.Unit) bool { return u.Worker == liar })
 	if len(mine) == 0 {
 		t.Fatal("nothing to see")
 	}
 	for _, u := range mine {
-		if u.Status != Auditing || u.Segment != 0 {
+		if u.Status != work.Auditing || u.Segment != 0 {
 			t.Errorf("unit %d of a liar is audited to segment %d, status %d", u.Index, u.Segment, u.Status)
 		}
 	}

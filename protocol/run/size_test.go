@@ -7,17 +7,22 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // sized are terms of five rounds whose units have 4, 3, 2 and 1 segments.
-func sized() Terms {
+func sized() terms.Terms {
 	t := long()
 	t.Sizes = []uint32{4, 3, 2, 1}
 	return t
 }
 
 // cut makes a commitment one to a unit of its size.
-func (c Commitment) cut(t Terms, l RoundState, unit uint32) Commitment {
+func cut(c work.Commitment, t terms.Terms, l work.RoundState, unit uint32) work.Commitment {
 	right, n := commitment(l, unit).Segments, nonce(l.Round, unit)
 	is := slices.Equal(c.Segments, audit.Plant(n, right))
 	right = right[:t.SegmentsOf(unit)+1]
@@ -29,13 +34,13 @@ func (c Commitment) cut(t Terms, l RoundState, unit uint32) Commitment {
 
 // A size is for a unit each, in segments of equal operations, and the largest is whole.
 func TestSizesAreRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Terms){
-		"too few":       func(t *Terms) { t.Sizes = t.Sizes[1:] },
-		"none":          func(t *Terms) { t.Sizes = []uint32{} },
-		"no segment":    func(t *Terms) { t.Sizes[1] = 0 },
-		"nobody whole":  func(t *Terms) { t.Sizes[0] = 3 },
-		"more than all": func(t *Terms) { t.Sizes[0] = 5 },
-		"parts of one":  func(t *Terms) { t.UnitFlops = 1001 },
+	for name, spoil := range map[string]func(*terms.Terms){
+		"too few":       func(t *terms.Terms) { t.Sizes = t.Sizes[1:] },
+		"none":          func(t *terms.Terms) { t.Sizes = []uint32{} },
+		"no segment":    func(t *terms.Terms) { t.Sizes[1] = 0 },
+		"nobody whole":  func(t *terms.Terms) { t.Sizes[0] = 3 },
+		"more than all": func(t *terms.Terms) { t.Sizes[0] = 5 },
+		"parts of one":  func(t *terms.Terms) { t.UnitFlops = 1001 },
 	} {
 		terms := sized()
 		if err := terms.Validate(); err != nil {
@@ -64,9 +69,9 @@ func (g *stage) take(unit uint32, blocks int64) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.height = u.AssignedAt + blocks
-	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
-			commitment(s.RoundState, unit).cut(s.Terms, s.RoundState, unit))
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Commit(g.env(), u.Worker, work.UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt},
+			cut(commitment(s.RoundState, unit), s.Terms, s.RoundState, unit))
 	})
 }
 
@@ -81,10 +86,10 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 		return int(blocks(a) - blocks(b))
 	})
 	wrong := g.s.Units[order[0]]
-	if err := g.do(func(s State) (State, []Event, error) {
-		c := commitment(s.RoundState, wrong.Index).cut(s.Terms, s.RoundState, (wrong.Index+1)%4)
-		return s.Commit(g.env(), wrong.Worker, UnitID{Unit: wrong.Index, Attempt: wrong.Attempt}, c)
-	}); !errors.Is(err, ErrBadCommitment) {
+	if err := g.do(func(s State) (State, []event.Event, error) {
+		c := cut(commitment(s.RoundState, wrong.Index), s.Terms, s.RoundState, (wrong.Index+1)%4)
+		return s.Commit(g.env(), wrong.Worker, work.UnitID{Unit: wrong.Index, Attempt: wrong.Attempt}, c)
+	}); !errors.Is(err, refusal.ErrBadCommitment) {
 		t.Errorf("a commitment to a unit of another size: %v", err)
 	}
 	for _, i := range order {
@@ -105,7 +110,7 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 		}
 	}
 	whole, part := g.s.Units[0].Deadline, g.s.Units[3].Deadline
-	if whole-g.s.Since != g.s.TrainDeadline() || part-g.s.Since != (g.s.TrainDeadline()+3)/4+MinBlocks {
+	if whole-g.s.Since != g.s.TrainDeadline() || part-g.s.Since != (g.s.TrainDeadline()+3)/4+terms.MinBlocks {
 		t.Errorf("of %d blocks a whole unit has %d and a quarter %d", g.s.TrainDeadline(), whole-g.s.Since, part-g.s.Since)
 	}
 }
@@ -115,7 +120,7 @@ func TestLateUnitsGoToWhoIsDoneFirst(t *testing.T) {
 	g := begin(t, sized(), newMembers(4, 1))
 	for i, blocks := range []uint32{10, 13, 20, 40} {
 		g.s.Members[slices.IndexFunc(g.s.Members,
-			func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = blocks << 8
+			func(m crew.Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = blocks << 8
 	}
 	g.deal(0)
 	if u := g.s.Units[0]; u.Worker != "w0" {
@@ -123,7 +128,7 @@ func TestLateUnitsGoToWhoIsDoneFirst(t *testing.T) {
 	}
 	// w3 has nothing left to do, and is slow: w1 with 3 and 4 segments is done after 91 quarters, w3 with 4 after 160
 	g.take(3, 10)
-	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), "w0") })
+	g.must(func(s State) (State, []event.Event, error) { return s.Leave(g.env(), "w0") })
 	if u := g.s.Units[0]; u.Worker != "w1" {
 		t.Errorf("the whole unit of who left goes to %s", u.Worker)
 	}

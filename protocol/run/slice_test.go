@@ -5,9 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
-func sliced(n uint32) Terms {
+func sliced(n uint32) terms.Terms {
 	t := newTerms()
 	t.Slices = n
 	t.Deadlines.Train = 100
@@ -16,19 +24,19 @@ func sliced(n uint32) Terms {
 
 // partOf is the one right result of a slice: a function of the updates of the round.
 func partOf(s State, slice int) string {
-	return fmt.Sprintf("bafyslice%d%v", slice, s.Attestation(Checkpoint{}).Updates)[:60]
+	return fmt.Sprintf("bafyslice%d%v", slice, s.Attestation(terms.Checkpoint{}).Updates)[:60]
 }
 
 func (g *stage) sealSlice(from string, slice int, cid string) error {
 	g.t.Helper()
-	return g.do(func(s State) (State, []Event, error) {
+	return g.do(func(s State) (State, []event.Event, error) {
 		return s.SealSlice(g.env(), from, s.Round, s.Closed, uint32(slice), s.SliceSeal(from, uint32(slice), cid))
 	})
 }
 
 func (g *stage) showSlice(from string, slice int, cid string) error {
 	g.t.Helper()
-	return g.do(func(s State) (State, []Event, error) {
+	return g.do(func(s State) (State, []event.Event, error) {
 		return s.ShowSlice(g.env(), from, s.Round, s.Closed, uint32(slice), cid)
 	})
 }
@@ -53,9 +61,9 @@ func (g *stage) speak(lie said) {
 			}
 			var err error
 			switch g.s.Owes(m.ID, i) {
-			case OwesSeal:
+			case progress.OwesSeal:
 				err = g.sealSlice(m.ID, i, cid)
-			case OwesCID:
+			case progress.OwesCID:
 				err = g.showSlice(m.ID, i, cid)
 			}
 			if err != nil {
@@ -70,7 +78,7 @@ func (g *stage) toSlices() {
 	g.t.Helper()
 	g.tick(1)
 	g.commitAll()
-	g.phase(Reduce)
+	g.phase(progress.Reduce)
 	g.tick(1)
 	if len(g.s.Slices) != 0 {
 		g.t.Fatal("reducers are drawn under a beacon that the last worker to commit may have known")
@@ -85,7 +93,7 @@ func (g *stage) toSlices() {
 func (g *stage) reduceAll(lie said) {
 	g.t.Helper()
 	for range 400 {
-		if g.s.Phase != Reduce {
+		if g.s.Phase != progress.Reduce {
 			return
 		}
 		g.speak(lie)
@@ -119,14 +127,14 @@ func TestSlicedRun(t *testing.T) {
 					t.Errorf("%s has %d of 10 duties of 6 members", id, n)
 				}
 			}
-			if err := g.do(func(s State) (State, []Event, error) {
+			if err := g.do(func(s State) (State, []event.Event, error) {
 				return s.Attest(g.env(), s.Round,
 					vote(s, "w0"))
-			}); !errors.Is(err, ErrWrongPhase) {
+			}); !errors.Is(err, refusal.ErrWrongPhase) {
 				t.Errorf("an attestation before the slices are agreed: %v", err)
 			}
 			g.reduceAll(nil)
-			g.phase(Attest)
+			g.phase(progress.Attest)
 			for i, cid := range g.s.Results() {
 				if cid != partOf(g.s, i) {
 					t.Errorf("slice %d is %q", i, cid)
@@ -138,11 +146,12 @@ func TestSlicedRun(t *testing.T) {
 		g.tick(5)
 		g.passAll()
 		g.tick(5)
-		g.phase(Done)
-		if g.count(MemberLeft)+g.count(SliceMissed)+g.count(SliceContested) != 0 || g.count(SlicesAgreed) != 2 {
+		g.phase(progress.Done)
+		if g.count(event.MemberLeft)+g.count(event.SliceMissed)+g.count(event.SliceContested) != 0 ||
+			g.count(event.SlicesAgreed) != 2 {
 			t.Errorf("events at an audit rate of %d: %+v", ppm, g.events)
 		}
-		if n := g.count(SliceAssigned); ppm == 0 && n != 20 || ppm == 1_000_000 && n != 30 || n < 20 || n > 30 {
+		if n := g.count(event.SliceAssigned); ppm == 0 && n != 20 || ppm == 1_000_000 && n != 30 || n < 20 || n > 30 {
 			t.Errorf("%d reducers at an audit rate of %d, two of 10 slices and one more of each that is audited", n, ppm)
 		}
 	}
@@ -154,7 +163,7 @@ func TestSliceAuditIsBlind(t *testing.T) {
 	g.toSlices()
 	pair := g.reducers(0)
 	cid := partOf(g.s, 0)
-	if err := g.showSlice(pair[0], 0, cid); !errors.Is(err, ErrWrongPhase) {
+	if err := g.showSlice(pair[0], 0, cid); !errors.Is(err, refusal.ErrWrongPhase) {
 		t.Errorf("shown before it is sealed: %v", err)
 	}
 	g.speak(nil)
@@ -163,32 +172,32 @@ func TestSliceAuditIsBlind(t *testing.T) {
 		t.Fatalf("%d reducers in the block of the last seal, whose beacon its sender may have known", n)
 	}
 	g.tick(1)
-	if n := len(g.s.Slices[0].Reducers); n != 3 || g.s.Slices[0].Status != Reducing {
+	if n := len(g.s.Slices[0].Reducers); n != 3 || g.s.Slices[0].Status != progress.Reducing {
 		t.Fatalf("%d reducers of an audited slice", n)
 	}
-	if err := g.showSlice(pair[0], 0, cid); !errors.Is(err, ErrWrongPhase) {
+	if err := g.showSlice(pair[0], 0, cid); !errors.Is(err, refusal.ErrWrongPhase) {
 		t.Errorf("shown before the audit is sealed: %v", err)
 	}
 	g.speak(nil)
 	g.tick(1)
-	if err := g.showSlice(pair[0], 0, "bafyother"); !errors.Is(err, ErrBadSlice) {
+	if err := g.showSlice(pair[0], 0, "bafyother"); !errors.Is(err, refusal.ErrBadSlice) {
 		t.Errorf("something else than was sealed: %v", err)
 	}
 	g.reduceAll(nil)
-	g.phase(Attest)
+	g.phase(progress.Attest)
 }
 
 func TestRefusedSlices(t *testing.T) {
 	g := begin(t, sliced(2), newMembers(5, 1))
-	if err := g.sealSlice("w0", 0, "bafy"); !errors.Is(err, ErrWrongPhase) {
+	if err := g.sealSlice("w0", 0, "bafy"); !errors.Is(err, refusal.ErrWrongPhase) {
 		t.Errorf("before the reducers are drawn: %v", err)
 	}
 	g.toSlices()
 	who := g.reducers(0)[0]
 	other := g.s.Members[slices.IndexFunc(g.s.Members,
-		func(m Member) bool { return !slices.Contains(g.reducers(0), m.ID) })].ID
+		func(m crew.Member) bool { return !slices.Contains(g.reducers(0), m.ID) })].ID
 	seal := func(from string, round uint32, closed int64, slice uint32) error {
-		return g.do(func(s State) (State, []Event, error) {
+		return g.do(func(s State) (State, []event.Event, error) {
 			return s.SealSlice(g.env(), from, round, closed, slice, s.SliceSeal(from, slice, "bafy"))
 		})
 	}
@@ -196,17 +205,17 @@ func TestRefusedSlices(t *testing.T) {
 		err  error
 		want error
 	}{
-		{seal(who, 1, g.s.Closed, 0), ErrStale},
-		{seal(who, 0, g.s.Closed-1, 0), ErrStale},
-		{seal(who, 0, g.s.Closed, 2), ErrBadSlice},
-		{seal(other, 0, g.s.Closed, 0), ErrNotYours},
-		{seal("nobody", 0, g.s.Closed, 0), ErrNotMember},
-		{g.do(func(s State) (State, []Event, error) {
+		{seal(who, 1, g.s.Closed, 0), refusal.ErrStale},
+		{seal(who, 0, g.s.Closed-1, 0), refusal.ErrStale},
+		{seal(who, 0, g.s.Closed, 2), refusal.ErrBadSlice},
+		{seal(other, 0, g.s.Closed, 0), refusal.ErrNotYours},
+		{seal("nobody", 0, g.s.Closed, 0), refusal.ErrNotMember},
+		{g.do(func(s State) (State, []event.Event, error) {
 			return s.SealSlice(g.env(), who, 0, s.Closed, 0, [32]byte{})
-		}), ErrBadSlice},
+		}), refusal.ErrBadSlice},
 		{seal(who, 0, g.s.Closed, 0), nil},
-		{seal(who, 0, g.s.Closed, 0), ErrDuplicate},
-		{g.showSlice(who, 0, ""), ErrBadSlice},
+		{seal(who, 0, g.s.Closed, 0), refusal.ErrDuplicate},
+		{g.showSlice(who, 0, ""), refusal.ErrBadSlice},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%v, want %v", c.err, c.want)
@@ -232,9 +241,10 @@ func TestSilentReducerIsReplaced(t *testing.T) {
 			}
 			return partOf(g.s, slice)
 		})
-		g.phase(Attest)
+		g.phase(progress.Attest)
 		m, _ := g.s.Member(silent)
-		if g.count(SliceMissed) != 1 || g.count(SliceAssigned) != 3 || g.count(SliceContested) != 0 || !m.Active ||
+		if g.count(event.SliceMissed) != 1 || g.count(event.SliceAssigned) != 3 || g.count(event.SliceContested) != 0 ||
+			!m.Active ||
 			m.Silent != 1 {
 			t.Errorf("sealed: %v: %+v, %+v", sealed, m, g.events)
 		}
@@ -254,8 +264,8 @@ func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
 		liar := g.s.Units[unit].Worker
 		for _, m := range g.s.Members {
 			if m.ID != liar {
-				g.must(func(s State) (State, []Event, error) {
-					return s.Missing(g.env(), m.ID, UnitID{Unit: unit}, 0)
+				g.must(func(s State) (State, []event.Event, error) {
+					return s.Missing(g.env(), m.ID, work.UnitID{Unit: unit}, 0)
 				})
 			}
 		}
@@ -275,7 +285,7 @@ func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
 		g.tick(2)
 		g.commitAll()
 		g.reduceAll(nil)
-		g.phase(Attest)
+		g.phase(progress.Attest)
 	}
 }
 
@@ -307,17 +317,17 @@ func TestLyingReducer(t *testing.T) {
 				return partOf(g.s, slice)
 			}
 		}
-		for g.s.Phase == Reduce {
+		for g.s.Phase == progress.Reduce {
 			g.speak(says(first))
 			g.speak(says(!first))
 			g.tick(1)
 		}
-		g.phase(Attest)
-		if g.count(SliceContested) != 1 {
-			t.Errorf("%d slices are contested", g.count(SliceContested))
+		g.phase(progress.Attest)
+		if g.count(event.SliceContested) != 1 {
+			t.Errorf("%d slices are contested", g.count(event.SliceContested))
 		}
 		m, _ := g.s.Member(liar)
-		if m.Active || m.Why != WhyWrongSlice || g.count(MemberLeft) != 1 {
+		if m.Active || m.Why != reason.WrongSlice || g.count(event.MemberLeft) != 1 {
 			t.Errorf("the liar: %+v", m)
 		}
 		if want := partOf(g.s, 1); g.s.Results()[1] != want {
@@ -345,22 +355,23 @@ func TestCollusionIsContested(t *testing.T) {
 		return partOf(g.s, slice)
 	}
 	g.reduceAll(lies)
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	if g.s.Results()[0] != "bafylie" {
 		t.Fatal("two that agree decide")
 	}
-	watcher := g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return !slices.Contains(pair, m.ID) })].ID
-	if err := g.showSlice(watcher, 0, "bafylie"); !errors.Is(err, ErrDuplicate) {
+	outside := func(m crew.Member) bool { return !slices.Contains(pair, m.ID) }
+	watcher := g.s.Members[slices.IndexFunc(g.s.Members, outside)].ID
+	if err := g.showSlice(watcher, 0, "bafylie"); !errors.Is(err, refusal.ErrDuplicate) {
 		t.Errorf("a contest that agrees: %v", err)
 	}
 	if err := g.showSlice(watcher, 0, partOf(g.s, 0)); err != nil {
 		t.Fatal(err)
 	}
-	g.phase(Reduce)
+	g.phase(progress.Reduce)
 	g.reduceAll(lies)
-	g.phase(Attest)
-	if g.s.Results()[0] != partOf(g.s, 0) || g.count(MemberLeft) != 2 {
-		t.Errorf("after the contest: %q, %d members left", g.s.Results()[0], g.count(MemberLeft))
+	g.phase(progress.Attest)
+	if g.s.Results()[0] != partOf(g.s, 0) || g.count(event.MemberLeft) != 2 {
+		t.Errorf("after the contest: %q, %d members left", g.s.Results()[0], g.count(event.MemberLeft))
 	}
 	g.attestAll()
 	if g.s.Round != 1 {
@@ -375,13 +386,13 @@ func TestFalseContest(t *testing.T) {
 	g := begin(t, all, newMembers(5, 1))
 	g.toSlices()
 	g.reduceAll(nil)
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	if err := g.showSlice("w0", 0, "bafylie"); err != nil {
 		t.Fatal(err)
 	}
 	g.reduceAll(func(member string, slice int) string { return partOf(g.s, slice) })
-	g.phase(Attest)
-	if m, _ := g.s.Member("w0"); m.Active || m.Why != WhyWrongSlice || g.count(MemberLeft) != 1 {
+	g.phase(progress.Attest)
+	if m, _ := g.s.Member("w0"); m.Active || m.Why != reason.WrongSlice || g.count(event.MemberLeft) != 1 {
 		t.Errorf("%+v", m)
 	}
 }
@@ -393,11 +404,11 @@ func TestSlicesFollowTheUnits(t *testing.T) {
 	closed := g.s.Closed
 	liar := g.s.Units[1].Worker
 	g.tick(1)
-	if g.s.Units[1].Status != Auditing {
+	if g.s.Units[1].Status != work.Auditing {
 		t.Fatalf("unit 1: %+v", g.s.Units[1])
 	}
 	g.dispute(1, true)
-	g.phase(Train)
+	g.phase(progress.Train)
 	if len(g.s.Slices) != 0 {
 		t.Fatal("slices of updates that do not count")
 	}
@@ -407,15 +418,15 @@ func TestSlicesFollowTheUnits(t *testing.T) {
 		if m.ID == liar {
 			continue
 		}
-		err := g.do(func(s State) (State, []Event, error) {
+		err := g.do(func(s State) (State, []event.Event, error) {
 			return s.SealSlice(g.env(), m.ID, 0, closed, 0, s.SliceSeal(m.ID, 0, "bafy"))
 		})
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, refusal.ErrStale) {
 			t.Errorf("a seal of before: %v", err)
 		}
 	}
 	g.reduceAll(nil)
-	g.phase(Attest)
+	g.phase(progress.Attest)
 }
 
 // A verdict about an attested round rolls it back, and its slices are computed again.
@@ -431,18 +442,18 @@ func TestRollbackOfSlices(t *testing.T) {
 	if g.s.Round != 2 {
 		t.Fatalf("round %d", g.s.Round)
 	}
-	at := slices.IndexFunc(g.s.Open[0].Units, func(u *Unit) bool { return u.Status == Auditing })
+	at := slices.IndexFunc(g.s.Open[0].Units, func(u *work.Unit) bool { return u.Status == work.Auditing })
 	u := g.unit(0, uint32(at))
 	g.challenge(u.Verifier, 0, u.Index)
 	g.verdict(0, u.Index, true)
-	g.phase(Train)
+	g.phase(progress.Train)
 	if g.s.Round != 0 || len(g.s.Slices) != 0 {
 		t.Fatalf("round %d, %d slices", g.s.Round, len(g.s.Slices))
 	}
 	g.commitAll()
 	g.tick(2)
 	g.reduceAll(nil)
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	g.attestAll()
 	if g.s.Round != 1 {
 		t.Errorf("round %d", g.s.Round)
@@ -456,9 +467,9 @@ func TestFewReducers(t *testing.T) {
 	g := begin(t, all, newMembers(1, 0))
 	g.toSlices()
 	g.tick(12)
-	if g.count(SliceMissed) != 2 || g.s.Owes("w0", 0) != OwesSeal {
-		t.Errorf("%d missed: %+v", g.count(SliceMissed), g.s.Slices)
+	if g.count(event.SliceMissed) != 2 || g.s.Owes("w0", 0) != progress.OwesSeal {
+		t.Errorf("%d missed: %+v", g.count(event.SliceMissed), g.s.Slices)
 	}
 	g.reduceAll(nil)
-	g.phase(Attest)
+	g.phase(progress.Attest)
 }

@@ -9,34 +9,41 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
-func newTerms() Terms {
-	return Terms{
+func newTerms() terms.Terms {
+	return terms.Terms{
 		Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
-		Genesis: Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
+		Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
 		Rounds:  2, Units: 4, Segments: 4, UnitFlops: 1000, AuditPPM: 1_000_000,
-		Deadlines: Deadlines{Train: 10, Audit: 10, Attest: 10, Challenge: 3}, Window: 2,
+		Deadlines: terms.Deadlines{Train: 10, Audit: 10, Attest: 10, Challenge: 3}, Window: 2,
 	}
 }
 
-func newMembers(workers, verifiers int) []Member {
-	var members []Member
+func newMembers(workers, verifiers int) []crew.Member {
+	var members []crew.Member
 	for i := range workers {
-		members = append(members, Member{ID: fmt.Sprintf("w%d", i), Role: Worker, Price: 10})
+		members = append(members, crew.Member{ID: fmt.Sprintf("w%d", i), Role: crew.Worker, Price: 10})
 	}
 	for i := range verifiers {
-		members = append(members, Member{ID: fmt.Sprintf("v%d", i), Role: Verifier, Price: 10})
+		members = append(members, crew.Member{ID: fmt.Sprintf("v%d", i), Role: crew.Verifier, Price: 10})
 	}
 	return members
 }
 
 // commitment is the one right result of a unit: a function of base, round and unit.
-func commitment(l RoundState, unit uint32) Commitment {
+func commitment(l work.RoundState, unit uint32) work.Commitment {
 	of := func(part string) canon.Digest {
 		return canon.Sum("test/"+part, l.Base.Root[:], []byte(fmt.Sprint(l.Round, unit)))
 	}
-	c := Commitment{Update: of("update"), Bytes: 100, Loss: 1}
+	c := work.Commitment{Update: of("update"), Bytes: 100, Loss: 1}
 	c.UpdateCID = "bafy" + c.Update.Short()
 	for i := range newTerms().Segments + 1 {
 		c.Segments = append(c.Segments, of(fmt.Sprint("segment", i)))
@@ -45,10 +52,10 @@ func commitment(l RoundState, unit uint32) Commitment {
 	return c
 }
 
-func vote(s State, member string) Vote {
-	next := Checkpoint{Round: s.Round + 1, Root: canon.Hash("test/root", s.Attestation(Checkpoint{}).Updates)}
+func vote(s State, member string) progress.Vote {
+	next := terms.Checkpoint{Round: s.Round + 1, Root: canon.Hash("test/root", s.Attestation(terms.Checkpoint{}).Updates)}
 	next.CID = "bafy" + next.Root.Short()
-	return Vote{Member: member, Next: next, Signature: []byte("signed")}
+	return progress.Vote{Member: member, Next: next, Signature: []byte("signed")}
 }
 
 // stage drives one run in a test; every transition is checked to leave its receiver alone.
@@ -56,14 +63,14 @@ type stage struct {
 	t      *testing.T
 	s      State
 	height int64
-	events []Event
-	at     []int64                              // heights of the events
-	draw   func(id UnitID) iter.Seq[Member]     // of verifiers from the network
-	dark   bool                                 // blocks have no beacon
-	covers func(unit uint32, price uint64) bool // whether the budget covers one more audit; nil: it does
+	events []event.Event
+	at     []int64                                    // heights of the events
+	draw   func(id work.UnitID) iter.Seq[crew.Member] // of verifiers from the network
+	dark   bool                                       // blocks have no beacon
+	covers func(unit uint32, price uint64) bool       // whether the budget covers one more audit; nil: it does
 }
 
-func begin(t *testing.T, terms Terms, members []Member) *stage {
+func begin(t *testing.T, terms terms.Terms, members []crew.Member) *stage {
 	t.Helper()
 	s, err := New(terms, members, 1)
 	if err != nil {
@@ -72,10 +79,10 @@ func begin(t *testing.T, terms Terms, members []Member) *stage {
 	return &stage{t: t, s: s, height: 1}
 }
 
-func (g *stage) env() Env {
-	env := Env{Height: g.height, Draw: g.draw}
+func (g *stage) env() transition.Env {
+	env := transition.Env{Height: g.height, Draw: g.draw}
 	if g.covers != nil {
-		env.Covers = func(State) func(uint32, uint64, bool) bool {
+		env.Covers = func(progress.Progress) func(uint32, uint64, bool) bool {
 			return func(unit uint32, price uint64, _ bool) bool { return g.covers(unit, price) }
 		}
 	}
@@ -85,7 +92,7 @@ func (g *stage) env() Env {
 	return env
 }
 
-func (g *stage) do(f func(State) (State, []Event, error)) error {
+func (g *stage) do(f func(State) (State, []event.Event, error)) error {
 	g.t.Helper()
 	before := canon.MustMarshal(g.s)
 	after, events, err := f(g.s)
@@ -102,7 +109,7 @@ func (g *stage) do(f func(State) (State, []Event, error)) error {
 	return err
 }
 
-func (g *stage) must(f func(State) (State, []Event, error)) {
+func (g *stage) must(f func(State) (State, []event.Event, error)) {
 	g.t.Helper()
 	if err := g.do(f); err != nil {
 		g.t.Fatal(err)
@@ -113,7 +120,7 @@ func (g *stage) must(f func(State) (State, []Event, error)) {
 func (g *stage) tick(blocks int) {
 	g.t.Helper()
 	for range blocks {
-		g.must(func(s State) (State, []Event, error) {
+		g.must(func(s State) (State, []event.Event, error) {
 			s, events := s.Tick(g.env())
 			return s, events, nil
 		})
@@ -124,19 +131,19 @@ func (g *stage) tick(blocks int) {
 func (g *stage) commit(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
-	g.must(func(s State) (State, []Event, error) {
+	g.must(func(s State) (State, []event.Event, error) {
 		c := commitment(s.RoundState, unit)
 		if s.Terms.Carries(s.Round) {
-			c.HandedState = HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+			c.HandedState = work.HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
-		return s.Commit(g.env(), u.Worker, UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c)
+		return s.Commit(g.env(), u.Worker, work.UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c)
 	})
 }
 
 func (g *stage) commitAll() {
 	g.t.Helper()
 	for _, u := range g.s.Units {
-		if u.Status == Assigned {
+		if u.Status == work.Assigned {
 			g.commit(u.Index)
 		}
 	}
@@ -151,19 +158,19 @@ func (g *stage) passAll() {
 
 func (g *stage) sealAll() {
 	g.t.Helper()
-	for _, v := range g.s.Active(Verifier) {
+	for _, v := range g.s.Active(crew.Verifier) {
 		for _, a := range g.s.Audits(v) {
-			g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), a.Round, a.Unit) })
+			g.must(func(s State) (State, []event.Event, error) { return pass(s, g.env(), a.Round, a.Unit) })
 		}
 	}
 }
 
-func (g *stage) unit(round, unit uint32) Unit {
+func (g *stage) unit(round, unit uint32) work.Unit {
 	g.t.Helper()
 	return *g.lap(round).Units[unit]
 }
 
-func (g *stage) lap(round uint32) RoundState {
+func (g *stage) lap(round uint32) work.RoundState {
 	g.t.Helper()
 	l, ok := g.s.At(round)
 	if !ok {
@@ -184,7 +191,7 @@ func (g *stage) seal(from string, round, unit uint32) {
 	if u := g.unit(round, unit); u.Verifier != from {
 		g.t.Fatalf("unit %d of round %d is audited by %s, not %s", unit, round, u.Verifier, from)
 	}
-	g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), round, g.unit(round, unit)) })
+	g.must(func(s State) (State, []event.Event, error) { return pass(s, g.env(), round, g.unit(round, unit)) })
 }
 
 // unsealAll lets blocks pass until it is known where the seals must be opened, and opens those that can be.
@@ -198,8 +205,8 @@ func (g *stage) openAll() {
 	g.t.Helper()
 	for _, l := range g.s.All() {
 		for _, u := range l.Units {
-			if u.Status == Sealed && u.Seal == seal(g.s, l.Round, *u).Root() {
-				g.must(func(s State) (State, []Event, error) { return unseal(s, g.env(), l.Round, *u) })
+			if u.Status == work.Sealed && u.Seal == seal(g.s, l.Round, *u).Root() {
+				g.must(func(s State) (State, []event.Event, error) { return unseal(s, g.env(), l.Round, *u) })
 			}
 		}
 	}
@@ -208,8 +215,8 @@ func (g *stage) openAll() {
 func (g *stage) challenge(from string, round, unit uint32) {
 	g.t.Helper()
 	attempt := g.unit(round, unit).Attempt
-	g.must(func(s State) (State, []Event, error) {
-		return s.Challenge(g.env(), from, UnitID{Round: round, Unit: unit, Attempt: attempt})
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Challenge(g.env(), from, work.UnitID{Round: round, Unit: unit, Attempt: attempt})
 	})
 }
 
@@ -222,8 +229,8 @@ func (g *stage) verdict(round, unit uint32, workerLies bool) (worker, challenger
 	if workerLies {
 		loser = worker
 	}
-	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), UnitID{Round: round, Unit: unit, Attempt: u.Attempt}, workerLies, false, loser)
+	g.must(func(s State) (State, []event.Event, error) {
+		return s.Verdict(g.env(), work.UnitID{Round: round, Unit: unit, Attempt: u.Attempt}, workerLies, false, loser)
 	})
 	return worker, challenger
 }
@@ -240,7 +247,7 @@ func (g *stage) attestAll() {
 	round := g.s.Round
 	for _, m := range g.s.Members {
 		if m.Active && g.s.Round == round && g.s.Combines() && !g.s.Voted(m.ID) {
-			g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), round, vote(s, m.ID)) })
+			g.must(func(s State) (State, []event.Event, error) { return s.Attest(g.env(), round, vote(s, m.ID)) })
 		}
 	}
 }
@@ -257,18 +264,18 @@ func (g *stage) toAudits() {
 func (g *stage) round() {
 	g.t.Helper()
 	g.toAudits()
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	g.attestAll()
 }
 
-func (g *stage) phase(want Phase) {
+func (g *stage) phase(want progress.Phase) {
 	g.t.Helper()
 	if g.s.Phase != want {
 		g.t.Fatalf("phase %d (%s), want %d", g.s.Phase, g.s.Why, want)
 	}
 }
 
-func (g *stage) count(kind EventKind) int {
+func (g *stage) count(kind event.Kind) int {
 	n := 0
 	for _, e := range g.events {
 		if e.Kind == kind {
@@ -280,7 +287,7 @@ func (g *stage) count(kind EventKind) int {
 
 // codeOf is the stable code of an error that wraps an *Error, and "internal" for any other.
 func codeOf(err error) string {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*refusal.Error](err); ok {
 		return e.Code
 	}
 	return "internal"

@@ -10,12 +10,21 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/admission"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // tolerant are the terms of a run whose updates may be a tenth apart.
-func tolerant() Terms {
+func tolerant() terms.Terms {
 	t := newTerms()
-	t.Tolerance = Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	t.Tolerance = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	return t
 }
 
@@ -28,26 +37,27 @@ func (g *stage) found(unit, distance, cosine uint32) audit.Finding {
 // say binds a verifier to a finding of a unit of the current round.
 func (g *stage) say(verifier string, unit uint32, f audit.Finding) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return say(s, g.env(), verifier, s.Units[unit], f) })
+	g.must(func(s State) (State, []event.Event, error) { return say(s, g.env(), verifier, s.Units[unit], f) })
 }
 
-func say(s State, env Env, verifier string, u *Unit, f audit.Finding) (State, []Event, error) {
-	seal := f.Seal(s.LookSubject(verifier, u.ID(s.Round)), canon.Sum(verifier))
+func say(s State, env transition.Env, verifier string, u *work.Unit, f audit.Finding) (State, []event.Event, error) {
+	seal := f.Seal(u.ID(s.Round).Subject(verifier, s.Terms.Job, 0), canon.Sum(verifier))
 	return s.Report(env, verifier, u.ID(s.Round), seal, !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM))
 }
 
 // figures shows what a verifier is bound to.
 func (g *stage) figures(verifier string, unit uint32, f audit.Finding) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return figures(s, g.env(), verifier, s.Units[unit], f) })
+	g.must(func(s State) (State, []event.Event, error) { return figures(s, g.env(), verifier, s.Units[unit], f) })
 }
 
-func figures(s State, env Env, verifier string, u *Unit, f audit.Finding) (State, []Event, error) {
+func figures(s State, env transition.Env, verifier string, u *work.Unit,
+	f audit.Finding) (State, []event.Event, error) {
 	return s.ShowReport(env, verifier, u.ID(s.Round), f, canon.Sum(verifier))
 }
 
 // panels plays the audits of all units of the round that are not exact, with what each verifier finds.
-func (g *stage) panels(finds func(verifier string, u Unit) audit.Finding) {
+func (g *stage) panels(finds func(verifier string, u work.Unit) audit.Finding) {
 	g.t.Helper()
 	for range 20 {
 		open := false
@@ -101,10 +111,10 @@ func (g *stage) report(unit, distance, cosine uint32) {
 // reportAll finds every unit under audit within the tolerance.
 func (g *stage) reportAll() {
 	g.t.Helper()
-	g.panels(func(_ string, u Unit) audit.Finding { return g.found(u.Index, 1000, 999_999) })
+	g.panels(func(_ string, u work.Unit) audit.Finding { return g.found(u.Index, 1000, 999_999) })
 }
 
-func (g *stage) refused(want error, f func(State) (State, []Event, error)) {
+func (g *stage) refused(want error, f func(State) (State, []event.Event, error)) {
 	g.t.Helper()
 	if err := g.do(f); !errors.Is(err, want) {
 		g.t.Errorf("%v, want %v", err, want)
@@ -114,7 +124,7 @@ func (g *stage) refused(want error, f func(State) (State, []Event, error)) {
 // nobodySlashed checks that nothing happened that costs stake.
 func (g *stage) nobodySlashed() {
 	g.t.Helper()
-	if n := g.count(DisputeEnded) + g.count(AuditBroken) + g.count(RolledBack); n > 0 {
+	if n := g.count(event.DisputeEnded) + g.count(event.AuditBroken) + g.count(event.RolledBack); n > 0 {
 		g.t.Errorf("%d events that cost stake or work of others", n)
 	}
 }
@@ -124,16 +134,17 @@ func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 2))
 	for round := range g.s.Terms.Rounds {
 		g.toAudits()
-		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), round, vote(s, "w0")) })
+		g.refused(refusal.ErrWrongPhase,
+			func(s State) (State, []event.Event, error) { return s.Attest(g.env(), round, vote(s, "w0")) })
 		u := g.s.Units[0]
-		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
-			return s.Pass(g.env(), u.Looks[0].Verifier, UnitID{Round: round, Attempt: u.Attempt}, canon.Sum("seal"))
+		g.refused(refusal.ErrWrongPhase, func(s State) (State, []event.Event, error) {
+			return s.Pass(g.env(), u.Looks[0].Verifier, work.UnitID{Round: round, Attempt: u.Attempt}, canon.Sum("seal"))
 		})
-		g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
-			return s.Challenge(g.env(), "v0", UnitID{Round: round, Attempt: u.Attempt})
+		g.refused(refusal.ErrWrongPhase, func(s State) (State, []event.Event, error) {
+			return s.Challenge(g.env(), "v0", work.UnitID{Round: round, Attempt: u.Attempt})
 		})
-		g.refused(ErrNotYours, func(s State) (State, []Event, error) {
-			return s.Report(g.env(), u.Worker, UnitID{Round: round, Attempt: u.Attempt}, canon.Sum("seal"), false)
+		g.refused(refusal.ErrNotYours, func(s State) (State, []event.Event, error) {
+			return s.Report(g.env(), u.Worker, work.UnitID{Round: round, Attempt: u.Attempt}, canon.Sum("seal"), false)
 		})
 		g.tick(8)
 		g.reportAll()
@@ -141,8 +152,8 @@ func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 		g.attestAll()
 	}
 	g.tick(5)
-	g.phase(Done)
-	if g.count(AuditPassed) < 8 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 {
+	g.phase(progress.Done)
+	if g.count(event.AuditPassed) < 8 || g.count(event.MemberLeft) != 0 || g.count(event.UnitReassigned) != 0 {
 		t.Errorf("events: %+v", g.events)
 	}
 	g.nobodySlashed()
@@ -163,29 +174,30 @@ func TestOutsideIsWithheldAndForfeitsTheDeposit(t *testing.T) {
 	}
 	g.report(1, 100_001, 999_999)
 	next := g.s.Units[1]
-	if next.Worker == u.Worker || !next.Exact || !next.Audited || next.Status != Assigned || next.Held == nil ||
+	if next.Worker == u.Worker || !next.Exact || !next.Audited || next.Status != work.Assigned || next.Held == nil ||
 		len(next.Held.Verifiers) != 3 {
 		t.Fatalf("not withheld: %+v", next)
 	}
-	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyWithheld || !g.s.Liable(u.Worker) {
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != reason.Withheld || !g.s.Liable(u.Worker) {
 		t.Errorf("its worker: %+v", m)
 	}
-	if n := g.count(UnitReassigned); n != others || g.count(AuditOutside) != 3 {
-		t.Errorf("%d of %d units are done again, %d audits are paid", n, others, g.count(AuditOutside))
+	if n := g.count(event.UnitReassigned); n != others || g.count(event.AuditOutside) != 3 {
+		t.Errorf("%d of %d units are done again, %d audits are paid", n, others, g.count(event.AuditOutside))
 	}
-	g.phase(Train)
+	g.phase(progress.Train)
 	g.commitAll()
 	g.tick(2)
 	g.reportAll()
 	g.passAll()
 	g.attestAll()
 	g.nobodySlashed()
-	if g.s.Round != 1 || g.count(DepositForfeited) != 0 {
-		t.Errorf("the run is in round %d, %d deposits are forfeited", g.s.Round, g.count(DepositForfeited))
+	if g.s.Round != 1 || g.count(event.DepositForfeited) != 0 {
+		t.Errorf("the run is in round %d, %d deposits are forfeited", g.s.Round, g.count(event.DepositForfeited))
 	}
 	g.tick(8)
-	i := slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == DepositForfeited })
-	if i < 0 || g.events[i].Who != u.Worker || g.count(DepositForfeited) != 1 || g.count(DepositReturned) != 0 {
+	i := slices.IndexFunc(g.events, func(e event.Event) bool { return e.Kind == event.DepositForfeited })
+	if i < 0 || g.events[i].Who != u.Worker || g.count(event.DepositForfeited) != 1 ||
+		g.count(event.DepositReturned) != 0 {
 		t.Errorf("when the round is final: %+v", g.events[max(0, i):])
 	}
 }
@@ -204,7 +216,8 @@ func TestExactAttemptIsDisputed(t *testing.T) {
 	held := *g.lap(0).Units[1].Held
 	g.challenge("v0", 0, 1)
 	g.verdict(0, 1, true)
-	if g.s.Round != 0 || g.count(RolledBack) != 1 || g.s.Units[1].Held == nil || g.s.Units[1].Held.Worker != held.Worker {
+	if g.s.Round != 0 || g.count(event.RolledBack) != 1 || g.s.Units[1].Held == nil ||
+		g.s.Units[1].Held.Worker != held.Worker {
 		t.Errorf("no rollback over an exact lie: round %d, %+v", g.s.Round, g.s.Units[1])
 	}
 }
@@ -216,7 +229,7 @@ func TestOneVerifierForfeitsNothing(t *testing.T) {
 	before := g.s.Units[0]
 	g.report(0, 2_000_000, 0)
 	u := g.s.Units[0]
-	if !u.Exact || u.Status != Assigned || u.Held != nil {
+	if !u.Exact || u.Status != work.Assigned || u.Held != nil {
 		t.Errorf("%+v", u)
 	}
 	if m, _ := g.s.Member(before.Worker); !m.Active || m.Missed != 1 {
@@ -229,14 +242,14 @@ func TestOneVerifierForfeitsNothing(t *testing.T) {
 func TestVerifiersOfOneOwnerForfeitNothing(t *testing.T) {
 	members := newMembers(3, 3)
 	for i := range members {
-		if members[i].Role == Verifier {
+		if members[i].Role == crew.Verifier {
 			members[i].Owner = "one"
 		}
 	}
 	g := begin(t, tolerant(), members)
 	g.toAudits()
 	g.report(0, 2_000_000, 0)
-	if u := g.s.Units[0]; !u.Exact || u.Held != nil || g.count(AuditOutside) != 1 {
+	if u := g.s.Units[0]; !u.Exact || u.Held != nil || g.count(event.AuditOutside) != 1 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -247,22 +260,23 @@ func TestVerifierThatDiffersIsOut(t *testing.T) {
 	g.toAudits()
 	u := g.s.Units[2]
 	liar := u.Looks[0].Verifier
-	g.panels(func(verifier string, u Unit) audit.Finding {
+	g.panels(func(verifier string, u work.Unit) audit.Finding {
 		if verifier == liar && u.Index == 2 {
 			return g.found(2, 500_000, 500_000)
 		}
 		return g.found(u.Index, 10, 1_000_000)
 	})
-	if v := g.s.Units[2]; v.Status != Accepted || !v.Passed || v.Worker != u.Worker || v.Held != nil {
+	if v := g.s.Units[2]; v.Status != work.Accepted || !v.Passed || v.Worker != u.Worker || v.Held != nil {
 		t.Fatalf("%+v", v)
 	}
-	i := slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == AuditMissed && e.Why == WhyDiffers })
-	if m, _ := g.s.Member(liar); i < 0 || g.events[i].Who != liar || g.count(AuditOutside) != 0 || m.Active ||
-		m.Why != WhyDiffers {
+	i := slices.IndexFunc(g.events,
+		func(e event.Event) bool { return e.Kind == event.AuditMissed && e.Why == reason.Differs })
+	if m, _ := g.s.Member(liar); i < 0 || g.events[i].Who != liar || g.count(event.AuditOutside) != 0 || m.Active ||
+		m.Why != reason.Differs {
 		t.Errorf("%+v, events: %+v", m, g.events)
 	}
 	g.attestAll()
-	if g.count(DepositForfeited)+g.count(DisputeEnded) > 0 {
+	if g.count(event.DepositForfeited)+g.count(event.DisputeEnded) > 0 {
 		t.Errorf("events: %+v", g.events)
 	}
 }
@@ -272,7 +286,7 @@ func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 2))
 	g.toAudits()
 	liar := g.s.Units[2].Looks[0].Verifier
-	g.panels(func(verifier string, u Unit) audit.Finding {
+	g.panels(func(verifier string, u work.Unit) audit.Finding {
 		if verifier == liar && u.Index == 2 {
 			return g.found(2, 500_000, 500_000)
 		}
@@ -280,11 +294,11 @@ func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
 	})
 	unpaid := 0
 	for _, e := range g.events {
-		if e.Kind == AuditMissed && e.Why == WhyContradicted && e.Unit == 2 {
+		if e.Kind == event.AuditMissed && e.Why == reason.Contradicted && e.Unit == 2 {
 			unpaid++
 		}
 	}
-	if u := g.s.Units[2]; u.Status != Accepted || u.Passed || unpaid != 2 || len(g.s.Active(Verifier)) != 2 {
+	if u := g.s.Units[2]; u.Status != work.Accepted || u.Passed || unpaid != 2 || len(g.s.Active(crew.Verifier)) != 2 {
 		t.Errorf("%d are unpaid: %+v", unpaid, u)
 	}
 	g.nobodySlashed()
@@ -298,8 +312,8 @@ func TestOddIsWithheld(t *testing.T) {
 	said := 0
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker && g.s.Units[0].Attempt == u.Attempt {
-			g.must(func(s State) (State, []Event, error) {
-				return s.Suspect(g.env(), m.ID, UnitID{Attempt: u.Attempt})
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Suspect(g.env(), m.ID, work.UnitID{Attempt: u.Attempt})
 			})
 			said++
 		}
@@ -317,8 +331,8 @@ func TestOddIsWithheld(t *testing.T) {
 	if other.Worker == from {
 		from = "w1"
 	}
-	g.refused(ErrWrongPhase, func(s State) (State, []Event, error) {
-		return s.Suspect(g.env(), from, UnitID{Unit: 1, Attempt: other.Attempt})
+	g.refused(refusal.ErrWrongPhase, func(s State) (State, []event.Event, error) {
+		return s.Suspect(g.env(), from, work.UnitID{Unit: 1, Attempt: other.Attempt})
 	})
 	g.nobodySlashed()
 }
@@ -330,12 +344,12 @@ func TestUnavailableTolerantUpdateMovesOn(t *testing.T) {
 	u := g.s.Units[0]
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker && g.s.Units[0].Attempt == u.Attempt {
-			g.must(func(s State) (State, []Event, error) {
-				return s.Missing(g.env(), m.ID, UnitID{Attempt: u.Attempt}, 0)
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Missing(g.env(), m.ID, work.UnitID{Attempt: u.Attempt}, 0)
 			})
 		}
 	}
-	if v := g.s.Units[0]; v.Status != Assigned || v.Exact || v.Worker == u.Worker {
+	if v := g.s.Units[0]; v.Status != work.Assigned || v.Exact || v.Worker == u.Worker {
 		t.Errorf("%+v", v)
 	}
 }
@@ -345,9 +359,9 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 	long.Rounds = 20
 	g := begin(t, long, newMembers(3, 1))
 	const bad = "w0"
-	for g.s.Round < long.Rounds && g.count(MemberLeft) == 0 {
+	for g.s.Round < long.Rounds && g.count(event.MemberLeft) == 0 {
 		g.toAudits()
-		g.panels(func(_ string, u Unit) audit.Finding {
+		g.panels(func(_ string, u work.Unit) audit.Finding {
 			if u.Worker == bad {
 				return g.found(u.Index, 1_000_000, 0)
 			}
@@ -358,7 +372,7 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 		g.passAll()
 		g.attestAll()
 	}
-	if m, _ := g.s.Member(bad); m.Active || m.Why != WhyWithheld {
+	if m, _ := g.s.Member(bad); m.Active || m.Why != reason.Withheld {
 		t.Errorf("after %d rounds: %+v", g.s.Round, m)
 	}
 	g.nobodySlashed()
@@ -382,7 +396,7 @@ func FuzzTolerantRun(f *testing.F) {
 func playTolerant(t *testing.T, script []byte) canon.Digest {
 	all := tolerant()
 	all.AuditPPM = 300_000
-	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
+	all.Deadlines = terms.Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
 	s, err := New(all, newMembers(4, 3), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +404,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 	height, history := int64(1), canon.Digest{}
 	for ; len(script) >= 3; script = script[3:] {
 		op, who, what := script[0], script[1], script[2]
-		env := Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
+		env := transition.Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
 		before := canon.MustMarshal(s)
 		after, events, err := move(s, env, op%16, who, what)
 		if op&0x30 == 0x10 && len(s.Units) > 0 {
@@ -401,7 +415,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 			if who%8 == 7 { // who has not looked
 				f.DistancePPM, f.End = 1, canon.Sum(verifier)
 			}
-			if after, events, err = say(s, env, verifier, u, f); u.Status == Sealed {
+			if after, events, err = say(s, env, verifier, u, f); u.Status == work.Sealed {
 				after, events, err = figures(s, env, verifier, u, f)
 			}
 		} else if op%16 == 0 {
@@ -412,9 +426,11 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 			t.Fatalf("operation %d changed its receiver, or was refused with %v and changed the state", op%16, err)
 		}
 		for _, e := range events {
-			u, err := find(s, UnitID{Round: e.Round, Unit: e.Unit, Attempt: attemptAt(s, e.Round, e.Unit)})
-			slashes := e.Kind == DisputeEnded || e.Kind == AuditBroken && e.Why == WhyPlantPassed
-			if slashes && (err != nil || s.Tolerant(u)) || e.Kind == DepositForfeited && e.Why == WhyOutside && u.Held == nil {
+			u, err := admission.Find(s.Progress,
+				work.UnitID{Round: e.Round, Unit: e.Unit, Attempt: attemptAt(s, e.Round, e.Unit)})
+			slashes := e.Kind == event.DisputeEnded || e.Kind == event.AuditBroken && e.Why == reason.PlantPassed
+			if slashes && (err != nil || s.Tolerant(u)) ||
+				e.Kind == event.DepositForfeited && e.Why == reason.Outside && u.Held == nil {
 				t.Fatalf("%+v over work that is not exact", e)
 			}
 		}
@@ -422,7 +438,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 		hold(t, s)
 		history = canon.Sum("test/history", history[:], canon.MustMarshal(s), canon.MustMarshal(events))
 		for _, l := range s.Open {
-			if slices.ContainsFunc(l.Units, func(u *Unit) bool { return s.Tolerant(*u) && u.Status != Accepted }) {
+			if slices.ContainsFunc(l.Units, func(u *work.Unit) bool { return s.Tolerant(*u) && u.Status != work.Accepted }) {
 				t.Fatalf("round %d is attested with something open", l.Round)
 			}
 		}
@@ -449,12 +465,12 @@ func TestHistoryDoesNotLowerTolerantAuditsBelowHalf(t *testing.T) {
 	for i := range members {
 		members[i].Passed = 30
 	}
-	drawn := func(terms Terms) (n int) {
+	drawn := func(terms terms.Terms) (n int) {
 		for job := range 200 {
 			terms.Job = fmt.Sprint("job-", job)
 			g := begin(t, terms, members)
 			g.toAudits()
-			n += g.count(AuditDrawn)
+			n += g.count(event.AuditDrawn)
 		}
 		return n
 	}

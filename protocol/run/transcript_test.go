@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts under testdata")
@@ -15,7 +18,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts under testdat
 type transcript struct {
 	*stage
 	b     strings.Builder
-	phase Phase
+	phase progress.Phase
 }
 
 // step says what happens, lets it happen, and lists the events.
@@ -32,12 +35,12 @@ func (x *transcript) step(what string, do func()) {
 	}
 }
 
-func sentence(e Event) string {
+func sentence(e event.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-15s round %d", e.Kind, e.Round)
 	if e.Entry != nil {
 		fmt.Fprintf(&b, ": checkpoint %d by %d votes", e.Entry.Attestation.Checkpoint.Round, len(e.Entry.Votes))
-	} else if e.Who != "" && e.Kind != MemberLeft && e.Kind != MemberJoined {
+	} else if e.Who != "" && e.Kind != event.MemberLeft && e.Kind != event.MemberJoined {
 		fmt.Fprintf(&b, " unit %d", e.Unit)
 	}
 	if e.Who != "" {

@@ -1,5 +1,12 @@
 package run
 
+import (
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
 import "testing"
 
 // One member that seals rubbish, or is away, must not end the run of others: it waits for a verifier.
@@ -10,16 +17,16 @@ func TestSoleVerifierThatOpensNothingEndsNoRun(t *testing.T) {
 	for m, _ := g.s.Member("v0"); m.Active; m, _ = g.s.Member("v0") {
 		g.tick(1)
 	}
-	if g.s.Phase == Halted {
+	if g.s.Phase == progress.Halted {
 		t.Fatalf("the run ended with its verifier: %s", g.s.Why)
 	}
 	g.tick(5)
-	if g.s.Unwatched == 0 || g.s.Phase == Halted {
+	if g.s.Unwatched == 0 || g.s.Phase == progress.Halted {
 		t.Fatalf("phase %s, audits wait since %d", g.s.Phase, g.s.Unwatched)
 	}
-	g.must(func(s State) (State, []Event, error) {
+	g.must(func(s State) (State, []event.Event, error) {
 		d := s.edit(g.env())
-		d.Members = append(d.Members[:len(d.Members):len(d.Members)], Member{ID: "z", Role: Verifier, Active: true})
+		d.Members = append(d.Members[:len(d.Members):len(d.Members)], crew.Member{ID: "z", Role: crew.Verifier, Active: true})
 		after, events := d.finish()
 		return after, events, nil
 	})
@@ -40,8 +47,8 @@ func TestDisputedUpdateIsToBeServed(t *testing.T) {
 	g.challenge(g.s.Units[0].Verifier, 0, 0)
 	for _, m := range g.s.Members {
 		if m.ID != worker {
-			g.must(func(s State) (State, []Event, error) {
-				return s.Missing(g.env(), m.ID, UnitID{}, 0)
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Missing(g.env(), m.ID, work.UnitID{}, 0)
 			})
 		}
 	}

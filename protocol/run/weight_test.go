@@ -1,5 +1,14 @@
 package run
 
+import (
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
 import "testing"
 
 // heads is the weight of all members of a run.
@@ -9,18 +18,18 @@ func heads(s State) uint64 {
 }
 
 // staked is a run that waits for attestations, of members with a stake.
-func staked(t *testing.T, members ...Member) *stage {
+func staked(t *testing.T, members ...crew.Member) *stage {
 	t.Helper()
 	g := begin(t, newTerms(), members)
 	g.toAudits()
 	g.passAll()
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	return g
 }
 
 func (g *stage) vote(member, cid string) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) {
+	g.must(func(s State) (State, []event.Event, error) {
 		v := vote(s, member)
 		v.Next.CID = cid
 		return s.Attest(g.env(), s.Round, v)
@@ -28,13 +37,13 @@ func (g *stage) vote(member, cid string) {
 }
 
 func TestManyAccountsWithoutStakeAttestNothing(t *testing.T) {
-	g := staked(t, Member{ID: "a", Role: Worker, Stake: 1}, Member{ID: "b", Role: Worker, Stake: 1},
-		Member{ID: "c", Role: Worker, Stake: 1},
-		Member{ID: "d", Role: Worker, Stake: 1}, Member{ID: "v", Role: Verifier, Stake: 9})
+	g := staked(t, crew.Member{ID: "a", Role: crew.Worker, Stake: 1}, crew.Member{ID: "b", Role: crew.Worker, Stake: 1},
+		crew.Member{ID: "c", Role: crew.Worker, Stake: 1},
+		crew.Member{ID: "d", Role: crew.Worker, Stake: 1}, crew.Member{ID: "v", Role: crew.Verifier, Stake: 9})
 	for _, id := range []string{"a", "b", "c", "d"} {
 		g.vote(id, "bafyforged")
 	}
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	g.vote("v", "bafyright")
 	if g.s.Round != 1 || g.s.Base.CID != "bafyright" {
 		t.Errorf("four accounts with 4 of 13 uzen outvote 9: round %d on %s", g.s.Round, g.s.Base.CID)
@@ -42,27 +51,27 @@ func TestManyAccountsWithoutStakeAttestNothing(t *testing.T) {
 }
 
 func TestSeatsOfOneOwnerVoteOnce(t *testing.T) {
-	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"},
-		Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
-		Member{ID: "c", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "v", Role: Verifier, Stake: 5})
+	g := staked(t, crew.Member{ID: "a", Role: crew.Worker, Stake: 5, Owner: "o"},
+		crew.Member{ID: "b", Role: crew.Worker, Stake: 5, Owner: "o"},
+		crew.Member{ID: "c", Role: crew.Worker, Stake: 5, Owner: "o"}, crew.Member{ID: "v", Role: crew.Verifier, Stake: 5})
 	if heads(g.s) != 10 {
 		t.Errorf("two owners with 5 uzen each weigh %d", heads(g.s))
 	}
 	for _, id := range []string{"a", "b", "c"} {
 		g.vote(id, "bafyforged")
 	}
-	g.phase(Attest)
+	g.phase(progress.Attest)
 }
 
 func TestAccountsOfOneOwnerTakeNoUnitAway(t *testing.T) {
-	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"},
-		Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
-		Member{ID: "c", Role: Worker, Stake: 6}, Member{ID: "v", Role: Verifier, Stake: 6})
+	g := staked(t, crew.Member{ID: "a", Role: crew.Worker, Stake: 5, Owner: "o"},
+		crew.Member{ID: "b", Role: crew.Worker, Stake: 5, Owner: "o"},
+		crew.Member{ID: "c", Role: crew.Worker, Stake: 6}, crew.Member{ID: "v", Role: crew.Verifier, Stake: 6})
 	for i, u := range g.s.Units {
 		if u.Worker == "c" {
 			for _, id := range []string{"a", "b"} {
-				g.must(func(s State) (State, []Event, error) {
-					return s.Missing(g.env(), id, UnitID{Unit: uint32(i), Attempt: u.Attempt}, 0)
+				g.must(func(s State) (State, []event.Event, error) {
+					return s.Missing(g.env(), id, work.UnitID{Unit: uint32(i), Attempt: u.Attempt}, 0)
 				})
 			}
 			if g.s.Units[i].Worker != "c" {
@@ -79,7 +88,7 @@ func TestOneFalseVoteEndsNoRun(t *testing.T) {
 	g := staked(t, newMembers(2, 1)...)
 	g.vote("w0", "bafyright")
 	g.vote("w1", "bafyforged")
-	g.phase(Attest)
+	g.phase(progress.Attest)
 	g.vote("v0", "bafyright")
 	if m, _ := g.s.Member("w1"); g.s.Round != 1 || g.s.Base.CID != "bafyright" || m.Active {
 		t.Errorf("round %d on %s, phase %s (%s); the outvoted: %+v", g.s.Round, g.s.Base.CID, g.s.Phase, g.s.Why, m)
@@ -91,12 +100,12 @@ func TestRunWithoutAnyMajorityWaitsBeforeItEnds(t *testing.T) {
 	since := g.s.Since
 	g.vote("w0", "bafyone")
 	g.vote("v0", "bafyother")
-	g.phase(Attest)
-	for g.s.Phase == Attest && g.height < since+10_000 {
+	g.phase(progress.Attest)
+	for g.s.Phase == progress.Attest && g.height < since+10_000 {
 		g.tick(1)
 	}
-	if waited := g.height - since; g.s.Phase != Halted || g.s.Why != WhyNoQuorum ||
-		waited < lastPatience*g.s.Terms.Deadlines.Attest {
+	if waited := g.height - since; g.s.Phase != progress.Halted || g.s.Why != reason.NoQuorum ||
+		waited < transition.MaxMissedAlone*g.s.Terms.Deadlines.Attest {
 		t.Errorf("phase %s (%s) after %d blocks", g.s.Phase, g.s.Why, waited)
 	}
 }

@@ -8,7 +8,10 @@ import (
 
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 func textf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
@@ -26,17 +29,17 @@ func zen(uzen uint64) string {
 type member struct {
 	View
 	run  Run
-	self run.Member
+	self crew.Member
 }
 
 // reasons says what the member does in the run and what it waits for, the round that is trained first.
 func (m member) reasons() []Reason {
 	s := m.run.State
 	switch {
-	case s.Phase == run.Done:
+	case s.Phase == progress.Done:
 		return m.about(s.RoundState, Reason{Code: RunDone, Kind: Over, Text: "the run is done",
 			Do: "see what it paid with starling job explain"})
-	case s.Phase == run.Halted:
+	case s.Phase == progress.Halted:
 		return m.about(
 			s.RoundState,
 			Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why,
@@ -60,7 +63,7 @@ func (m member) reasons() []Reason {
 // apart says where a member stands that is not active.
 func (m member) apart() Reason {
 	switch m.self.Why {
-	case run.WhyOnProbation:
+	case reason.OnProbation:
 		t, _ := m.run.Probation(m.Who)
 		switch {
 		case t.Task.Worker == "":
@@ -81,7 +84,7 @@ func (m member) apart() Reason {
 		return Reason{Code: OnProbation, Kind: Works, Until: t.Deadline,
 			Text: textf("the account joins, and shows with unit %d of round %d that it computes what the others do",
 				t.Task.Unit, t.Task.Round+1)}
-	case run.WhyReturning:
+	case reason.Returning:
 		return Reason{Code: Returns, Kind: Waits, Text: "the account is back after missed deadlines, and waits for a free " +
 			"place"}
 	}
@@ -90,7 +93,7 @@ func (m member) apart() Reason {
 }
 
 // about completes reasons with the job and the round.
-func (m member) about(l run.RoundState, rs ...Reason) []Reason {
+func (m member) about(l work.RoundState, rs ...Reason) []Reason {
 	for i := range rs {
 		rs[i].Job, rs[i].Round = m.run.Terms.Job, min(l.Round+1, m.run.Terms.Rounds)
 	}
@@ -101,9 +104,9 @@ func (m member) about(l run.RoundState, rs ...Reason) []Reason {
 func (m member) duties() []Reason {
 	s := m.run.State
 	switch s.Phase {
-	case run.Assign:
+	case progress.Assign:
 		return m.about(s.RoundState, m.assigning())
-	case run.Train:
+	case progress.Train:
 		if s.Combines() && !s.Voted(m.Who) {
 			return m.about(
 				s.RoundState,
@@ -113,9 +116,9 @@ func (m member) duties() []Reason {
 			)
 		}
 		return m.about(s.RoundState, m.training())
-	case run.Reduce:
+	case progress.Reduce:
 		return m.about(s.RoundState, m.reducing())
-	case run.Attest:
+	case progress.Attest:
 		return m.about(s.RoundState, m.attesting())
 	}
 	return m.about(s.RoundState, Reason{Code: WaitsFinal, Kind: Waits,
@@ -139,7 +142,7 @@ func (m member) assigning() Reason {
 func (m member) training() Reason {
 	s := m.run.State
 	if mine := s.Work(m.Who); len(mine) > 0 {
-		first := slices.MinFunc(mine, func(a, b run.Unit) int { return cmp.Compare(a.Deadline, b.Deadline) })
+		first := slices.MinFunc(mine, func(a, b work.Unit) int { return cmp.Compare(a.Deadline, b.Deadline) })
 		return Reason{Code: Trains, Kind: Works, Until: first.Deadline,
 			Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
 	}
@@ -152,7 +155,7 @@ func (m member) training() Reason {
 	var others []string
 	var last int64
 	for _, u := range s.Units {
-		if u.Status == run.Assigned {
+		if u.Status == work.Assigned {
 			last = max(last, u.Deadline)
 			if !slices.Contains(others, u.Worker) {
 				others = append(others, u.Worker)
@@ -160,7 +163,7 @@ func (m member) training() Reason {
 		}
 	}
 	text := "for the commitments of " + names(others)
-	if m.self.Role == run.Worker && !slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == m.Who }) {
+	if m.self.Role == crew.Worker && !slices.ContainsFunc(s.Units, func(u *work.Unit) bool { return u.Worker == m.Who }) {
 		return Reason{Code: NoUnit, Kind: Waits, Until: last,
 			Text: "no unit of this round was dealt to this account, whose share follows its measured speed; the round waits " +
 				text}
@@ -173,14 +176,14 @@ func (m member) reducing() Reason {
 	var until int64
 	mine, open := 0, 0
 	for i, x := range s.Slices {
-		if x.Status != run.Agreed {
+		if x.Status != progress.Agreed {
 			open++
 		}
-		if s.Owes(m.Who, i) == run.OwesNothing {
+		if s.Owes(m.Who, i) == progress.OwesNothing {
 			continue
 		}
 		mine++
-		at := slices.IndexFunc(x.Reducers, func(r run.Reducer) bool { return r.Member == m.Who })
+		at := slices.IndexFunc(x.Reducers, func(r progress.Reducer) bool { return r.Member == m.Who })
 		if due := x.Reducers[at].Deadline; until == 0 || due < until {
 			until = due
 		}
@@ -208,7 +211,7 @@ func (m member) attesting() Reason {
 func (m member) disputes() (all []Reason) {
 	for _, g := range m.run.Disputes {
 		c := g.Config
-		d, ok := m.run.Playing(run.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}, c.Challenger)
+		d, ok := m.run.Playing(work.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}, c.Challenger)
 		if g.Stage == dispute.Over || !ok || c.Asserter != m.Who && c.Challenger != m.Who {
 			continue
 		}
@@ -227,7 +230,7 @@ func (m member) disputes() (all []Reason) {
 
 // audits says what a verifier has to look at.
 func (m member) audits() (all []Reason) {
-	if m.self.Role != run.Verifier {
+	if m.self.Role != crew.Verifier {
 		return nil
 	}
 	for _, l := range m.run.All() {
@@ -241,13 +244,13 @@ func (m member) audits() (all []Reason) {
 					Text: textf("how far unit %d is off is to be shown; silence costs the stake", u.Index),
 					Do:   "keep the process running until it is done"})...)
 			case u.Verifier != m.Who:
-			case u.Status == run.Auditing:
+			case u.Status == work.Auditing:
 				all = append(all, m.about(l, Reason{Code: Audits, Kind: Works, Until: u.Deadline,
 					Text: textf("unit %d is to be done again and answered", u.Index)})...)
-			case u.Status == run.Sealed && u.Question.IsZero():
+			case u.Status == work.Sealed && u.Question.IsZero():
 				all = append(all, m.about(l, Reason{Code: WaitsQuestion, Kind: Waits,
 					Text: textf("the next block that has a beacon says where the seal of unit %d is to be opened", u.Index)})...)
-			case u.Status == run.Sealed:
+			case u.Status == work.Sealed:
 				all = append(all, m.about(l, Reason{Code: OpensSeal, Kind: Works, Until: u.Deadline,
 					Text: textf("the seal of unit %d is to be opened; silence costs the stake", u.Index),
 					Do:   "keep the process running until it is done"})...)
@@ -264,7 +267,7 @@ func (m member) audits() (all []Reason) {
 }
 
 // deadline is the height by which a verifier of tolerant work owes what it has to say of a unit.
-func deadline(u *run.Unit, verifier string) (height int64) {
+func deadline(u *work.Unit, verifier string) (height int64) {
 	for _, x := range u.Looks {
 		if x.Verifier == verifier {
 			height = x.Deadline
@@ -274,7 +277,7 @@ func deadline(u *run.Unit, verifier string) (height int64) {
 }
 
 // unpaid says what an attested round with work of the member waits for before it is final and paid.
-func (m member) unpaid(l run.RoundState) (all []Reason) {
+func (m member) unpaid(l work.RoundState) (all []Reason) {
 	mine := 0
 	for _, u := range l.Units {
 		if u.Worker != m.Who {
@@ -288,7 +291,7 @@ func (m member) unpaid(l run.RoundState) (all []Reason) {
 	if mine == 0 || len(all) > 0 {
 		return m.about(l, all...)
 	}
-	open := slices.IndexFunc(l.Units, func(u *run.Unit) bool { return u.Status != run.Accepted })
+	open := slices.IndexFunc(l.Units, func(u *work.Unit) bool { return u.Status != work.Accepted })
 	final := l.Attested + m.run.ChallengeBlocks()
 	r := Reason{Code: WaitsChallenge, Kind: Waits, Until: final,
 		Text: textf("%s accepted; the round may be challenged until it is final", count(mine, "unit"))}
@@ -304,18 +307,18 @@ func (m member) unpaid(l run.RoundState) (all []Reason) {
 }
 
 // unsettled says what is open about a unit of an attested round.
-func unsettled(u *run.Unit) (Reason, bool) {
+func unsettled(u *work.Unit) (Reason, bool) {
 	r := Reason{Kind: Waits}
 	switch u.Status {
-	case run.Committed:
+	case work.Committed:
 		r.Code, r.Text = WaitsDraw, textf("the next block that has a beacon draws whether unit %d is audited", u.Index)
-	case run.Auditing:
+	case work.Auditing:
 		r.Code, r.Until, r.Text = WaitsAudit, u.Deadline,
 			textf("%s has to do unit %d again before it is paid", u.Verifier, u.Index)
-	case run.Sealed:
+	case work.Sealed:
 		r.Code, r.Until, r.Text = WaitsOpening, u.Deadline,
 			textf("%s found unit %d right, and has to open its seal", u.Verifier, u.Index)
-	case run.Disputed:
+	case work.Disputed:
 		r.Code, r.Text = WaitsDispute, textf("unit %d is disputed by %s", u.Index, names(u.Challengers))
 	default:
 		return r, false
@@ -329,47 +332,47 @@ func departure(why string) (text, do string) {
 	const broken = "before staking again, check the memory of the machine and that it runs the version that the " +
 		"network runs"
 	switch why {
-	case run.WhyLeft:
+	case reason.Left:
 		return "it left in good standing, and is paid for what it committed",
 			"nothing; what may still be questioned is answered while the process runs"
-	case run.WhyUnopened:
+	case reason.Unopened:
 		return "it could not open the job, and has done nothing in the run",
 			"let the machine reach the others (starling doctor --listen), or give it more memory or disk (--memory, --disk)"
-	case run.WhyGuest:
+	case reason.Guest:
 		return "it has no seat in the run: it answers for what it audited or challenged there",
 			"nothing; it is drawn from all verifiers of the network"
-	case run.WhyUnproven:
+	case reason.Unproven:
 		return "its trial ended without a proof that it computes what the others do",
 			"let the machine reach the others (starling doctor --listen), and check that it runs the version that the " +
 				"network runs"
-	case run.WhyMissedDeadlines:
+	case reason.MissedDeadlines:
 		return "it missed the deadlines of several units in a row", slow
-	case run.WhyMissedAudits:
+	case reason.MissedAudits:
 		return "it missed the deadlines of several audits in a row", slow
-	case run.WhyMissedAttest:
+	case reason.MissedAttest:
 		return "it attested no checkpoint for several deadlines", slow
-	case run.WhyUnavailable:
+	case reason.Unavailable:
 		return "others could not fetch its updates", "let other machines reach this one: see starling doctor --listen"
-	case run.WhyWithheld:
+	case reason.Withheld:
 		return "its updates were withheld several times in a row, or its deposit is held over one",
 			"check that it runs the numerics that the job allows: verifiers found its updates too far from theirs"
-	case run.WhyMissedSlices:
+	case reason.MissedSlices:
 		return "it missed the deadlines of several slices in a row", slow
-	case run.WhyWrongAttest:
+	case reason.WrongAttest:
 		return "it attested another checkpoint than the others", broken
-	case run.WhyWrongSlice:
+	case reason.WrongSlice:
 		return "it found something else in a slice than a quorum of the others", broken
-	case run.WhyVerdict:
+	case reason.Verdict:
 		return "a verdict found its work wrong", broken
-	case run.WhyFalseChallenge:
+	case reason.FalseChallenge:
 		return "it challenged work that a verdict found right", broken
-	case run.WhySealUnopened:
+	case reason.SealUnopened:
 		return "it did not open a seal in time", "keep a verifier running until its seals are opened"
-	case run.WhyDiffers:
+	case reason.Differs:
 		return "it reported something else of a unit than most of those who looked", broken
-	case run.WhyFalseReport:
+	case reason.FalseReport:
 		return "the exact execution of a unit ends in another state than it reported", broken
-	case run.WhyPlantPassed:
+	case reason.PlantPassed:
 		return "it passed work in which a fault was planted", broken
 	}
 	return strings.ReplaceAll(why, "_", " "), ""

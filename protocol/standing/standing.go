@@ -11,6 +11,9 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // View is what the chain says at one height.
@@ -132,7 +135,7 @@ func Explain(v View) []Reason {
 		if !ok {
 			continue
 		}
-		if (m.Active || m.Why == run.WhyOnProbation) && r.Phase != run.Done && r.Phase != run.Halted {
+		if (m.Active || m.Why == reason.OnProbation) && r.Phase != progress.Done && r.Phase != progress.Halted {
 			live++
 		}
 		all = append(all, member{v, r, m}.reasons()...)
@@ -155,7 +158,7 @@ func Explain(v View) []Reason {
 }
 
 // offering says why the offer of a participant in a role is not matched, with so many live runs.
-func (v View) offering(role run.Role, live int) []Reason {
+func (v View) offering(role crew.Role, live int) []Reason {
 	if least := v.Stakes.MinStake(role); v.Participant.Firm() < least {
 		return []Reason{{Code: StakeTooSmall, Kind: Blocked,
 			Text: textf("the stake of %s ZEN, without what leaves it, is below the %s that a %s needs",
@@ -191,7 +194,7 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 	waits := func(c Code, format string, args ...any) Reason {
 		return Reason{Code: c, Kind: Waits, Text: textf(format, args...)}
 	}
-	offering := func(role run.Role) (n uint32) {
+	offering := func(role crew.Role) (n uint32) {
 		for _, x := range v.Offers {
 			if x.Role == role {
 				n++
@@ -206,10 +209,10 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 			Do: textf("ask at most that: starling worker up --price %d", o.PriceCap)}
 	case o.Why == market.TooFewWorkers:
 		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min,
-			offering(run.Worker))
+			offering(crew.Worker))
 	case o.Why == market.TooFewVerifiers:
 		return waits(OrderVerifiers, "the order waits for %d verifiers, and %d offer or are busy", o.Verifiers,
-			offering(run.Verifier))
+			offering(crew.Verifier))
 	case o.Why == market.ConditionsUnmet || o.Why == market.TooFewDomains:
 		return waits(OrderConditions, "the order waits for others that keep its conditions")
 	case o.Why == market.PriceAboveCap:

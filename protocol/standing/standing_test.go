@@ -9,6 +9,11 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // codes is every code there is: a table below has to reach each.
@@ -25,25 +30,25 @@ var codes = []Code{
 // state is a run of two workers and a verifier in round 3, with one attested round open, in which everything is
 // accepted.
 func state() run.State {
-	units := func(s run.Status) run.Units {
-		return run.Units{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
+	units := func(s work.Status) work.Units {
+		return work.Units{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
 	}
 	return run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{Terms: run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1,
-				Deadlines: run.Deadlines{
+		Progress: progress.Progress{
+			Crew: crew.Crew{Terms: terms.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1,
+				Deadlines: terms.Deadlines{
 					Train:     20,
 					Audit:     20,
 					Attest:    20,
 					Challenge: 10,
-				}}, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true},
-				{ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}}},
-			Phase: run.Train,
+				}}, Members: []crew.Member{{ID: "v", Role: crew.Verifier, Price: 1, Active: true},
+				{ID: "w", Role: crew.Worker, Price: 1, Active: true}, {ID: "x", Role: crew.Worker, Price: 1, Active: true}}},
+			Phase: progress.Train,
 			Since: 50,
-			Window: run.Window{
-				RoundState: run.RoundState{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
-				Open: []run.RoundState{
-					{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)},
+			Window: work.Window{
+				RoundState: work.RoundState{Round: 2, Base: terms.Checkpoint{Round: 2}, Units: units(work.Assigned)},
+				Open: []work.RoundState{
+					{Round: 1, Base: terms.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(work.Accepted)},
 				},
 			},
 		},
@@ -51,13 +56,13 @@ func state() run.State {
 }
 
 func view(who string) View {
-	role := run.Worker
+	role := crew.Worker
 	if who == "v" {
-		role = run.Verifier
+		role = crew.Verifier
 	}
 	return View{
 		Who: who, Height: 55, Stakes: registry.Params{WorkerStake: 10, VerifierStake: 20},
-		Participant: &registry.Participant{ID: who, Roles: []run.Role{role}, Stake: 50},
+		Participant: &registry.Participant{ID: who, Roles: []crew.Role{role}, Stake: 50},
 		Offers:      []market.Offer{{ID: who, Role: role, Price: 100, Slots: 1}},
 		Runs:        []Run{{State: state(), Escrow: market.Escrow{Budget: 1000}}},
 	}
@@ -77,10 +82,10 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	// lap changes the first unit of the open round.
-	lap := func(change func(*View, *run.Unit)) func(*View) {
+	lap := func(change func(*View, *work.Unit)) func(*View) {
 		return func(v *View) { change(v, v.Runs[0].Open[0].Units[0]) }
 	}
-	phase := func(p run.Phase) func(*View) {
+	phase := func(p progress.Phase) func(*View) {
 		return func(v *View) { v.Runs[0].Phase = p }
 	}
 	reached := map[Code]bool{}
@@ -108,70 +113,71 @@ func TestExplain(t *testing.T) {
 		"budget":          {"w", order(market.BudgetTooSmall), OrderBudget, 99, "0.000007 ZEN"},
 		"another reason":  {"w", order("no_luck"), OrderNotChosen, 99, "no_luck"},
 		"next block":      {"w", order(market.Matched), OrderNext, 99, "next block"},
-		"done":            {"w", phase(run.Done), RunDone, 0, "done"},
-		"halted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Why = run.Halted, run.WhyNoQuorum }, RunHalted,
+		"done":            {"w", phase(progress.Done), RunDone, 0, "done"},
+		"halted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Why = progress.Halted, reason.NoQuorum }, RunHalted,
 			0, "no_quorum"},
-		"beacon": {"w", phase(run.Assign), WaitsBeacon, 0, "dealt"},
-		"window": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Terms.Window = run.Assign, 1 }, WaitsWindow, 0,
+		"beacon": {"w", phase(progress.Assign), WaitsBeacon, 0, "dealt"},
+		"window": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Terms.Window = progress.Assign, 1 }, WaitsWindow, 0,
 			"round 2"},
-		"broke": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Escrow.Paid = run.Assign, 999 }, WaitsBudget, 0,
+		"broke": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Escrow.Paid = progress.Assign, 999 }, WaitsBudget, 0,
 			"budget"},
 		"trains":         {"w", func(*View) {}, Trains, 70, "1 unit"},
 		"trains two":     {"w", func(v *View) { v.Runs[0].Units[1].Worker = "w" }, Trains, 70, "2 units"},
-		"committed":      {"w", func(v *View) { v.Runs[0].Units[0].Status = run.Committed }, WaitsCommits, 80, "of x"},
+		"committed":      {"w", func(v *View) { v.Runs[0].Units[0].Status = work.Committed }, WaitsCommits, 80, "of x"},
 		"no unit":        {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
 		"verifier waits": {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
-		"joins":          {"w", trial(run.Probation{}), WaitsProbationTask, 0, "when one is final"},
-		"on trial": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}),
+		"joins":          {"w", trial(progress.Probation{}), WaitsProbationTask, 0, "when one is final"},
+		"on trial": {"w", trial(progress.Probation{
+			Task: progress.ProbationTask{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}),
 			OnProbation, 88,
 			"unit 3 of round 5"},
-		"sealed its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
+		"sealed its exam": {"w", trial(progress.Probation{Task: progress.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
 			Deadline: 88}),
 			OnProbation, 0, "next block"},
-		"opens its exam": {"w", trial(run.Probation{Task: run.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
+		"opens its exam": {"w", trial(progress.Probation{Task: progress.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
 			Question: canon.Sum("q"), Deadline: 88}), OnProbation, 88, "unit 0"},
 		"returns": {"w", func(v *View) {
 			v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false,
-				run.WhyReturning
+				reason.Returning
 		}, Returns, 0, "free place"},
 		"reduces":       {"w", reducing("w"), Reduces, 77, "1 slice of"},
 		"others reduce": {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
-		"attests":       {"w", phase(run.Attest), Attests, 70, "attested"},
+		"attests":       {"w", phase(progress.Attest), Attests, 70, "attested"},
 		"attests early": {"v", func(v *View) { v.Runs[0].Terms.Overlap, v.Runs[0].Terms.Carry = true, 8 }, Attests, 0,
 			"round before"},
-		"voted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} },
+		"voted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = progress.Attest, []progress.Vote{{Member: "w"}} },
 			WaitsVotes, 70, "more than two thirds of the stake"},
-		"settles":  {"w", phase(run.Settle), WaitsFinal, 0, "1 of them"},
+		"settles":  {"w", phase(progress.Settle), WaitsFinal, 0, "1 of them"},
 		"no audit": {"v", func(*View) {}, NoAudit, 0, "no audit"},
-		"audits": {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), Audits, 70,
+		"audits": {"v", lap(func(_ *View, u *work.Unit) { u.Status, u.Verifier = work.Auditing, "v" }), Audits, 70,
 			"unit 0"},
-		"sealed": {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsQuestion,
+		"sealed": {"v", lap(func(_ *View, u *work.Unit) { u.Status, u.Verifier = work.Sealed, "v" }), WaitsQuestion,
 			0, "next block"},
-		"asked": {"v", lap(func(_ *View, u *run.Unit) {
-			u.Status, u.Verifier, u.Question = run.Sealed, "v",
+		"asked": {"v", lap(func(_ *View, u *work.Unit) {
+			u.Status, u.Verifier, u.Question = work.Sealed, "v",
 				canon.Sum("q")
 		}), OpensSeal, 70, "stake"},
-		"inactive, sealed": {"v", lap(func(v *View, u *run.Unit) {
-			v.Runs[0].Members[0].Active, u.Status, u.Verifier, u.Question = false, run.Sealed, "v", canon.Sum("q")
+		"inactive, sealed": {"v", lap(func(v *View, u *work.Unit) {
+			v.Runs[0].Members[0].Active, u.Status, u.Verifier, u.Question = false, work.Sealed, "v", canon.Sum("q")
 		}), OpensSeal, 70, "stake"},
-		"to be drawn": {"w", lap(func(_ *View, u *run.Unit) { u.Status = run.Committed }), WaitsDraw, 0, "draws"},
-		"audited": {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsAudit,
+		"to be drawn": {"w", lap(func(_ *View, u *work.Unit) { u.Status = work.Committed }), WaitsDraw, 0, "draws"},
+		"audited": {"w", lap(func(_ *View, u *work.Unit) { u.Status, u.Verifier = work.Auditing, "v" }), WaitsAudit,
 			70, "v has to"},
-		"found right": {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsOpening,
+		"found right": {"w", lap(func(_ *View, u *work.Unit) { u.Status, u.Verifier = work.Sealed, "v" }), WaitsOpening,
 			70, "seal"},
-		"disputed": {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Challengers = run.Disputed, []string{"v"} }),
+		"disputed": {"w", lap(func(_ *View, u *work.Unit) { u.Status, u.Challengers = work.Disputed, []string{"v"} }),
 			WaitsDispute, 0, "by v"},
 		"its move":          {"w", lap(disputed(dispute.Asserter)), Moves, 66, "silence"},
 		"their move":        {"w", lap(disputed(dispute.Challenger)), WaitsMove, 66, "verifier's move"},
 		"challenger's move": {"v", lap(disputed(dispute.Challenger)), Moves, 66, "silence"},
 		"challenger waits":  {"v", lap(disputed(dispute.Asserter)), WaitsMove, 66, "worker's move"},
 		"challenge window":  {"w", func(*View) {}, WaitsChallenge, 60, "challenged"},
-		"another's audit": {"x", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsFinal,
+		"another's audit": {"x", lap(func(_ *View, u *work.Unit) { u.Status, u.Verifier = work.Auditing, "v" }), WaitsFinal,
 			0, "unit 0 of w"},
 		"older round": {"w", older, WaitsOlder, 0, "round 2"},
 		"left": {"w", func(v *View) {
 			v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false,
-				run.WhyMissedDeadlines
+				reason.MissedDeadlines
 		}, Left, 0, "deadlines"},
 	} {
 		v := view(c.who)
@@ -200,19 +206,19 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func disputed(turn dispute.Party) func(*View, *run.Unit) {
-	return func(v *View, u *run.Unit) {
-		u.Status, u.Challengers = run.Disputed, []string{"v"}
+func disputed(turn dispute.Party) func(*View, *work.Unit) {
+	return func(v *View, u *work.Unit) {
+		u.Status, u.Challengers = work.Disputed, []string{"v"}
 		v.Runs[0].Disputes = []dispute.Dispute{game(turn)}
 	}
 }
 
 // trial lets the worker w join.
-func trial(t run.Probation) func(*View) {
+func trial(t progress.Probation) func(*View) {
 	return func(v *View) {
 		t.Member = "w"
-		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Probations = false, run.WhyOnProbation,
-			[]run.Probation{
+		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Probations = false, reason.OnProbation,
+			[]progress.Probation{
 				t,
 			}
 	}
@@ -222,9 +228,9 @@ func trial(t run.Probation) func(*View) {
 func reducing(who string) func(*View) {
 	return func(v *View) {
 		s := &v.Runs[0].State
-		s.Phase, s.Terms.Slices = run.Reduce, 2
-		s.Slices = []run.Slice{{Status: run.Agreed},
-			{Status: run.Reducing, Reducers: []run.Reducer{{Member: who, Deadline: 77}}}}
+		s.Phase, s.Terms.Slices = progress.Reduce, 2
+		s.Slices = []progress.Slice{{Status: progress.Agreed},
+			{Status: progress.Reducing, Reducers: []progress.Reducer{{Member: who, Deadline: 77}}}}
 	}
 }
 
@@ -233,7 +239,7 @@ func older(v *View) {
 	s := &v.Runs[0]
 	second := s.Open[0]
 	s.Open = append(s.Open, second)
-	s.Open[1].Round, s.Open[0].Units = 2, run.Units{{Status: run.Auditing, Worker: "x", Verifier: "v"}}
+	s.Open[1].Round, s.Open[0].Units = 2, work.Units{{Status: work.Auditing, Worker: "x", Verifier: "v"}}
 	s.Round, v.Height = 3, 60
 }
 
@@ -246,9 +252,9 @@ func check(t *testing.T, name string, r Reason) {
 
 // Whatever a run is like, every account gets a reason, and what is said of a member names the job.
 func TestEveryStateHasAReason(t *testing.T) {
-	for phase := run.Assign; phase <= run.Reduce; phase++ {
-		for current := run.Assigned; current <= run.Sealed; current++ {
-			for past := run.Committed; past <= run.Sealed; past++ {
+	for phase := progress.Assign; phase <= progress.Reduce; phase++ {
+		for current := work.Assigned; current <= work.Sealed; current++ {
+			for past := work.Committed; past <= work.Sealed; past++ {
 				for _, who := range []string{"v", "w", "x", "nobody"} {
 					for _, active := range []bool{true, false} {
 						v := view(who)
@@ -278,9 +284,9 @@ func TestEveryStateHasAReason(t *testing.T) {
 // Every reason for which a member leaves a run is told in words, and those that it can do something about say what.
 func TestDepartures(t *testing.T) {
 	for _, why := range []string{
-		run.WhyMissedDeadlines, run.WhyMissedAudits, run.WhyMissedAttest, run.WhyMissedSlices, run.WhyUnavailable,
-		run.WhyWrongAttest, run.WhyWrongSlice, run.WhyVerdict, run.WhyFalseChallenge,
-		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld, run.WhyLeft, run.WhyUnproven, run.WhyGuest,
+		reason.MissedDeadlines, reason.MissedAudits, reason.MissedAttest, reason.MissedSlices, reason.Unavailable,
+		reason.WrongAttest, reason.WrongSlice, reason.Verdict, reason.FalseChallenge,
+		reason.SealUnopened, reason.PlantPassed, reason.Withheld, reason.Left, reason.Unproven, reason.Guest,
 	} {
 		if text, do := departure(why); text == "" || do == "" || strings.Contains(text, "_") {
 			t.Errorf("%s: %q %q", why, text, do)

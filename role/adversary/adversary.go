@@ -13,6 +13,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
@@ -23,10 +25,10 @@ type Honest interface {
 	party.Compute
 	party.Lineage
 	Task() *train.Task
-	Base(run.Checkpoint) (*train.Checkpoint, error)
-	Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error)
-	NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
-	Compare(mine *engine.Work, s audit.Subject, c run.Commitment) engine.Comparison
+	Base(terms.Checkpoint) (*train.Checkpoint, error)
+	Origin(base terms.Checkpoint, unit uint32) ([]*tensor.Tensor, error)
+	NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
+	Compare(mine *engine.Work, s audit.Subject, c work.Commitment) engine.Comparison
 	Answer(mine *engine.Work, s audit.Subject, question canon.Digest) (audit.Opening, error)
 }
 

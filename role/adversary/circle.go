@@ -8,7 +8,9 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
@@ -21,7 +23,7 @@ type Circle interface {
 }
 
 // lie names a commitment among accomplices.
-func lie(c run.Commitment) canon.Digest {
+func lie(c work.Commitment) canon.Digest {
 	return canon.Hash("starling/adversary/lie/1", []any{c.Segments, c.Update})
 }
 
@@ -77,7 +79,7 @@ type teller struct {
 }
 
 // Train implements party.Compute.
-func (t teller) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (t teller) Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	w, err := t.Compute.Train(ctx, base, unit)
 	if err != nil {
 		return nil, err
@@ -114,8 +116,8 @@ type shield struct {
 }
 
 // Check implements party.Compute.
-func (s *shield) Check(ctx context.Context, base run.Checkpoint,
-	at audit.Subject, c run.Commitment,
+func (s *shield) Check(ctx context.Context, base terms.Checkpoint,
+	at audit.Subject, c work.Commitment,
 ) (engine.Comparison, error) {
 	friend, err := s.circle.Told(lie(c))
 	if err != nil {
@@ -135,7 +137,7 @@ func (s *shield) Check(ctx context.Context, base run.Checkpoint,
 }
 
 // Unseal implements party.Compute.
-func (s *shield) Unseal(ctx context.Context, base run.Checkpoint,
+func (s *shield) Unseal(ctx context.Context, base terms.Checkpoint,
 	at audit.Subject, question canon.Digest,
 ) (audit.Opening, error) {
 	s.mu.Lock()
@@ -173,7 +175,7 @@ func (a Springs) Install(c Setup) Step {
 }
 
 // early reports whether a unit is a lie of the circle on which more may be built.
-func (a Springs) early(ctx context.Context, c Setup, w run.UnitID) (bool, error) {
+func (a Springs) early(ctx context.Context, c Setup, w work.UnitID) (bool, error) {
 	s, err := c.State(ctx)
 	if err != nil || s.Round >= min(w.Round+a.After, s.Terms.Rounds-1) {
 		return false, err

@@ -9,7 +9,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -125,7 +126,7 @@ func (d deviant) task() (*train.Task, error) {
 }
 
 // Train implements party.Compute.
-func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (d deviant) Train(_ context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	base, err := d.Base(name)
 	if err != nil {
 		return nil, err
@@ -174,7 +175,7 @@ func (d deviant) run(base *train.Checkpoint, unit uint32, from []*tensor.Tensor)
 }
 
 // Oracle implements party.Compute.
-func (d deviant) Oracle(name run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (d deviant) Oracle(name terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := d.Honest.Oracle(name, g)
 	if err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ type execution struct {
 	dispute.Oracle
 	deviant deviant
 	base    *train.Checkpoint
-	name    run.Checkpoint // of base
+	name    terms.Checkpoint // of base
 	unit    uint32
 	from    []*tensor.Tensor // what was handed on to it
 
@@ -292,7 +293,7 @@ func (x *execution) Result(k dispute.Kind) (*canon.Tree, error) {
 	return resultTree(k, x.deviant, x.name, x.unit, r)
 }
 
-func resultTree(k dispute.Kind, h Honest, name run.Checkpoint, unit uint32, r *train.Result) (*canon.Tree, error) {
+func resultTree(k dispute.Kind, h Honest, name terms.Checkpoint, unit uint32, r *train.Result) (*canon.Tree, error) {
 	from, err := h.Origin(name, unit)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -23,7 +24,7 @@ func (ClaimsDivergence) Install(c Setup) Step {
 type doomsayer struct{ Honest }
 
 // Train implements party.Compute.
-func (d doomsayer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (d doomsayer) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	w, err := d.Honest.Train(ctx, name, unit)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (d doomsayer) Train(ctx context.Context, name run.Checkpoint, unit uint32) 
 }
 
 // Oracle implements party.Compute: no payload can be made.
-func (d doomsayer) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (d doomsayer) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := d.Honest.Oracle(base, g)
 	return unmaking{honest}, err
 }
@@ -71,7 +72,7 @@ func (HidesDivergence) Install(c Setup) Step {
 type optimist struct{ Honest }
 
 // Train implements party.Compute.
-func (o optimist) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (o optimist) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	w, err := o.Honest.Train(ctx, name, unit)
 	if err != nil || !w.Commit.Diverged() {
 		return w, err
@@ -92,7 +93,7 @@ func (o optimist) result(base *train.Checkpoint, w *engine.Work) *train.Result {
 }
 
 // Oracle implements party.Compute.
-func (o optimist) Oracle(name run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (o optimist) Oracle(name terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := o.Honest.Oracle(name, g)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ type hopeful struct {
 	dispute.Oracle
 	optimist optimist
 	base     *train.Checkpoint
-	name     run.Checkpoint
+	name     terms.Checkpoint
 	unit     uint32
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -28,7 +29,7 @@ func (Skips) Install(c Setup) Step {
 type Fabricator struct{ Honest }
 
 // Train makes a unit up.
-func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (f Fabricator) Train(_ context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	base, err := f.Base(name)
 	if err != nil {
 		return nil, err
@@ -60,12 +61,12 @@ func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (
 	return f.NewWork(name, unit, r)
 }
 
-func invented(name run.Checkpoint, unit, k uint32) canon.Digest {
+func invented(name terms.Checkpoint, unit, k uint32) canon.Digest {
 	return canon.Hash("starling/invented", []any{name.Root, unit, k})
 }
 
 // Oracle stands by what Train made up.
-func (f Fabricator) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (f Fabricator) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := f.Honest.Oracle(base, g)
 	if err != nil {
 		return nil, err

@@ -19,17 +19,21 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
 // smallEngine is a party's engine for a tiny job, with its first checkpoint in memory.
-func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) { return looking(t, run.ScreenUpdates) }
+func smallEngine(t *testing.T) (*engine.Engine, terms.Checkpoint) {
+	return looking(t, terms.ScreenUpdates)
+}
 
 // looking is smallEngine with a screen.
-func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
+func looking(t *testing.T, screen terms.Screen) (*engine.Engine, terms.Checkpoint) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -58,10 +62,10 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 	must(err)
 	genesis, err := outer.Genesis(spec.Exchange, train.Params(step), cfg.Init(1))
 	must(err)
-	e, err := engine.New(run.Terms{Job: "job", Screen: screen},
+	e, err := engine.New(terms.Terms{Job: "job", Screen: screen},
 		&train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
 	must(err)
-	name := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	name := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(name, genesis)
 	return e, name
 }
@@ -82,9 +86,9 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := run.AuditTarget{
-		RoundState: run.RoundState{Base: base},
-		Unit:       run.Unit{Index: 1, Worker: "worker", Commit: made.Commit},
+	d := work.AuditTarget{
+		RoundState: work.RoundState{Base: base},
+		Unit:       work.Unit{Index: 1, Worker: "worker", Commit: made.Commit},
 	}
 	config, err := r.Config("job", d, "verifier", 10)
 	if err != nil {

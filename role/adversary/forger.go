@@ -6,7 +6,9 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
@@ -35,7 +37,7 @@ type forger struct {
 }
 
 // Advance implements party.Lineage.
-func (f forger) Advance(ctx context.Context, base run.Checkpoint, units run.Units,
+func (f forger) Advance(ctx context.Context, base terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	a, err := f.Lineage.Advance(ctx, base, units, get)
 	if err != nil || base.Round != f.act.Round {

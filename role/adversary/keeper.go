@@ -9,7 +9,9 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/hold"
 )
@@ -32,7 +34,7 @@ type tamperer struct {
 }
 
 // Train implements party.Compute.
-func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (t tamperer) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	w, err := t.Honest.Train(ctx, name, unit)
 	if err != nil || len(w.Handed) == 0 {
 		return w, err
@@ -69,7 +71,7 @@ func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 	for i, n := range names {
 		roots[i] = tensors[n].Root()
 	}
-	lie.Commit.HandedState = run.HandedState{Root: train.CarriedRoot(roots), CID: id.String()}
+	lie.Commit.HandedState = work.HandedState{Root: train.CarriedRoot(roots), CID: id.String()}
 	if t.Withholds {
 		return &lie, nil
 	}

@@ -5,7 +5,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -48,7 +49,7 @@ type liar struct {
 }
 
 // Train implements party.Compute.
-func (l liar) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (l liar) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	w, err := l.Honest.Train(ctx, name, unit)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (l liar) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 }
 
 // Oracle implements party.Compute.
-func (l liar) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (l liar) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := l.Honest.Oracle(base, g)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
@@ -35,7 +36,7 @@ type patient struct {
 	act  DelayedAttack
 }
 
-func (p patient) at(base run.Checkpoint) party.Compute {
+func (p patient) at(base terms.Checkpoint) party.Compute {
 	if p.act.Lies(base.Round) {
 		return p.then
 	}
@@ -43,12 +44,12 @@ func (p patient) at(base run.Checkpoint) party.Compute {
 }
 
 // Train implements party.Compute.
-func (p patient) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (p patient) Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	return p.at(base).Train(ctx, base, unit)
 }
 
 // Oracle implements party.Compute.
-func (p patient) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (p patient) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	return p.at(base).Oracle(base, g)
 }
 

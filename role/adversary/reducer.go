@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
@@ -41,8 +42,8 @@ type faker struct {
 }
 
 // Reduce implements party.Lineage.
-func (f faker) Reduce(ctx context.Context, base run.Checkpoint, _ run.Units, slice int,
-	_ func(u run.Unit, cid string) ([]byte, error)) (string, error) {
+func (f faker) Reduce(ctx context.Context, base terms.Checkpoint, _ work.Units, slice int,
+	_ func(u work.Unit, cid string) ([]byte, error)) (string, error) {
 	id, err := f.blobs.Put(ctx, fmt.Appendf(nil, "slice %d of round %d", slice, base.Round))
 	return id.String(), err
 }
@@ -62,7 +63,7 @@ type withholder struct {
 }
 
 // Train implements party.Compute.
-func (w withholder) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (w withholder) Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	done, err := w.Compute.Train(ctx, base, unit)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -30,7 +31,7 @@ type rescaler struct {
 }
 
 // Train implements party.Compute.
-func (r *rescaler) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (r *rescaler) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	base, err := r.Base(name)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/adversary"
 )
 
@@ -20,7 +21,7 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 		lies int
 		odd  []uint32
 	}{"honest": {-1, nil}, "liar": {2, []uint32{2}}} {
-		var units run.Units
+		var units work.Units
 		updates := map[uint32][]byte{}
 		for i := range uint32(4) {
 			train := e.Train
@@ -31,7 +32,7 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			units = append(units, &run.Unit{Index: i, Commit: w.Commit})
+			units = append(units, &work.Unit{Index: i, Commit: w.Commit})
 			updates[i] = w.Update
 		}
 		a, err := e.Advance(context.Background(), base, units, func(i int) ([]byte, error) { return updates[uint32(i)], nil })
@@ -43,13 +44,14 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 
 // An update of the usual length that points nowhere is not odd beside the others; what it does to the loss tells.
 func TestUselessUpdateIsOdd(t *testing.T) {
-	for screen, want := range map[run.Screen][]uint32{run.ScreenOff: nil, run.ScreenUpdates: nil, run.ScreenLosses: {1}} {
+	for screen, want := range map[terms.Screen][]uint32{
+		terms.ScreenOff: nil, terms.ScreenUpdates: nil, terms.ScreenLosses: {1}} {
 		e, name := looking(t, screen)
 		base, err := e.Base(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var units run.Units
+		var units work.Units
 		var updates [][]byte
 		for i := range uint32(4) {
 			r, err := e.Task().Run(base, i, nil, nil)
@@ -65,7 +67,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			units = append(units, &run.Unit{Index: i, Commit: w.Commit})
+			units = append(units, &work.Unit{Index: i, Commit: w.Commit})
 			updates = append(updates, w.Update)
 		}
 		a, err := e.Advance(context.Background(), name, units, func(i int) ([]byte, error) { return updates[i], nil })
@@ -81,7 +83,7 @@ func TestSealOfAnExecutedUnit(t *testing.T) {
 	e, base := smallEngine(t)
 	var first audit.Subject
 	var sealed canon.Digest
-	var commit run.Commitment
+	var commit work.Commitment
 	for unit := range uint32(4) {
 		w, err := e.Train(context.Background(), base, unit)
 		if err != nil {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
@@ -28,13 +30,13 @@ type copier struct {
 }
 
 // Train implements party.Compute. The update itself nobody has yet.
-func (p copier) Train(ctx context.Context, _ run.Checkpoint, _ uint32) (*engine.Work, error) {
+func (p copier) Train(ctx context.Context, _ terms.Checkpoint, _ uint32) (*engine.Work, error) {
 	s, err := p.cast.State(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range s.Units {
-		if u.Worker != p.cast.Party.ID && u.Status != run.Assigned {
+		if u.Worker != p.cast.Party.ID && u.Status != work.Assigned {
 			return &engine.Work{Commit: u.Commit}, nil
 		}
 	}

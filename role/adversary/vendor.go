@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -44,7 +45,7 @@ type vendor struct {
 }
 
 // Train implements party.Compute.
-func (v vendor) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+func (v vendor) Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	s, err := v.state(ctx)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/party"
 )
@@ -13,7 +18,7 @@ import (
 // tolerance of a job (distance 0.1, cosine 0.99) lies between.
 func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 	e, base := smallEngine(t)
-	tolerance := run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	tolerance := terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
 	for _, c := range []struct {
 		name   string
 		act    adversary.Attack
@@ -33,9 +38,9 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 		p := &party.Executor{Compute: e}
 		state := func(context.Context) (run.State, error) {
 			return run.State{
-				Progress: run.Progress{
-					Crew:   run.Crew{Terms: run.Terms{Tolerance: tolerance}},
-					Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}, {}, {}}}},
+				Progress: progress.Progress{
+					Crew:   crew.Crew{Terms: terms.Terms{Tolerance: tolerance}},
+					Window: work.Window{RoundState: work.RoundState{Base: base, Units: work.Units{{}, {}, {}, {}}}},
 				},
 			}, nil
 		}

@@ -9,6 +9,9 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
@@ -17,25 +20,26 @@ type Aggregator struct {
 	id       string
 	height   int64
 	pending  role.Pending
-	held     map[run.Checkpoint]bool   // checkpoints in memory
-	combined map[string]run.Checkpoint // results, by the key of their Advance
-	results  map[string]run.Checkpoint // the same, for as long as their round is open
-	odd      map[run.UnitID]bool       // units whose update is odd
-	reduced  map[role.Part]string      // CIDs of the slices that it computed
-	probed   map[run.UnitID]bool       // units of which it has what another misses
+	held     map[terms.Checkpoint]bool   // checkpoints in memory
+	combined map[string]terms.Checkpoint // results, by the key of their Advance
+	results  map[string]terms.Checkpoint // the same, for as long as their round is open
+	odd      map[work.UnitID]bool        // units whose update is odd
+	reduced  map[role.Part]string        // CIDs of the slices that it computed
+	probed   map[work.UnitID]bool        // units of which it has what another misses
 }
 
 // New returns the aggregator of the member with this ID.
 func New(id string) *Aggregator {
 	return &Aggregator{
-		id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, results: map[string]run.Checkpoint{},
-		odd:     map[run.UnitID]bool{},
-		reduced: map[role.Part]string{}, probed: map[run.UnitID]bool{},
+		id: id, held: map[terms.Checkpoint]bool{}, combined: map[string]terms.Checkpoint{},
+		results: map[string]terms.Checkpoint{},
+		odd:     map[work.UnitID]bool{},
+		reduced: map[role.Part]string{}, probed: map[work.UnitID]bool{},
 	}
 }
 
 // Holds reports whether a checkpoint is in memory.
-func (g *Aggregator) Holds(c run.Checkpoint) bool { return g.held[c] }
+func (g *Aggregator) Holds(c terms.Checkpoint) bool { return g.held[c] }
 
 // Note takes in an event.
 func (g *Aggregator) Note(e role.Event) {
@@ -43,7 +47,7 @@ func (g *Aggregator) Note(e role.Event) {
 	case role.Block:
 		g.height = e.Height
 		g.forget(e.Run.Base)
-		maps.DeleteFunc(g.results, func(_ string, c run.Checkpoint) bool { return c.Round <= e.Run.Oldest() })
+		maps.DeleteFunc(g.results, func(_ string, c terms.Checkpoint) bool { return c.Round <= e.Run.Oldest() })
 		for w := range g.odd {
 			if w.Round < e.Run.Oldest() {
 				delete(g.odd, w)
@@ -82,7 +86,7 @@ func (g *Aggregator) Note(e role.Event) {
 }
 
 // forget drops what is older than the base of the current round.
-func (g *Aggregator) forget(base run.Checkpoint) {
+func (g *Aggregator) forget(base terms.Checkpoint) {
 	for c := range g.held {
 		if c.Round < base.Round {
 			delete(g.held, c)
@@ -108,7 +112,7 @@ func (g *Aggregator) Rests(a role.Action) bool { return g.pending.Rests(g.height
 
 // Duties returns what a member must do for the lineage in this state of the run.
 func (g *Aggregator) Duties(s run.State) []role.Action {
-	if s.Phase == run.Done || s.Phase == run.Halted {
+	if s.Phase == progress.Done || s.Phase == progress.Halted {
 		return nil
 	}
 	refutation := g.refutation(s)
@@ -164,14 +168,14 @@ func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool)
 	}
 	for _, l := range s.Rounds() {
 		for _, u := range l.Units {
-			work := u.ID(l.Round)
+			id := u.ID(l.Round)
 			tolerant := s.Tolerant(*u)
-			reports := s.Terms.AuditPPM > 0 && u.Status != run.Assigned && !u.Audited
+			reports := s.Terms.AuditPPM > 0 && u.Status != work.Assigned && !u.Audited
 			if tolerant {
-				reports = l.Round == s.Round && s.Phase == run.Attest
+				reports = l.Round == s.Round && s.Phase == progress.Attest
 			}
-			if reports && g.odd[work] && u.Worker != g.id && !slices.Contains(u.OutlierFlags, g.id) {
-				actions = append(actions, role.Suspect{Work: work})
+			if reports && g.odd[id] && u.Worker != g.id && !slices.Contains(u.OutlierFlags, g.id) {
+				actions = append(actions, role.Suspect{Work: id})
 				holding = holding || tolerant
 			}
 		}

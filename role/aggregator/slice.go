@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role"
 )
 
@@ -15,16 +16,16 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 		cid, done := g.reduced[part]
 		owed := s.Owes(g.id, i)
 		switch {
-		case owed == run.OwesNothing:
+		case owed == progress.OwesNothing:
 		case !done:
 			actions = append(actions, role.Reduce{Part: part, Base: s.Base, Units: s.Units})
-		case owed == run.OwesSeal:
+		case owed == progress.OwesSeal:
 			actions = append(actions, role.SealSlice{Part: part, Seal: s.SliceSeal(g.id, part.Slice, cid)})
 		default:
 			actions = append(actions, role.ShowSlice{Part: part, CID: cid})
 		}
 	}
-	if !s.Terms.Sliced() || s.Phase == run.Train {
+	if !s.Terms.Sliced() || s.Phase == progress.Train {
 		return actions
 	}
 	for _, u := range s.Units {

@@ -21,7 +21,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // ShardTokens is how many tokens one shard of a job's data has, but for its last.
@@ -48,7 +48,7 @@ func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
 // names, and the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen
 // tensors. executor is that of the bundle.
 func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint,
-	executor string) (cid string, b Bundle, first run.Checkpoint, err error) {
+	executor string) (cid string, b Bundle, first terms.Checkpoint, err error) {
 	put := func(data []byte) string {
 		id, e := store.Put(ctx, data)
 		if e != nil && err == nil {
@@ -79,7 +79,7 @@ type Job struct {
 	Step *program.Program
 	Data data.Manifest
 
-	terms run.Terms
+	terms terms.Terms
 }
 
 // ErrTerms is returned for a job whose terms on the chain, by which it is paid, are not those of its work.
@@ -99,7 +99,7 @@ const maxBundle = 16 << 20
 
 // ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms,
 // which the chain has, do not bind by a digest.
-func ReadJob(ctx context.Context, terms run.Terms, get Getter) (*Job, error) {
+func ReadJob(ctx context.Context, terms terms.Terms, get Getter) (*Job, error) {
 	raw, err := get(ctx, terms.SpecCID, maxBundle)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Dat
 // Footprint is how many bytes of blobs a member of a run needs: what the job ships, the checkpoints and the updates of
 // all rounds that may be open and of as many that a verdict has rolled back and that are still audited, and the last so
 // many checkpoints of the lineage. Only where a second verdict falls before that is over there may be more.
-func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.Terms, keep int) int64 {
+func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
 	var params, update, frozen int64
 	for _, shape := range Parameters(step) {

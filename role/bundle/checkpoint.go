@@ -9,17 +9,17 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // LoadCheckpoint reads a checkpoint from the blobs that get returns, and verifies its round and its root.
-func LoadCheckpoint(ctx context.Context, name run.Checkpoint,
+func LoadCheckpoint(ctx context.Context, name terms.Checkpoint,
 	get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
 	return LoadCheckpointEach(ctx, name, get, checkpoint.InTurn)
 }
 
 // LoadCheckpointEach is LoadCheckpoint with get called as each says, some calls at the same time.
-func LoadCheckpointEach(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error),
+func LoadCheckpointEach(ctx context.Context, name terms.Checkpoint, get func(context.Context, blob.CID) ([]byte, error),
 	each checkpoint.Each) (*train.Checkpoint, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
@@ -90,7 +90,8 @@ func Fits(c *train.Checkpoint, task *train.Task) error {
 }
 
 // SaveCheckpoint stores a checkpoint and returns its name.
-func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string, c *train.Checkpoint) (run.Checkpoint, error) {
+func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string,
+	c *train.Checkpoint) (terms.Checkpoint, error) {
 	root := c.Root()
 	tensors := map[string]*tensor.Tensor{}
 	var names []string
@@ -107,7 +108,7 @@ func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string, c *trai
 	id, err := checkpoint.Save(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names,
 		tensors)
 	if err != nil {
-		return run.Checkpoint{}, err
+		return terms.Checkpoint{}, err
 	}
-	return run.Checkpoint{Round: c.Round, Root: root, CID: id.String()}, nil
+	return terms.Checkpoint{Round: c.Round, Root: root, CID: id.String()}, nil
 }

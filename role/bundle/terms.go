@@ -2,31 +2,31 @@ package bundle
 
 import (
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/protocol/run"
+
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Checks is what whoever orders a job decides about its verification.
 type Checks struct {
-	AuditPPM  uint32        // floor of the audit rate, parts per million
-	Drawn     bool          // audits go to the end of a drawn segment
-	Screen    run.Screen    // how members look at updates; off in slices, where nobody sees a whole one
-	Tolerance run.Tolerance // zero: the work is exact
-	Slices    uint32        // in which a round is reduced; 0: everybody combines all updates
+	AuditPPM  uint32          // floor of the audit rate, parts per million
+	Drawn     bool            // audits go to the end of a drawn segment
+	Screen    terms.Screen    // how members look at updates; off in slices, where nobody sees a whole one
+	Tolerance terms.Tolerance // zero: the work is exact
+	Slices    uint32          // in which a round is reduced; 0: everybody combines all updates
 }
 
 // deadlines are the first ones of a job, in blocks: later ones follow what is observed (protocol/run).
-var deadlines = run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: run.MinBlocks}
+var deadlines = terms.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: terms.MinBlocks}
 
 // Terms are those on which a job is ordered from a network: what ReadJob checks follows from its work, and the rest
 // from how it is to be checked. flops are those of a step. What is known once the blobs are stored, the bundle and the
 // first checkpoint, is left out.
-func Terms(id string, s *train.Spec, flops uint64, c Checks) run.Terms {
+func Terms(id string, s *train.Spec, flops uint64, c Checks) terms.Terms {
 	if c.Slices > 0 {
-		c.Screen = run.ScreenOff
+		c.Screen = terms.ScreenOff
 	}
 	x := s.Exchange
-	return run.Terms{
+	return terms.Terms{
 		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
 		UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
 		AuditPPM: c.AuditPPM, PartialAudits: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // A member reads a job before it works, and takes no part in one whose disputes cannot be played.
@@ -39,8 +39,8 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 			Rate: train.Rate{Kind: train.Constant, Peak: 0.1}, Beta1: 0.9, Beta2: 0.95,
 			Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 		}
-		j := &Job{Bundle: Bundle{Spec: s.Encode(), Shards: []string{"shard"}}, terms: run.Terms{
-			Spec: s.Digest(), Rounds: 1, Units: 1, Segments: 1, UnitFlops: p.Flops(), Genesis: run.Checkpoint{Root: s.Genesis},
+		j := &Job{Bundle: Bundle{Spec: s.Encode(), Shards: []string{"shard"}}, terms: terms.Terms{
+			Spec: s.Digest(), Rounds: 1, Units: 1, Segments: 1, UnitFlops: p.Flops(), Genesis: terms.Checkpoint{Root: s.Genesis},
 		}}
 		if err := j.decode(p.Encode(), m.Encode()); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role"
 )
 
@@ -71,7 +72,7 @@ func (c *Consumer) duty(s run.State) []role.Action {
 		return []role.Action{Rewind{Round: s.Base.Round}}
 	case c.next <= s.Base.Round:
 		return []role.Action{Collect{Round: c.next}}
-	case (s.Phase == run.Done || s.Phase == run.Halted) && !c.closed:
+	case (s.Phase == progress.Done || s.Phase == progress.Halted) && !c.closed:
 		return []role.Action{Conclude{}}
 	}
 	return nil

@@ -4,14 +4,17 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
-func block(height int64, phase run.Phase, round uint32) role.Block {
+func block(height int64, phase progress.Phase, round uint32) role.Block {
 	return role.Block{Height: height, Run: run.State{
-		Progress: run.Progress{
+		Progress: progress.Progress{
 			Phase:  phase,
-			Window: run.Window{RoundState: run.RoundState{Round: round, Base: run.Checkpoint{Round: round}}},
+			Window: work.Window{RoundState: work.RoundState{Round: round, Base: terms.Checkpoint{Round: round}}},
 		},
 	}}
 }
@@ -21,7 +24,7 @@ func TestCollectsInOrderAndConcludesLast(t *testing.T) {
 	c := New(0)
 	next := uint32(0)
 	for height := int64(1); height < 20; height++ {
-		actions := c.Step(block(height, run.Done, 5))
+		actions := c.Step(block(height, progress.Done, 5))
 		if len(actions) != 1 {
 			t.Fatalf("height %d: %v", height, actions)
 		}
@@ -30,7 +33,7 @@ func TestCollectsInOrderAndConcludesLast(t *testing.T) {
 				t.Fatalf("concludes after %d rounds", next)
 			}
 			c.Step(role.Finished{Action: actions[0]})
-			if again := c.Step(block(height+1, run.Done, 5)); len(again) != 0 {
+			if again := c.Step(block(height+1, progress.Done, 5)); len(again) != 0 {
 				t.Fatalf("after the end: %v", again)
 			}
 			return
@@ -46,10 +49,10 @@ func TestCollectsInOrderAndConcludesLast(t *testing.T) {
 
 func TestWaitsForTheFirstRoundAfterAResume(t *testing.T) {
 	c := New(3)
-	if got := c.Step(block(1, run.Train, 2)); len(got) != 0 {
+	if got := c.Step(block(1, progress.Train, 2)); len(got) != 0 {
 		t.Fatalf("%v", got)
 	}
-	if got := c.Step(block(2, run.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
+	if got := c.Step(block(2, progress.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
 		t.Fatalf("%v", got)
 	}
 }
@@ -57,19 +60,19 @@ func TestWaitsForTheFirstRoundAfterAResume(t *testing.T) {
 // When the run goes back, what was collected beyond is dropped and collected again.
 func TestRewinds(t *testing.T) {
 	c := New(5)
-	got := c.Step(block(1, run.Train, 2))
+	got := c.Step(block(1, progress.Train, 2))
 	if len(got) != 1 || got[0].(Rewind).Round != 2 {
 		t.Fatalf("%v", got)
 	}
 	c.Step(role.Failed{Action: got[0]})
-	if got = c.Step(block(9, run.Train, 2)); len(got) != 1 {
+	if got = c.Step(block(9, progress.Train, 2)); len(got) != 1 {
 		t.Fatalf("after a failure %v", got)
 	}
 	c.Step(role.Finished{Action: got[0]})
-	if got := c.Step(block(10, run.Attest, 2)); len(got) != 0 {
+	if got := c.Step(block(10, progress.Attest, 2)); len(got) != 0 {
 		t.Fatalf("before the round is attested again: %v", got)
 	}
-	if got := c.Step(block(11, run.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
+	if got := c.Step(block(11, progress.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
 		t.Fatalf("%v", got)
 	}
 }

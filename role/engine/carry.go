@@ -11,6 +11,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/hold"
 )
 
@@ -34,7 +36,7 @@ func (e *Engine) Follow(s run.State) {
 }
 
 // lap returns the round that starts from a checkpoint.
-func (e *Engine) lap(base run.Checkpoint) (run.State, run.RoundState, bool) {
+func (e *Engine) lap(base terms.Checkpoint) (run.State, work.RoundState, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l, ok := e.stands.At(base.Round)
@@ -42,13 +44,13 @@ func (e *Engine) lap(base run.Checkpoint) (run.State, run.RoundState, bool) {
 }
 
 // From returns what is handed on to a unit of the round after a checkpoint, the zero value for nothing.
-func (e *Engine) From(base run.Checkpoint, unit uint32) (run.HandedState, error) {
+func (e *Engine) From(base terms.Checkpoint, unit uint32) (work.HandedState, error) {
 	if base.Round == 0 || !e.task.Spec.Carries(base.Round-1) {
-		return run.HandedState{}, nil
+		return work.HandedState{}, nil
 	}
 	_, l, ok := e.lap(base)
 	if !ok || l.Starts(unit).Root.IsZero() {
-		return run.HandedState{}, fmt.Errorf(
+		return work.HandedState{}, fmt.Errorf(
 			"engine: it is not known what is handed on to unit %d of round %d",
 			unit,
 			base.Round,
@@ -62,7 +64,7 @@ func (e *Engine) From(base run.Checkpoint, unit uint32) (run.HandedState, error)
 func (e *Engine) Needs(segment uint32) bool { return segment == 0 || e.task.Spec.Exchange.GoesOn() }
 
 // origin is the root of what such an execution starts from beside its checkpoint.
-func (e *Engine) origin(base run.Checkpoint, unit, segment uint32) (canon.Digest, error) {
+func (e *Engine) origin(base terms.Checkpoint, unit, segment uint32) (canon.Digest, error) {
 	if !e.Needs(segment) {
 		return canon.Digest{}, nil
 	}
@@ -71,13 +73,13 @@ func (e *Engine) origin(base run.Checkpoint, unit, segment uint32) (canon.Digest
 }
 
 // Origin returns the tensors that are handed on to a unit, which Start has brought to memory; nil for nothing.
-func (e *Engine) Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error) {
+func (e *Engine) Origin(base terms.Checkpoint, unit uint32) ([]*tensor.Tensor, error) {
 	tensors, _, err := origin(e, base, unit)
 	return tensors, err
 }
 
 // origin is Engine.Origin, and reports whether nobody else has these tensors.
-func origin(e *Engine, base run.Checkpoint, unit uint32) (tensors []*tensor.Tensor, own bool, err error) {
+func origin(e *Engine, base terms.Checkpoint, unit uint32) (tensors []*tensor.Tensor, own bool, err error) {
 	from, err := e.From(base, unit)
 	if err != nil || from.Root.IsZero() {
 		return nil, false, err
@@ -120,7 +122,7 @@ func (e *Engine) keep(root canon.Digest, tensors []*tensor.Tensor) {
 // the holders, or, if that is not nil and none of them has it, by executing the unit of the rounds before, as far back
 // as need be: the first round of a group starts from nothing. If that leads to another state the error is a
 // *BadCarriedState.
-func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error {
+func (e *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, holders []string) error {
 	from, err := e.From(base, unit)
 	if err != nil || from.Root.IsZero() || e.state(from.Root) != nil {
 		return err
@@ -156,7 +158,7 @@ func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, ho
 }
 
 // fetchState reads a state from its blobs, and verifies its root.
-func (e *Engine) fetchState(ctx context.Context, name run.HandedState, holders []string) ([]*tensor.Tensor, error) {
+func (e *Engine) fetchState(ctx context.Context, name work.HandedState, holders []string) ([]*tensor.Tensor, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
 		return nil, err
@@ -192,7 +194,7 @@ func (s *shelf) Put(_ context.Context, data []byte) (blob.CID, error) {
 }
 
 // handOn names a state that a unit hands on, and makes its blobs.
-func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.HandedState, []hold.Blob, error) {
+func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (work.HandedState, []hold.Blob, error) {
 	names, tensors := train.HandedOn(e.task.Spec.Exchange, e.task.Step), map[string]*tensor.Tensor{}
 	for i, n := range names {
 		tensors[n] = state[i]
@@ -202,8 +204,8 @@ func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.HandedS
 	id, err := checkpoint.Save(context.Background(), &blobs,
 		checkpoint.Manifest{Job: e.terms.Job, Round: round + 1, StateRoot: root}, names, tensors)
 	if err != nil {
-		return run.HandedState{}, nil, err
+		return work.HandedState{}, nil, err
 	}
 	e.keep(root, state)
-	return run.HandedState{Root: root, CID: id.String()}, blobs.blobs, nil
+	return work.HandedState{Root: root, CID: id.String()}, blobs.blobs, nil
 }

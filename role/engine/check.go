@@ -11,7 +11,8 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/hold"
 )
 
@@ -21,14 +22,14 @@ const maxExecuted = 2
 
 // executed is a unit that was executed again, to the end of a segment or (0) all of it.
 type executed struct {
-	base          run.Checkpoint
+	base          terms.Checkpoint
 	from          canon.Digest // root of what was handed on to it
 	unit, segment uint32
 	work          *Work
 }
 
 // again executes a unit, unless that was done a moment ago.
-func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit, segment uint32) (*Work, error) {
+func (e *Engine) again(ctx context.Context, base terms.Checkpoint, unit, segment uint32) (*Work, error) {
 	from, err := e.origin(base, unit, segment)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit, segment u
 
 // TrainTo computes a unit to the end of a segment, or (0) all of it. Of a part there are only its state roots and the
 // state there.
-func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*Work, error) {
+func (e *Engine) TrainTo(ctx context.Context, name terms.Checkpoint, unit, segment uint32) (*Work, error) {
 	if segment == 0 {
 		return e.Train(ctx, name, unit)
 	}
@@ -78,7 +79,7 @@ func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment
 	if err != nil {
 		return nil, err
 	}
-	return &Work{Commit: run.Commitment{Segments: r.Segments}, End: r.End}, nil
+	return &Work{Commit: work.Commitment{Segments: r.Segments}, End: r.End}, nil
 }
 
 // PutAside lets go of the tensors at the end of a unit that was computed for somebody else's commitment, to the end of
@@ -107,9 +108,9 @@ type Comparison struct {
 // Check executes a unit again, as far as the audit goes, and compares it with a commitment.
 func (e *Engine) Check(
 	ctx context.Context,
-	base run.Checkpoint,
+	base terms.Checkpoint,
 	s audit.Subject,
-	c run.Commitment,
+	c work.Commitment,
 ) (Comparison, error) {
 	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {
@@ -119,7 +120,7 @@ func (e *Engine) Check(
 }
 
 // Compare compares the work of a unit with a commitment, as far as the audit goes.
-func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Comparison {
+func (e *Engine) Compare(mine *Work, s audit.Subject, c work.Commitment) Comparison {
 	roots := mine.Commit.Segments
 	if len(c.Segments) == 1 { // the exam of a tolerant run: only the end is known
 		roots = roots[len(roots)-1:]
@@ -141,7 +142,7 @@ func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Comparis
 
 // Measure executes a unit again and compares its update with the bytes of the one that was committed to. Both are
 // compared as they come out of the codec. Bytes that are not the committed update are a *BadUpdate.
-func (e *Engine) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment,
+func (e *Engine) Measure(ctx context.Context, base terms.Checkpoint, unit uint32, c work.Commitment,
 	update []byte) (audit.Finding, error) {
 	mine, err := e.again(ctx, base, unit, 0)
 	if err != nil {
@@ -151,7 +152,7 @@ func (e *Engine) Measure(ctx context.Context, base run.Checkpoint, unit uint32, 
 }
 
 // Find is what comes of the work of a unit, held against the update of another execution.
-func (e *Engine) Find(mine *Work, base run.Checkpoint, unit uint32, c run.Commitment,
+func (e *Engine) Find(mine *Work, base terms.Checkpoint, unit uint32, c work.Commitment,
 	update []byte) (audit.Finding, error) {
 	l, err := e.CompareUpdate(mine, base, unit, c, update)
 	if err != nil {
@@ -164,7 +165,7 @@ func (e *Engine) Find(mine *Work, base run.Checkpoint, unit uint32, c run.Commit
 }
 
 // CompareUpdate compares an update with that of the work of its unit.
-func (e *Engine) CompareUpdate(mine *Work, base run.Checkpoint, unit uint32, c run.Commitment,
+func (e *Engine) CompareUpdate(mine *Work, base terms.Checkpoint, unit uint32, c work.Commitment,
 	update []byte) (screen.Likeness, error) {
 	from, err := e.Base(base)
 	if err != nil {
@@ -182,7 +183,7 @@ func (e *Engine) CompareUpdate(mine *Work, base run.Checkpoint, unit uint32, c r
 }
 
 // unpack decodes an update, which must be the one committed to. base is any checkpoint.
-func (e *Engine) unpack(base *train.Checkpoint, round, unit uint32, c run.Commitment,
+func (e *Engine) unpack(base *train.Checkpoint, round, unit uint32, c work.Commitment,
 	update []byte) ([]*tensor.Tensor, error) {
 	delta, err := outer.Unpack(e.task.Spec, base, round, unit, c.Update, update)
 	if err != nil {
@@ -192,7 +193,7 @@ func (e *Engine) unpack(base *train.Checkpoint, round, unit uint32, c run.Commit
 }
 
 // Unseal opens the seal of a unit that Check found right.
-func (e *Engine) Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject,
+func (e *Engine) Unseal(ctx context.Context, base terms.Checkpoint, s audit.Subject,
 	question canon.Digest) (audit.Opening, error) {
 	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {

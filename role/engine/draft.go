@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Drafts keeps what there is of the unit that an engine computes, for the process that goes on with it when this one
@@ -116,7 +116,7 @@ func floats(b []byte) []float32 {
 }
 
 // run computes a unit of the round after a checkpoint, from its draft if there is one.
-func (e *Engine) run(ctx context.Context, name run.Checkpoint, base *train.Checkpoint,
+func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Checkpoint,
 	unit uint32) (*train.Result, error) {
 	d := draft{Spec: e.task.Spec.Digest(), Round: base.Round, Unit: unit}
 	var done *train.Progress

@@ -17,7 +17,8 @@ import (
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -92,11 +93,11 @@ func (s *shelf) Drop() { s.draft = nil }
 func (s *shelf) train(t testing.TB, task *train.Task, genesis *train.Checkpoint, unit uint32,
 	after int) (*engine.Work, error) {
 	t.Helper()
-	e, err := engine.New(run.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
+	e, err := engine.New(terms.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(base, genesis)
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()

@@ -23,6 +23,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/hold"
 )
@@ -30,7 +32,7 @@ import (
 // Engine is what one party computes with: the job's task, and the checkpoints it holds in memory. Its methods may be
 // called from several goroutines; units are computed one at a time.
 type Engine struct {
-	terms run.Terms
+	terms terms.Terms
 	task  *train.Task
 	plan  *slice.Plan // nil: rounds are not reduced in slices
 	store blob.Store
@@ -65,12 +67,12 @@ type Holding struct {
 // New returns the engine of a job with the given terms, of which it reads the job's identifier, how far to look at
 // updates, and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others from
 // peers. A job that cannot be cut into as many slices is refused: strangers write terms.
-func New(terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
+func New(terms terms.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
 	return NewHolding(Holding{}, terms, task, store, peers)
 }
 
 // NewHolding is New for an engine that holds what it has as told.
-func NewHolding(h Holding, terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
+func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
 	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}, aside: h.Aside}
 	e.computing.Shared = h.Shared
 	h.Shared.Task(task)
@@ -86,12 +88,12 @@ func NewHolding(h Holding, terms run.Terms, task *train.Task, store blob.Store, 
 func (e *Engine) Task() *train.Task { return e.task }
 
 type held struct {
-	name run.Checkpoint
+	name terms.Checkpoint
 	*train.Checkpoint
 }
 
 // Hold keeps a checkpoint in memory, and forgets the one that was not used for the longest time.
-func (e *Engine) Hold(name run.Checkpoint, c *train.Checkpoint) {
+func (e *Engine) Hold(name terms.Checkpoint, c *train.Checkpoint) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c = e.computing.Shared.Checkpoint(name.Root, c)
@@ -101,7 +103,7 @@ func (e *Engine) Hold(name run.Checkpoint, c *train.Checkpoint) {
 }
 
 // Base returns a checkpoint that was loaded or combined before, and is still in memory.
-func (e *Engine) Base(name run.Checkpoint) (*train.Checkpoint, error) {
+func (e *Engine) Base(name terms.Checkpoint) (*train.Checkpoint, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := slices.IndexFunc(e.held, func(h held) bool { return h.name == name })
@@ -114,7 +116,7 @@ func (e *Engine) Base(name run.Checkpoint) (*train.Checkpoint, error) {
 }
 
 // Load fetches a checkpoint from the store or from its holders, and verifies its root, unless it is in memory.
-func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string) error {
+func (e *Engine) Load(ctx context.Context, name terms.Checkpoint, holders []string) error {
 	if _, err := e.Base(name); err == nil {
 		return nil
 	}
@@ -132,7 +134,7 @@ func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string
 
 // Work is a computed unit: what is committed, and the bytes behind it.
 type Work struct {
-	Commit run.Commitment   // as it is right; what it hides is up to the role
+	Commit work.Commitment  // as it is right; what it hides is up to the role
 	Update []byte           // compressed, as it is served; of a job with slices, the index of the pieces
 	Pieces [][]byte         // of the update, one for each slice
 	Log    []byte           // losses and norms of gradients, for people
@@ -143,7 +145,7 @@ type Work struct {
 }
 
 // Train computes a unit, from its draft if one was kept.
-func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*Work, error) {
+func (e *Engine) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*Work, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return nil, err
@@ -160,7 +162,7 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 
 // NewWork is what is committed for the result of a unit of the round after a checkpoint, to which Start has brought
 // what is handed on. Of one that diverged there is no update.
-func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
+func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
 	var from []*tensor.Tensor
 	if e.task.Spec.Exchange.Leaves() { // else what was handed on are moments, which the unit has taken
 		var err error
@@ -170,7 +172,7 @@ func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Wo
 	}
 	base := name
 	log := train.EncodeLog(base.Round, unit, r.Losses, r.Norms)
-	w := &Work{Commit: run.Commitment{Segments: r.Segments, Log: blob.Of(log).String()}, Log: log, End: r.End}
+	w := &Work{Commit: work.Commitment{Segments: r.Segments, Log: blob.Of(log).String()}, Log: log, End: r.End}
 	if r.Diverged != nil {
 		return w, nil
 	}
@@ -206,20 +208,20 @@ func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Wo
 
 // Advanced is what comes of the updates of a round.
 type Advanced struct {
-	Next run.Checkpoint
+	Next terms.Checkpoint
 	Odd  []uint32 // places of the units whose update is odd beside the others of its round: a reason to look, and no more
 }
 
 // Advance combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in
 // order, and of each in unit order. get returns the bytes of the update of the unit at a place; one that is not what
 // its worker committed to is a *BadUpdate.
-func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Units,
+func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return Advanced{}, err
 	}
-	if e.terms.Screen < run.ScreenLosses { // those wait for the unit that is computed
+	if e.terms.Screen < terms.ScreenLosses { // those wait for the unit that is computed
 		defer e.computing.Combine()()
 	}
 	rounds := e.task.Spec.Applied(base.Round)
@@ -257,7 +259,7 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 
 // Refute returns what shows that a checkpoint which is attested is not the one that a base and the updates of the units
 // of its round lead to. Both are in memory; get returns the bytes of the update of the unit at a place.
-func (e *Engine) Refute(_ context.Context, name, attested run.Checkpoint, units run.Units,
+func (e *Engine) Refute(_ context.Context, name, attested terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) ([]byte, error) {
 	base, err := e.Base(name)
 	if err != nil {
@@ -302,7 +304,7 @@ func (b *BadUpdate) Error() string {
 func (b *BadUpdate) Unwrap() error { return b.Err }
 
 // Oracle is what the party knows about the unit of a dispute in the round after a checkpoint.
-func (e *Engine) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (e *Engine) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	w, err := e.witness(base, g.Config.Unit)
 	if err != nil {
 		return nil, err
@@ -312,13 +314,13 @@ func (e *Engine) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle,
 
 // disputed names a unit that was executed again for a dispute.
 type disputed struct {
-	base run.Checkpoint
+	base terms.Checkpoint
 	from canon.Digest // root of what was handed on to it
 	unit uint32
 }
 
 // witness returns the execution of a disputed unit, which is kept from move to move until another round is disputed.
-func (e *Engine) witness(name run.Checkpoint, unit uint32) (*referee.Witness, error) {
+func (e *Engine) witness(name terms.Checkpoint, unit uint32) (*referee.Witness, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,9 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -20,13 +23,13 @@ func TestExecutionsFromOtherOrigins(t *testing.T) {
 		Carry: 3}
 	task.Spec.Rounds = 3
 	first := &train.Checkpoint{Names: genesis.Names, Params: genesis.Params}
-	e, err := engine.New(run.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
+	e, err := engine.New(terms.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := run.Checkpoint{Root: first.Root(), CID: "genesis"}
+	base := terms.Checkpoint{Root: first.Root(), CID: "genesis"}
 	e.Hold(base, first)
-	var handed []run.HandedState
+	var handed []work.HandedState
 	for unit := range uint32(2) {
 		w, err := e.Train(t.Context(), base, unit)
 		if err != nil {
@@ -35,20 +38,20 @@ func TestExecutionsFromOtherOrigins(t *testing.T) {
 		handed = append(handed, w.Commit.HandedState)
 	}
 	second := &train.Checkpoint{Round: 1, Names: genesis.Names, Params: genesis.Params}
-	next := run.Checkpoint{Round: 1, Root: second.Root(), CID: "second"}
+	next := terms.Checkpoint{Round: 1, Root: second.Root(), CID: "second"}
 	e.Hold(next, second)
-	from := func(c run.HandedState) {
+	from := func(c work.HandedState) {
 		e.Follow(
 			run.State{
-				Progress: run.Progress{
-					Window: run.Window{RoundState: run.RoundState{Round: 1, Base: next, From: []run.HandedState{c}}},
+				Progress: progress.Progress{
+					Window: work.Window{RoundState: work.RoundState{Round: 1, Base: next, From: []work.HandedState{c}}},
 				},
 			},
 		)
 	}
 
 	from(handed[0])
-	commit := func() run.Commitment {
+	commit := func() work.Commitment {
 		w, err := e.Train(t.Context(), next, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +71,7 @@ func TestExecutionsFromOtherOrigins(t *testing.T) {
 		}
 		return tree.Root()
 	}
-	check := func(c run.Commitment, right bool) {
+	check := func(c work.Commitment, right bool) {
 		t.Helper()
 		f, err := e.Check(t.Context(), next, audit.Subject{Round: 1}, c)
 		if err != nil || f.Right != right {

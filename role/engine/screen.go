@@ -8,7 +8,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/screen"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // heldBatches is how many batches of held-out data a look at a round is drawn from.
@@ -16,9 +17,9 @@ const heldBatches = 64
 
 // screened lists the places of the units of a round whose updates are odd, as far as the terms say to look. What it
 // finds depends on the checkpoint and the updates alone, so that all members find the same.
-func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units,
+func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
 	deltas [][]*tensor.Tensor) (odd []uint32, err error) {
-	if e.terms.Screen == run.ScreenOff {
+	if e.terms.Screen == terms.ScreenOff {
 		return nil, nil
 	}
 	limits := screen.Default
@@ -28,7 +29,7 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 		}
 	}
 	reports := screen.Updates(deltas, limits)
-	if e.terms.Screen >= run.ScreenLosses {
+	if e.terms.Screen >= terms.ScreenLosses {
 		losses, err := e.losses(ctx, base, round, units, deltas)
 		if err != nil {
 			return nil, err
@@ -48,7 +49,7 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 // losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same
 // for all: three forward passes an update. Which batches they are is a digest of all updates, which nobody knew when it
 // committed to its own.
-func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units,
+func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
 	deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
 	e.computing.Own.Lock() // beside units of others: a round is not to wait for an audit
 	defer e.computing.Own.Unlock()

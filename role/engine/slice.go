@@ -12,7 +12,9 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -91,7 +93,7 @@ func (e *Engine) Pieces(get func() ([]byte, error)) ([]blob.CID, error) {
 
 // Piece fetches a slice of the committed update of a unit of the round after base, and verifies it. get returns the
 // bytes of a CID; what its worker did not commit to is a *BadUpdate.
-func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int,
+func (e *Engine) Piece(base terms.Checkpoint, u work.Unit, k int,
 	get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error) {
 	if e.plan == nil || k >= e.plan.Len() {
 		return nil, fmt.Errorf("engine: the job has no slice %d", k)
@@ -113,8 +115,8 @@ func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int,
 
 // Reduce combines one slice of the committed updates of a round, stores that slice of the next checkpoint and returns
 // its CID. get returns the bytes of a CID that the worker of a unit has.
-func (e *Engine) Reduce(ctx context.Context, name run.Checkpoint, units run.Units, k int,
-	get func(u run.Unit, cid string) ([]byte, error)) (string, error) {
+func (e *Engine) Reduce(ctx context.Context, name terms.Checkpoint, units work.Units, k int,
+	get func(u work.Unit, cid string) ([]byte, error)) (string, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return "", err
@@ -146,7 +148,8 @@ func (b *BadSlice) Unwrap() error { return b.Err }
 
 // Join puts the slices of the next checkpoint together. get returns the bytes of a slice; one that is none is a
 // *BadSlice.
-func (e *Engine) Join(ctx context.Context, name run.Checkpoint, get func(slice int) ([]byte, error)) (Advanced, error) {
+func (e *Engine) Join(ctx context.Context, name terms.Checkpoint,
+	get func(slice int) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return Advanced{}, err

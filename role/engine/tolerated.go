@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Tolerated is an engine that computes the units of its worker on another executor, as far as the run tolerates it. All
@@ -23,7 +23,7 @@ type Tolerated struct {
 var errDiverged = errors.New("engine: the unit diverged on the executor")
 
 // Train computes a unit of the current round.
-func (t Tolerated) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*Work, error) {
+func (t Tolerated) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*Work, error) {
 	if s, l, ok := t.lap(name); !ok || int(unit) >= len(l.Units) || !s.Tolerant(*l.Units[unit]) {
 		return t.Engine.Train(ctx, name, unit)
 	}
@@ -35,7 +35,7 @@ func (t Tolerated) Train(ctx context.Context, name run.Checkpoint, unit uint32) 
 	return t.Engine.Train(ctx, name, unit)
 }
 
-func (t Tolerated) trainOn(ctx context.Context, name run.Checkpoint, unit uint32) (*Work, error) {
+func (t Tolerated) trainOn(ctx context.Context, name terms.Checkpoint, unit uint32) (*Work, error) {
 	base, err := t.Base(name)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,10 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -51,20 +55,20 @@ func (d *drift) State(into []*tensor.Tensor) error {
 // and so is whatever is held against others.
 func TestTolerated(t *testing.T) {
 	task, genesis := newTask(t)
-	e, err := engine.New(run.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
+	e, err := engine.New(terms.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(base, genesis)
 	exact, err := e.Train(t.Context(), base, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tolerant := run.Terms{Tolerance: run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}}
+	tolerant := terms.Terms{Tolerance: terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}}
 	for _, c := range []struct {
 		name    string
-		terms   run.Terms
+		terms   terms.Terms
 		exact   bool // the attempt
 		failAt  int
 		on      bool // the executor computes it
@@ -72,14 +76,14 @@ func TestTolerated(t *testing.T) {
 	}{
 		{"a tolerated unit", tolerant, false, 0, true, false},
 		{"an exact attempt", tolerant, true, 0, false, false},
-		{"an exact run", run.Terms{}, false, 0, false, false},
+		{"an exact run", terms.Terms{}, false, 0, false, false},
 		{"the executor fails in the middle", tolerant, false, 4, false, true},
 	} {
 		e.Follow(
 			run.State{
-				Progress: run.Progress{
-					Crew:   run.Crew{Terms: c.terms},
-					Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}},
+				Progress: progress.Progress{
+					Crew:   crew.Crew{Terms: c.terms},
+					Window: work.Window{RoundState: work.RoundState{Base: base, Units: work.Units{{}, {Index: 1, Exact: c.exact}}}},
 				},
 			},
 		)
@@ -103,9 +107,9 @@ func TestTolerated(t *testing.T) {
 	}
 	e.Follow(
 		run.State{
-			Progress: run.Progress{
-				Crew:   run.Crew{Terms: tolerant},
-				Window: run.Window{RoundState: run.RoundState{Base: base, Units: run.Units{{}, {}}}},
+			Progress: progress.Progress{
+				Crew:   crew.Crew{Terms: tolerant},
+				Window: work.Window{RoundState: work.RoundState{Base: base, Units: work.Units{{}, {}}}},
 			},
 		},
 	)

@@ -9,20 +9,23 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
 // Membership follows the standing of one member in one run.
 type Membership struct {
 	id       string
-	draining bool                        // it takes on nothing new, and leaves
-	finished bool                        // since then it finished what it was computing
-	checked  map[run.UnitID]role.Checked // the latest outcome of executing a unit, while on trial
+	draining bool                         // it takes on nothing new, and leaves
+	finished bool                         // since then it finished what it was computing
+	checked  map[work.UnitID]role.Checked // the latest outcome of executing a unit, while on trial
 }
 
 // New returns the membership of the member with this ID.
 func New(id string) *Membership {
-	return &Membership{id: id, checked: map[run.UnitID]role.Checked{}}
+	return &Membership{id: id, checked: map[work.UnitID]role.Checked{}}
 }
 
 // Note takes in an event.
@@ -48,7 +51,7 @@ func (m *Membership) Seated(s run.State) bool {
 // speak up as anybody.
 func (m *Membership) Outside(s run.State) bool {
 	member, known := s.Member(m.id)
-	return !m.draining && (!known || !member.Active && member.Why == run.WhyLeft)
+	return !m.draining && (!known || !member.Active && member.Why == reason.Left)
 }
 
 // Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
@@ -64,9 +67,9 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 	clear(m.checked)
 	member, known := s.Member(m.id)
 	switch {
-	case !known && (m.draining || s.Phase == run.Done || s.Phase == run.Halted):
+	case !known && (m.draining || s.Phase == progress.Done || s.Phase == progress.Halted):
 		return []role.Action{role.Depart{}}
-	case !known, s.Guest(m.id) && !m.draining && s.Phase != run.Done && s.Phase != run.Halted:
+	case !known, s.Guest(m.id) && !m.draining && s.Phase != progress.Done && s.Phase != progress.Halted:
 		return nil
 	case m.draining && s.MayLeave(m.id) && !(member.Active && busy(s)):
 		return []role.Action{role.Leave{}}
@@ -80,24 +83,24 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 
 // trial executes the unit that the member was given, to the end of a segment or (0) all of it, and shows that it
 // reached the committed state.
-func (m *Membership) trial(t run.Probation, segment uint32) []role.Action {
+func (m *Membership) trial(t progress.Probation, segment uint32) []role.Action {
 	x := t.Task
-	work := x.ID()
+	id := x.ID()
 	switch {
 	case x.Worker == "":
 		return nil
 	case !t.Question.IsZero():
-		return []role.Action{role.Unseal{Work: work, Base: x.Base, Question: t.Question, Segment: segment}}
+		return []role.Action{role.Unseal{Work: id, Base: x.Base, Question: t.Question, Segment: segment}}
 	case !t.Seal.IsZero():
 		return nil
 	}
-	c, known := m.checked[work]
+	c, known := m.checked[id]
 	if known && slices.Equal(c.Action.Commit.Segments, x.Commit.Segments) {
-		answer := role.Prove{Work: work}
+		answer := role.Prove{Work: id}
 		if c.Right {
 			answer.Seal = c.Seal
 		}
 		return []role.Action{answer}
 	}
-	return []role.Action{role.Check{Work: work, Base: x.Base, Worker: x.Worker, Commit: x.Commit, Segment: segment}}
+	return []role.Action{role.Check{Work: id, Base: x.Base, Worker: x.Worker, Commit: x.Commit, Segment: segment}}
 }

@@ -6,22 +6,27 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
 const me = "a"
 
 // on is a run in which the member stands as given, beside another of its role.
-func on(m run.Member, trials ...run.Probation) role.Block {
-	m.ID, m.Role = me, run.Worker
+func on(m crew.Member, trials ...progress.Probation) role.Block {
+	m.ID, m.Role = me, crew.Worker
 	return role.Block{Height: 100, Run: run.State{
-		Progress: run.Progress{
-			Crew: run.Crew{
-				Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
-				Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}},
+		Progress: progress.Progress{
+			Crew: crew.Crew{
+				Terms:   terms.Terms{Rounds: 9, Deadlines: terms.Deadlines{Train: 10}},
+				Members: []crew.Member{m, {ID: "b", Role: crew.Worker, Active: true}},
 			},
-			Newcomers: run.Newcomers{Probations: trials},
-			Phase:     run.Train,
+			Newcomers: progress.Newcomers{Probations: trials},
+			Phase:     progress.Train,
 		},
 	}}
 }
@@ -43,19 +48,19 @@ func want(t *testing.T, when string, got []role.Action, kind string) {
 // Every standing of a member, and what it asks for.
 func TestStandings(t *testing.T) {
 	for name, c := range map[string]struct {
-		member        run.Member
+		member        crew.Member
 		goes, drained string // busy and not, when it stays and when it drains
 		busy          string // when it drains and is busy
 	}{
-		"active":    {member: run.Member{Active: true}, drained: "Leave"},
-		"left":      {member: run.Member{Why: run.WhyLeft}, goes: "Depart", drained: "Depart", busy: "Depart"},
-		"convicted": {member: run.Member{Why: run.WhyVerdict}, goes: "Depart", drained: "Depart", busy: "Depart"},
-		"cut off": {member: run.Member{Why: run.WhyMissedDeadlines}, goes: "Return", drained: "Depart",
+		"active":    {member: crew.Member{Active: true}, drained: "Leave"},
+		"left":      {member: crew.Member{Why: reason.Left}, goes: "Depart", drained: "Depart", busy: "Depart"},
+		"convicted": {member: crew.Member{Why: reason.Verdict}, goes: "Depart", drained: "Depart", busy: "Depart"},
+		"cut off": {member: crew.Member{Why: reason.MissedDeadlines}, goes: "Return", drained: "Depart",
 			busy: "Depart"},
-		"cut off just now": {member: run.Member{Why: run.WhyMissedAudits, Since: 99}, drained: "Depart", busy: "Depart"},
-		"unproven": {member: run.Member{Why: run.WhyUnproven, Returns: 2}, goes: "Return", drained: "Depart",
+		"cut off just now": {member: crew.Member{Why: reason.MissedAudits, Since: 99}, drained: "Depart", busy: "Depart"},
+		"unproven": {member: crew.Member{Why: reason.Unproven, Returns: 2}, goes: "Return", drained: "Depart",
 			busy: "Depart"},
-		"waits for its place": {member: run.Member{Why: run.WhyReturning}, drained: "Depart", busy: "Depart"},
+		"waits for its place": {member: crew.Member{Why: reason.Returning}, drained: "Depart", busy: "Depart"},
 	} {
 		m := New(me)
 		want(t, name, m.Duties(on(c.member), idle), c.goes)
@@ -63,23 +68,23 @@ func TestStandings(t *testing.T) {
 		want(t, name+", draining", m.Duties(on(c.member), idle), c.drained)
 		want(t, name+", draining and busy", m.Duties(on(c.member), busy), c.busy)
 	}
-	over := on(run.Member{Active: true})
-	over.Run.Phase = run.Done
+	over := on(crew.Member{Active: true})
+	over.Run.Phase = progress.Done
 	want(t, "over", New(me).Duties(over, idle), "Depart")
-	stranger := on(run.Member{})
+	stranger := on(crew.Member{})
 	stranger.Run.Members = stranger.Run.Members[1:]
 	want(t, "no member", New(me).Duties(stranger, idle), "")
-	owing := on(run.Member{Why: run.WhyLeft})
-	owing.Run.Units = run.Units{{Worker: me, Status: run.Committed}}
+	owing := on(crew.Member{Why: reason.Left})
+	owing.Run.Units = work.Units{{Worker: me, Status: work.Committed}}
 	want(t, "left, and may be asked", New(me).Duties(owing, idle), "")
 }
 
 func TestTrial(t *testing.T) {
 	m := New(me)
-	standing := run.Member{Why: run.WhyOnProbation}
-	want(t, "without an exam", m.Duties(on(standing, run.Probation{Member: me}), idle), "")
-	x := run.Probation{Member: me, Task: run.ProbationTask{Round: 3, Worker: "b",
-		Commit: run.Commitment{Segments: []canon.Digest{{1}}}}}
+	standing := crew.Member{Why: reason.OnProbation}
+	want(t, "without an exam", m.Duties(on(standing, progress.Probation{Member: me}), idle), "")
+	x := progress.Probation{Member: me, Task: progress.ProbationTask{Round: 3, Worker: "b",
+		Commit: work.Commitment{Segments: []canon.Digest{{1}}}}}
 	check := m.Duties(on(standing, x), idle)
 	want(t, "with an exam", check, "Check")
 	m.Note(role.Checked{Action: check[0].(role.Check), Differ: 0})

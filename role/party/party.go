@@ -18,28 +18,32 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 )
 
 // Compute is what a party knows about work units: an engine.Engine, or what an adversary makes of one.
 type Compute interface {
-	Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error)
-	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Comparison, error)
-	Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
-	Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (audit.Finding, error)
-	Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error)
+	Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error)
+	Check(ctx context.Context, base terms.Checkpoint, s audit.Subject, c work.Commitment) (engine.Comparison, error)
+	Unseal(ctx context.Context, base terms.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
+	Measure(ctx context.Context, base terms.Checkpoint, unit uint32, c work.Commitment,
+		update []byte) (audit.Finding, error)
+	Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error)
 }
 
 // Lineage is how a party gets from one checkpoint to the next; an engine.Engine, too.
 type Lineage interface {
 	Follow(s run.State)
-	Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error
-	Load(ctx context.Context, c run.Checkpoint, holders []string) error
+	Start(ctx context.Context, base terms.Checkpoint, unit uint32, holders []string) error
+	Load(ctx context.Context, c terms.Checkpoint, holders []string) error
 	Needs(segment uint32) bool
-	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced,
+	Advance(ctx context.Context, base terms.Checkpoint, units work.Units,
+		get func(i int) ([]byte, error)) (engine.Advanced,
 		error)
-	Refute(ctx context.Context, base, wrong run.Checkpoint, units run.Units,
+	Refute(ctx context.Context, base, wrong terms.Checkpoint, units work.Units,
 		get func(i int) ([]byte, error)) ([]byte, error)
 	Slicing
 }
@@ -99,7 +103,7 @@ type Executor struct {
 	Blobs   Blobs
 
 	mu     sync.Mutex
-	hidden map[run.UnitID]*engine.Work // computed units whose update others may not read yet
+	hidden map[work.UnitID]*engine.Work // computed units whose update others may not read yet
 }
 
 // Perform does one action and returns what came of it.
@@ -157,7 +161,7 @@ func (p *Executor) act(ctx context.Context, a role.Action) (role.Event, error) {
 
 // load makes sure that a checkpoint is in memory: of the current round, or of an earlier one that is not final. It
 // comes from those of others only if this party does not have it.
-func (p *Executor) load(ctx context.Context, c run.Checkpoint) error {
+func (p *Executor) load(ctx context.Context, c terms.Checkpoint) error {
 	if p.Lineage.Load(ctx, c, nil) == nil {
 		return nil
 	}
@@ -172,7 +176,7 @@ func (p *Executor) load(ctx context.Context, c run.Checkpoint) error {
 func (p *Executor) Follow(s run.State) { p.Lineage.Follow(s) }
 
 // begin makes sure that what a unit is computed from is in memory: what others have first, for which it may wait.
-func (p *Executor) begin(ctx context.Context, base run.Checkpoint, unit uint32) error {
+func (p *Executor) begin(ctx context.Context, base terms.Checkpoint, unit uint32) error {
 	if p.Lineage.Start(ctx, base, unit, nil) != nil {
 		holders, err := p.Chain.Holders(ctx)
 		if err != nil {
@@ -186,7 +190,7 @@ func (p *Executor) begin(ctx context.Context, base run.Checkpoint, unit uint32) 
 }
 
 // ready makes sure of what a unit is executed from to the end of a segment, or (0) to its update.
-func (p *Executor) ready(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
+func (p *Executor) ready(ctx context.Context, base terms.Checkpoint, unit, segment uint32) error {
 	if !p.Lineage.Needs(segment) {
 		return p.load(ctx, base)
 	}
@@ -206,7 +210,7 @@ func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) 
 	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 }
 
-func (p *Executor) train(ctx context.Context, base run.Checkpoint, w run.UnitID) (*engine.Work, error) {
+func (p *Executor) train(ctx context.Context, base terms.Checkpoint, w work.UnitID) (*engine.Work, error) {
 	if err := p.begin(ctx, base, w.Unit); err != nil {
 		return nil, err
 	}
@@ -219,7 +223,7 @@ func (p *Executor) train(ctx context.Context, base run.Checkpoint, w run.UnitID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden == nil {
-		p.hidden = map[run.UnitID]*engine.Work{}
+		p.hidden = map[work.UnitID]*engine.Work{}
 	}
 	for k := range p.hidden {
 		if k.Round != w.Round {
@@ -306,7 +310,7 @@ func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced
 }
 
 // updates fetches the updates of units.
-func (p *Executor) updates(ctx context.Context, units run.Units) []found {
+func (p *Executor) updates(ctx context.Context, units work.Units) []found {
 	return p.gather(len(units), p.own(units),
 		func(i int) ([]byte, error) { return p.update(ctx, units[i].Worker, units[i].Commit) })
 }
@@ -343,8 +347,8 @@ func (p *Executor) gather(n, from int, find func(i int) ([]byte, error)) []found
 }
 
 // own is the place of the party among units: that of its own, or any that another member hardly has.
-func (p *Executor) own(units run.Units) int {
-	if i := slices.IndexFunc(units, func(u *run.Unit) bool { return u.Worker == p.ID }); i >= 0 {
+func (p *Executor) own(units work.Units) int {
+	if i := slices.IndexFunc(units, func(u *work.Unit) bool { return u.Worker == p.ID }); i >= 0 {
 		return i
 	}
 	return p.anywhere()
@@ -373,7 +377,7 @@ func (p *Executor) missing(ctx context.Context, a role.Advance, slice uint32, er
 // update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker
 // is gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have
 // not would leave a round that no quorum can attest.
-func (p *Executor) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
+func (p *Executor) update(ctx context.Context, worker string, c work.Commitment) ([]byte, error) {
 	return p.find(ctx, c.UpdateCID, worker)
 }
 

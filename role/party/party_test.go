@@ -9,7 +9,10 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -47,22 +50,22 @@ func (w *wire) Fetch(_ context.Context, c blob.CID, holders []string) ([]byte, e
 // lineage combines the updates of a round by fetching them.
 type lineage struct{ Lineage }
 
-func (lineage) Load(context.Context, run.Checkpoint, []string) error { return nil }
+func (lineage) Load(context.Context, terms.Checkpoint, []string) error { return nil }
 
-func (lineage) Advance(_ context.Context, base run.Checkpoint, units run.Units,
+func (lineage) Advance(_ context.Context, base terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	for i := range units {
 		if _, err := get(i); err != nil {
 			return engine.Advanced{}, err
 		}
 	}
-	return engine.Advanced{Next: run.Checkpoint{Round: base.Round + 1}}, nil
+	return engine.Advanced{Next: terms.Checkpoint{Round: base.Round + 1}}, nil
 }
 
 // An update whose worker is gone is had from those who fetched it before, and reported missing only if nobody did.
 func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 	update := []byte("update")
-	units := run.Units{{Worker: "ann", Attempt: 3, Commit: run.Commitment{UpdateCID: blob.Of(update).String()}}}
+	units := work.Units{{Worker: "ann", Attempt: 3, Commit: work.Commitment{UpdateCID: blob.Of(update).String()}}}
 	for _, c := range []struct {
 		serve   map[string][]byte
 		asked   []string
@@ -74,12 +77,12 @@ func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 	} {
 		w := &wire{members: []string{"ann", "bob", "cid"}, serve: c.serve}
 		p := &Executor{ID: "me", Lineage: lineage{}, Chain: w, Blobs: w}
-		e := p.Perform(t.Context(), role.Advance{Base: run.Checkpoint{Round: 7}, Units: units})
+		e := p.Perform(t.Context(), role.Advance{Base: terms.Checkpoint{Round: 7}, Units: units})
 		failed, is := e.(role.Failed)
 		if is != c.missing || !slices.Equal(w.asked, c.asked) {
 			t.Errorf("%v: asked %v, %+v", c.serve, w.asked, e)
 		}
-		if want := (role.Missing{Work: run.UnitID{Round: 7, Attempt: 3}}); c.missing &&
+		if want := (role.Missing{Work: work.UnitID{Round: 7, Attempt: 3}}); c.missing &&
 			(len(w.sent) != 1 || w.sent[0] != want || !errors.Is(failed.Err, blob.ErrNotFound)) {
 			t.Errorf("sent %+v, and %v", w.sent, failed.Err)
 		}
@@ -122,8 +125,8 @@ func (reduction) Pieces(get func() ([]byte, error)) ([]blob.CID, error) {
 	return []blob.CID{blob.Of([]byte("other")), blob.Of([]byte("piece"))}, err
 }
 
-func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units run.Units, slice int,
-	get func(run.Unit, string) ([]byte, error)) (string, error) {
+func (reduction) Reduce(_ context.Context, _ terms.Checkpoint, units work.Units, slice int,
+	get func(work.Unit, string) ([]byte, error)) (string, error) {
 	var all []byte
 	for _, u := range units {
 		for _, cid := range []string{u.Commit.UpdateCID, blob.Of([]byte("piece")).String()} {
@@ -137,7 +140,7 @@ func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units run.Units, sl
 	return string(all), nil
 }
 
-func (reduction) Join(_ context.Context, _ run.Checkpoint, get func(int) ([]byte, error)) (engine.Advanced, error) {
+func (reduction) Join(_ context.Context, _ terms.Checkpoint, get func(int) ([]byte, error)) (engine.Advanced, error) {
 	for slice := range 3 {
 		if _, err := get(slice); err != nil {
 			return engine.Advanced{}, err
@@ -148,14 +151,15 @@ func (reduction) Join(_ context.Context, _ run.Checkpoint, get func(int) ([]byte
 
 // Updates, their pieces, and the slices of a checkpoint are fetched at the same time, and not one after the other.
 func TestBlobsAreFetchedTogether(t *testing.T) {
-	var units run.Units
-	var parts []run.Slice
+	var units work.Units
+	var parts []progress.Slice
 	serve := map[string][]byte{}
 	for i, name := range []string{"ann", "bob", "cid"} {
 		serve[name] = []byte(name)
-		units = append(units, &run.Unit{Index: uint32(i), Worker: name,
-			Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
-		parts = append(parts, run.Slice{CID: blob.Of([]byte(name)).String(), Reducers: []run.Reducer{{Member: name}}})
+		units = append(units, &work.Unit{Index: uint32(i), Worker: name,
+			Commit: work.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		parts = append(parts,
+			progress.Slice{CID: blob.Of([]byte(name)).String(), Reducers: []progress.Reducer{{Member: name}}})
 	}
 	for what, a := range map[string]role.Action{
 		"advance": role.Advance{Units: units},
@@ -189,10 +193,10 @@ func (o *order) Await(_ context.Context, _ blob.CID, holders []string) ([]byte, 
 // Members do not all ask the same worker first: each begins with its own unit, where there is nothing to fetch, and
 // goes around.
 func TestMembersAskInTurn(t *testing.T) {
-	var units run.Units
+	var units work.Units
 	for i, name := range []string{"ann", "bob", "cid", "dan"} {
-		units = append(units, &run.Unit{Index: uint32(i), Worker: name,
-			Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		units = append(units, &work.Unit{Index: uint32(i), Worker: name,
+			Commit: work.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
 	}
 	for who, want := range map[string][]string{"ann": {"ann", "bob", "cid", "dan"}, "cid": {"cid", "dan", "ann", "bob"}} {
 		o := &order{wire: &wire{}}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -14,10 +16,10 @@ import (
 // Slicing is how a party computes slices of the next checkpoint, and puts it together; an engine.Engine, too.
 type Slicing interface {
 	Pieces(get func() ([]byte, error)) ([]blob.CID, error)
-	Piece(base run.Checkpoint, u run.Unit, slice int, get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error)
-	Reduce(ctx context.Context, base run.Checkpoint, units run.Units, slice int,
-		get func(u run.Unit, cid string) ([]byte, error)) (string, error)
-	Join(ctx context.Context, base run.Checkpoint, get func(slice int) ([]byte, error)) (engine.Advanced, error)
+	Piece(base terms.Checkpoint, u work.Unit, slice int, get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error)
+	Reduce(ctx context.Context, base terms.Checkpoint, units work.Units, slice int,
+		get func(u work.Unit, cid string) ([]byte, error)) (string, error)
+	Join(ctx context.Context, base terms.Checkpoint, get func(slice int) ([]byte, error)) (engine.Advanced, error)
 }
 
 // revealed reports whether this party serves an update, with all of its pieces: the index alone it may have from
@@ -55,7 +57,7 @@ func (p *Executor) reduce(ctx context.Context, a role.Reduce) (string, error) {
 		}
 		return p.find(ctx, cids[a.Part.Slice].String(), units[i].Worker)
 	})
-	cid, err := p.Lineage.Reduce(ctx, a.Base, units, int(a.Part.Slice), func(u run.Unit, cid string) ([]byte, error) {
+	cid, err := p.Lineage.Reduce(ctx, a.Base, units, int(a.Part.Slice), func(u work.Unit, cid string) ([]byte, error) {
 		if cid == u.Commit.UpdateCID {
 			return indexes[u.Index].bytes, indexes[u.Index].err
 		}

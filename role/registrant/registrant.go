@@ -12,7 +12,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 )
 
@@ -106,7 +107,7 @@ func (r *Registrant) Block(v View) []role.Action {
 	// A measurement that came to nothing is tried again, after as long as it may take. Who was convicted needs one to
 	// be matched again.
 	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
-	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && (v.Self.Has(run.Worker) || v.Self.Jailed) {
+	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && (v.Self.Has(crew.Worker) || v.Self.Jailed) {
 		want = append(want, Ask{})
 	}
 	return r.pending.Want(v.Height, want...)

@@ -7,14 +7,15 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 )
 
 func view(height int64, all ...registry.Measurement) View {
 	return View{
 		Height: height, Params: registry.DefaultParams(), Measurements: all,
-		Self: registry.Participant{ID: "a", Roles: []run.Role{run.Worker}},
+		Self: registry.Participant{ID: "a", Roles: []crew.Role{crew.Worker}},
 	}
 }
 
@@ -98,7 +99,7 @@ func TestMeasurement(t *testing.T) {
 // It asks only when it has nothing else to do, and not again for a while if nothing came of it.
 func TestAsks(t *testing.T) {
 	busy, rated, verifier := view(10), view(10), view(10)
-	busy.Busy, rated.Self.Rate, verifier.Self.Roles = true, 1, []run.Role{run.Verifier}
+	busy.Busy, rated.Self.Rate, verifier.Self.Roles = true, 1, []crew.Role{crew.Verifier}
 	for _, v := range []View{busy, rated, verifier} {
 		expect(t, New("a", true).Block(v))
 	}

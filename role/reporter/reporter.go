@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role"
 )
 
@@ -87,7 +88,7 @@ func (r *Reporter) Due(height, epochBlocks int64, runs []run.State) bool {
 	r.begun, r.turn = true, turn
 	settles := map[string]bool{}
 	for _, s := range runs {
-		if s.Phase == run.Settle {
+		if s.Phase == progress.Settle {
 			settles[s.Terms.Job] = true
 			due = due || !r.settled[s.Terms.Job]
 		}
@@ -126,7 +127,7 @@ func (r *Reporter) Report(v View) (reports []Report) {
 func (r *Reporter) members(runs []run.State) map[string]string {
 	jobs := map[string]string{}
 	for _, s := range runs {
-		if _, member := s.Member(r.id); !member || s.Phase == run.Done || s.Phase == run.Halted {
+		if _, member := s.Member(r.id); !member || s.Phase == progress.Done || s.Phase == progress.Halted {
 			continue
 		}
 		for _, m := range s.Members {

@@ -9,14 +9,17 @@ import (
 
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // inRun is a run of members.
-func inRun(job string, phase run.Phase, members ...string) run.State {
-	s := run.State{Progress: run.Progress{Crew: run.Crew{Terms: run.Terms{Job: job}}, Phase: phase}}
+func inRun(job string, phase progress.Phase, members ...string) run.State {
+	s := run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: terms.Terms{Job: job}}, Phase: phase}}
 	slices.Sort(members)
 	for _, id := range members {
-		s.Members = append(s.Members, run.Member{ID: id})
+		s.Members = append(s.Members, crew.Member{ID: id})
 	}
 	return s
 }
@@ -39,8 +42,8 @@ func expect(t *testing.T, got []Report, want ...Report) {
 func TestReport(t *testing.T) {
 	r := New("me", 100)
 	v := View{
-		Runs: []run.State{inRun("two", run.Train, "me", "a", "b"), inRun("one", run.Train, "me", "b", "c"),
-			inRun("over", run.Done, "me", "d"), inRun("other", run.Train, "e", "a")},
+		Runs: []run.State{inRun("two", progress.Train, "me", "a", "b"), inRun("one", progress.Train, "me", "b", "c"),
+			inRun("over", progress.Done, "me", "d"), inRun("other", progress.Train, "e", "a")},
 		Participants: hosts("a", "b", "c", "d", "e", "me"),
 		Readings: []Reading{
 			{Peer: "peer-a", Bytes: 400, Timed: 200, Micros: 50_000, RTT: 9}, {Peer: "peer-b", Bytes: 1000},
@@ -85,7 +88,7 @@ func TestDue(t *testing.T) {
 		t.Errorf("a hundred accounts report at %d of a hundred blocks", len(at))
 	}
 	r := New("a", 1)
-	training, settling := []run.State{inRun("job", run.Train, "a")}, []run.State{inRun("job", run.Settle, "a")}
+	training, settling := []run.State{inRun("job", progress.Train, "a")}, []run.State{inRun("job", progress.Settle, "a")}
 	var got []bool
 	for i, runs := range [][]run.State{training, settling, settling, training, settling, nil} { // with a rollback
 		got = append(got, r.Due(int64(i), 1<<40, runs))
@@ -112,7 +115,7 @@ func FuzzReport(f *testing.F) {
 				strangers = append(strangers, id)
 			}
 		}
-		v := View{Runs: []run.State{inRun("job", run.Attest, append(members, "me")...)},
+		v := View{Runs: []run.State{inRun("job", progress.Attest, append(members, "me")...)},
 			Participants: hosts(slices.Concat(members, strangers, []string{"me"})...)}
 		for _, p := range v.Participants {
 			v.Readings = append(v.Readings, Reading{Peer: p.PeerID})

@@ -6,14 +6,17 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
 // measuring is a tolerant run with one unit at which this verifier is to look.
 func measuring() run.State {
 	s := auditing()
-	s.Terms.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
-	s.Units[0].Verifier, s.Units[0].Looks = "", []run.SealedReport{{Verifier: me}}
+	s.Terms.Tolerance = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	s.Units[0].Verifier, s.Units[0].Looks = "", []work.SealedReport{{Verifier: me}}
 	return s
 }
 
@@ -23,7 +26,7 @@ func TestFindingIsSealedAndThenShown(t *testing.T) {
 	for _, guest := range []bool{false, true} {
 		s := measuring()
 		if guest {
-			s.Members[0].Active, s.Members[0].Why = false, run.WhyGuest
+			s.Members[0].Active, s.Members[0].Why = false, reason.Guest
 		}
 		v := New(me, canon.Sum("secret"))
 		got := v.Step(role.Block{Height: 1, Run: s})
@@ -37,14 +40,16 @@ func TestFindingIsSealedAndThenShown(t *testing.T) {
 		f := audit.Finding{DistancePPM: 200_000, CosinePPM: 999_000, End: canon.Sum("end")}
 		got = v.Step(role.Measured{Action: measure, Finding: f})
 		report, ok := got[0].(role.Report)
-		subject := s.LookSubject(me, run.UnitID{})
+		subject := work.UnitID{}.Subject(me, s.Terms.Job, 0)
 		if salt := audit.Salt(canon.Sum("secret"), subject); !ok || !report.Outside || report.Seal != f.Seal(subject, salt) {
 			t.Fatalf("reports %+v", got)
 		}
 		v.Step(role.Finished{Action: report})
 		s = measuring()
-		s.Members[0].Active, s.Members[0].Why = !guest, map[bool]string{true: run.WhyGuest}[guest]
-		s.Units[0].Status, s.Units[0].Looks = run.Sealed, []run.SealedReport{{Verifier: me, Seal: report.Seal, Outside: true}}
+		s.Members[0].Active, s.Members[0].Why = !guest, map[bool]string{true: reason.Guest}[guest]
+		s.Units[0].Status, s.Units[0].Looks = work.Sealed, []work.SealedReport{
+			{Verifier: me, Seal: report.Seal, Outside: true},
+		}
 		got = v.Step(role.Block{Height: 3, Run: s})
 		if show, ok := got[0].(role.ShowReport); !ok || show.Finding != f || f.Seal(subject, show.Salt) != report.Seal {
 			t.Fatalf("shows %+v", got)
@@ -66,9 +71,9 @@ func TestFindingIsSealedAndThenShown(t *testing.T) {
 func TestExactAttemptThatContradictsIsChallenged(t *testing.T) {
 	s := measuring()
 	u := s.Units[0]
-	u.Exact, u.Status, u.Looks = true, run.Accepted, nil
+	u.Exact, u.Status, u.Looks = true, work.Accepted, nil
 	u.Commit.Segments = []canon.Digest{canon.Sum("start"), canon.Sum("another end")}
-	u.Held = &run.Held{Worker: "w0", End: canon.Sum("end"), Verifiers: []string{"x", me}}
+	u.Held = &work.Held{Worker: "w0", End: canon.Sum("end"), Verifiers: []string{"x", me}}
 	v := New(me, canon.Sum("secret"))
 	v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
 	got := v.Step(role.Block{Height: 2, Run: s})

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/aggregator"
 	"github.com/starling-network/starling/role/membership"
@@ -24,16 +25,16 @@ type Verifier struct {
 	spare    *role.Check  // what it watches at the moment; nil: nothing
 	lineage  *aggregator.Aggregator
 	part     *membership.Membership
-	checked  map[run.UnitID]role.Checked
-	sealed   map[run.UnitID]bool // what was checked and then sealed, so that its state is not held any more
-	measured map[run.UnitID]role.Measured
+	checked  map[work.UnitID]role.Checked
+	sealed   map[work.UnitID]bool // what was checked and then sealed, so that its state is not held any more
+	measured map[work.UnitID]role.Measured
 	run      run.State // after the latest block
 }
 
 // New returns the verifier with this ID, which has a secret.
 func New(id string, seed canon.Digest) *Verifier {
 	return &Verifier{id: id, seed: seed, lineage: aggregator.New(id), part: membership.New(id),
-		checked: map[run.UnitID]role.Checked{}, sealed: map[run.UnitID]bool{}, measured: map[run.UnitID]role.Measured{}}
+		checked: map[work.UnitID]role.Checked{}, sealed: map[work.UnitID]bool{}, measured: map[work.UnitID]role.Measured{}}
 }
 
 // NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it
@@ -90,12 +91,12 @@ func (v *Verifier) forget(s run.State) {
 	}
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if u.Status != run.Sealed || u.Verifier != v.id {
+			if u.Status != work.Sealed || u.Verifier != v.id {
 				continue
 			}
-			work := u.ID(l.Round)
-			if _, known := v.checked[work]; known {
-				v.sealed[work] = true
+			id := u.ID(l.Round)
+			if _, known := v.checked[id]; known {
+				v.sealed[id] = true
 			}
 		}
 	}
@@ -104,10 +105,10 @@ func (v *Verifier) forget(s run.State) {
 // busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the
 // one that it is executing.
 func (v *Verifier) busy(s run.State) bool {
-	return slices.ContainsFunc(s.Audits(v.id), func(d run.AuditTarget) bool {
-		work := d.ID()
-		_, checked := v.checked[work]
-		_, measured := v.measured[work]
+	return slices.ContainsFunc(s.Audits(v.id), func(d work.AuditTarget) bool {
+		id := d.ID()
+		_, checked := v.checked[id]
+		_, measured := v.measured[id]
 		return checked || measured || v.part.Finishing()
 	})
 }
@@ -127,20 +128,20 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	busy, checks := false, 0
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			work := u.ID(l.Round)
-			mine := u.Status == run.Auditing && u.Verifier == v.id
+			id := u.ID(l.Round)
+			mine := u.Status == work.Auditing && u.Verifier == v.id
 			doubts := u.ProvesReportFalse(v.id)
 			open := role.Challengeable(u)
-			c, known := v.checked[work]
+			c, known := v.checked[id]
 			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) ||
-				s.Forfeited(run.AuditTarget{RoundState: l, Unit: *u}) {
+				s.Forfeited(work.AuditTarget{RoundState: l, Unit: *u}) {
 				continue
 			}
 			known = known && c.Of(u)
 			check := role.CheckOf(l, u)
 			if mine {
 				check.Segment = u.Segment
-				known = known && c.Action.Segment == u.Segment && !v.sealed[work]
+				known = known && c.Action.Segment == u.Segment && !v.sealed[id]
 			}
 			switch {
 			case known && c.Wrong != nil:
@@ -153,13 +154,13 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 					actions = append(actions, challenge)
 				}
 			case known && c.Right && mine:
-				actions = append(actions, role.Pass{Work: work, Seal: c.Seal})
+				actions = append(actions, role.Pass{Work: id, Seal: c.Seal})
 			case !known && (mine || doubts && open):
 				if busy = true; checks < mostChecks && !v.lineage.Rests(check) {
 					actions = append(actions, check)
 					checks++
 				}
-			case !known && open && v.watches && !v.lineage.Rests(check) && v.may(s, l, work):
+			case !known && open && v.watches && !v.lineage.Rests(check) && v.may(s, l, id):
 				spare = append(spare, check)
 			}
 		}
@@ -180,8 +181,8 @@ func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
 
 // answers reports whether it has to answer for what it reported of a unit whose exact execution says something else.
 func (v *Verifier) answers(s run.State) bool {
-	return slices.ContainsFunc(s.Rounds(), func(l run.RoundState) bool {
-		return slices.ContainsFunc(l.Units, func(u *run.Unit) bool { return u.ProvesReportFalse(v.id) })
+	return slices.ContainsFunc(s.Rounds(), func(l work.RoundState) bool {
+		return slices.ContainsFunc(l.Units, func(u *work.Unit) bool { return u.ProvesReportFalse(v.id) })
 	})
 }
 
@@ -193,18 +194,18 @@ func (v *Verifier) measurements(s run.State) (actions []role.Action) {
 		if !bind && !show {
 			continue
 		}
-		work := u.ID(s.Round)
-		subject := s.LookSubject(v.id, u.ID(s.Round))
-		m, known := v.measured[work]
+		id := u.ID(s.Round)
+		subject := u.ID(s.Round).Subject(v.id, s.Terms.Job, 0)
+		m, known := v.measured[id]
 		salt := audit.Salt(v.seed, subject)
 		switch f := m.Finding; {
 		case !known:
-			actions = append(actions, role.Measure{Work: work, Base: s.Base, Worker: u.Worker, Commit: u.Commit})
+			actions = append(actions, role.Measure{Work: id, Base: s.Base, Worker: u.Worker, Commit: u.Commit})
 		case bind:
 			outside := !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM)
-			actions = append(actions, role.Report{Work: work, Seal: f.Seal(subject, salt), Outside: outside})
+			actions = append(actions, role.Report{Work: id, Seal: f.Seal(subject, salt), Outside: outside})
 		default:
-			actions = append(actions, role.ShowReport{Work: work, Finding: f, Salt: salt})
+			actions = append(actions, role.ShowReport{Work: id, Finding: f, Salt: salt})
 		}
 	}
 	return actions
@@ -214,9 +215,9 @@ func (v *Verifier) measurements(s run.State) (actions []role.Action) {
 func (v *Verifier) openings(s run.State) (actions []role.Action) {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if u.Status == run.Sealed && u.Verifier == v.id && !u.Question.IsZero() {
-				work := u.ID(l.Round)
-				actions = append(actions, role.Unseal{Work: work, Base: l.Base, Question: u.Question, Segment: u.Segment})
+			if u.Status == work.Sealed && u.Verifier == v.id && !u.Question.IsZero() {
+				id := u.ID(l.Round)
+				actions = append(actions, role.Unseal{Work: id, Base: l.Base, Question: u.Question, Segment: u.Segment})
 			}
 		}
 	}

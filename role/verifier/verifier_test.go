@@ -9,24 +9,28 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
 const me = "v"
 
-var base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
+var base = terms.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 
 // auditing is a run with one unit that this verifier must execute again.
 func auditing() run.State {
 	return run.State{
-		Progress: run.Progress{
-			Phase: run.Attest,
-			Crew: run.Crew{Members: []run.Member{{ID: me, Role: run.Verifier, Active: true},
-				{ID: "w", Role: run.Worker, Active: true}}},
-			Votes: []run.Vote{{Member: me}},
-			Window: run.Window{
-				RoundState: run.RoundState{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing,
-					Commit: run.Commitment{UpdateCID: "u"}}}},
+		Progress: progress.Progress{
+			Phase: progress.Attest,
+			Crew: crew.Crew{Members: []crew.Member{{ID: me, Role: crew.Verifier, Active: true},
+				{ID: "w", Role: crew.Worker, Active: true}}},
+			Votes: []progress.Vote{{Member: me}},
+			Window: work.Window{
+				RoundState: work.RoundState{Base: base, Units: work.Units{{Worker: "w", Verifier: me, Status: work.Auditing,
+					Commit: work.Commitment{UpdateCID: "u"}}}},
 			},
 		},
 	}
@@ -73,7 +77,7 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 	}
 	v.Step(role.Finished{Action: got[0]})
 	s := auditing()
-	s.Units[0].Status, s.Units[0].Challengers = run.Disputed, []string{me}
+	s.Units[0].Status, s.Units[0].Challengers = work.Disputed, []string{me}
 	g := dispute.Dispute{Config: dispute.Config{Asserter: "w", Challenger: me}, Turn: dispute.Challenger}
 	if got := v.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Dispute{g}}); len(got) != 1 ||
 		got[0].(role.Move).Game.Config.Challenger != me {
@@ -135,9 +139,9 @@ func TestOthersAuditsAreTheirs(t *testing.T) {
 func TestAuditsEarlierRounds(t *testing.T) {
 	v := ready(t)
 	s := auditing()
-	s.Open = []run.RoundState{s.RoundState}
-	s.RoundState = run.RoundState{Round: 1, Base: base}
-	s.Phase = run.Assign
+	s.Open = []work.RoundState{s.RoundState}
+	s.RoundState = work.RoundState{Round: 1, Base: base}
+	s.Phase = progress.Assign
 	got := v.Step(role.Block{Height: 2, Run: s})
 	if len(got) != 1 || got[0].(role.Check).Work.Round != 0 || got[0].(role.Check).Base != base {
 		t.Fatalf("%v", got)
@@ -149,8 +153,8 @@ func TestAuditsEarlierRounds(t *testing.T) {
 func TestWatches(t *testing.T) {
 	v := NewProactive(me, seeds(func(unit uint32) bool { return unit == 0 }))
 	s := auditing()
-	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted},
-		{Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
+	s.Units = work.Units{{Index: 0, Worker: "w", Status: work.Accepted},
+		{Index: 1, Worker: "w", Verifier: "somebody", Status: work.Auditing}}
 	load := v.Step(role.Block{Height: 1, Run: s})
 	v.Step(role.Loaded{Action: load[0].(role.Load)})
 	first := v.Step(role.Block{Height: 2, Run: s})
@@ -161,7 +165,7 @@ func TestWatches(t *testing.T) {
 	if len(second) != 1 || second[0].(role.Check).Work.Unit != 1 {
 		t.Fatalf("%v", second)
 	}
-	s.Units[1].Status, s.Units[1].Challengers = run.Disputed, []string{"somebody"}
+	s.Units[1].Status, s.Units[1].Challengers = work.Disputed, []string{"somebody"}
 	v.Step(role.Block{Height: 3, Run: s})
 	got := v.Step(role.Checked{Action: second[0].(role.Check), Differ: 1})
 	if len(got) != 1 || got[0].(role.Challenge).Work.Unit != 1 {
@@ -174,7 +178,7 @@ func TestWatches(t *testing.T) {
 func TestWatchesRunsOfOthers(t *testing.T) {
 	v := NewProactive(me, canon.Digest{})
 	s := auditing()
-	s.Members, s.Units = s.Members[1:], run.Units{{Index: 0, Worker: "w", Verifier: "other", Status: run.Accepted}}
+	s.Members, s.Units = s.Members[1:], work.Units{{Index: 0, Worker: "w", Verifier: "other", Status: work.Accepted}}
 	spare := v.Step(role.Block{Height: 1, Run: s})
 	if len(spare) != 1 || spare[0].(role.Check).Work.Unit != 0 {
 		t.Fatalf("wants %v", spare)
@@ -183,7 +187,7 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 	if len(challenge) != 1 || challenge[0].(role.Challenge).Commitment != s.Units[0].Commit.Digest() {
 		t.Fatalf("wants %v for wrong work", challenge)
 	}
-	s.Phase = run.Done
+	s.Phase = progress.Done
 	if got := v.Step(role.Block{Height: 9, Run: s}); !slices.ContainsFunc(got,
 		func(a role.Action) bool { return a == role.Depart{} }) {
 		t.Errorf("wants %v when the run is over", got)
@@ -194,7 +198,7 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 func seeds(first func(unit uint32) bool) canon.Digest {
 	for seed := (canon.Digest{}); ; seed[0]++ {
 		v := NewProactive(me, seed)
-		a, b := v.turn(run.State{}, run.UnitID{}), v.turn(run.State{}, run.UnitID{Unit: 1})
+		a, b := v.turn(run.State{}, work.UnitID{}), v.turn(run.State{}, work.UnitID{Unit: 1})
 		if first(map[bool]uint32{true: 0, false: 1}[bytes.Compare(a[:], b[:]) < 0]) {
 			return seed
 		}
@@ -204,7 +208,7 @@ func seeds(first func(unit uint32) bool) canon.Digest {
 // Where a verifier looks unasked follows from its seed, so that two look at different units.
 func TestWatchersLookAtDifferentUnits(t *testing.T) {
 	s := auditing()
-	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Status: run.Accepted}}
+	s.Units = work.Units{{Index: 0, Worker: "w", Status: work.Accepted}, {Index: 1, Worker: "w", Status: work.Accepted}}
 	for _, want := range []uint32{0, 1} {
 		v := NewProactive(me, seeds(func(unit uint32) bool { return unit == want }))
 		v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
@@ -219,11 +223,11 @@ func TestDutiesComeBeforeWatching(t *testing.T) {
 	v := NewProactive(me, canon.Digest{})
 	s := auditing()
 	watched, drawn := *s.Units[0], *s.Units[0]
-	watched.Status, watched.Verifier, drawn.Index = run.Accepted, "", 1
-	s.Units = run.Units{&watched}
+	watched.Status, watched.Verifier, drawn.Index = work.Accepted, "", 1
+	s.Units = work.Units{&watched}
 	v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
 	spare := v.Step(role.Block{Height: 2, Run: s})
-	s.Units = run.Units{&watched, &drawn}
+	s.Units = work.Units{&watched, &drawn}
 	for height := range int64(2) { // also a second time
 		got := v.Step(role.Block{Height: 3 + 10*height, Run: s})
 		if len(got) != 2 || got[0].(role.Check).Work.Unit != 1 || got[1].(role.Stop).Of != spare[0].Key() {
@@ -231,11 +235,11 @@ func TestDutiesComeBeforeWatching(t *testing.T) {
 		}
 		v.Step(role.Failed{Action: spare[0], Err: context.Canceled})
 		v.Step(role.Checked{Action: got[0].(role.Check), Right: true})
-		drawn.Status = run.Sealed
+		drawn.Status = work.Sealed
 		if got := v.Step(role.Block{Height: 9 + 10*height, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != 0 {
 			t.Fatalf("wants %v when the audit is answered", got)
 		}
-		drawn.Status, drawn.Attempt = run.Auditing, drawn.Attempt+1
+		drawn.Status, drawn.Attempt = work.Auditing, drawn.Attempt+1
 	}
 }
 
@@ -243,7 +247,7 @@ func TestDutiesComeBeforeWatching(t *testing.T) {
 func TestSealIsOpened(t *testing.T) {
 	v := ready(t)
 	s := auditing()
-	s.Units[0].Status, s.Units[0].Seal = run.Sealed, canon.Digest{9}
+	s.Units[0].Status, s.Units[0].Seal = work.Sealed, canon.Digest{9}
 	if got := v.Step(role.Block{Height: 2, Run: s}); len(got) != 0 {
 		t.Fatalf("before the question: %v", got)
 	}
@@ -284,9 +288,9 @@ func TestSealedWorkIsCheckedAgain(t *testing.T) {
 	passed := v.Step(role.Checked{Action: check(t, v), Right: true})
 	v.Step(role.Finished{Action: passed[0]})
 	s := auditing()
-	s.Units[0].Status = run.Sealed
+	s.Units[0].Status = work.Sealed
 	v.Step(role.Block{Height: 3, Run: s})
-	s.Units[0].Status = run.Accepted
+	s.Units[0].Status = work.Accepted
 	v.Step(role.Block{Height: 4, Run: s})
 	got := v.Step(role.Block{Height: 5, Run: auditing()})
 	if len(got) != 1 {
@@ -318,7 +322,7 @@ func TestFewChecksAtATime(t *testing.T) {
 	if got = v.Step(role.Block{Height: 3, Run: s}); len(got) != 0 {
 		t.Fatalf("wants %v while two are executed", got)
 	}
-	v.Step(role.Failed{Action: role.Check{Work: run.UnitID{}}})
+	v.Step(role.Failed{Action: role.Check{Work: work.UnitID{}}})
 	if got = v.Step(role.Block{Height: 4, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != 2 {
 		t.Fatalf("wants %v after a failure", got)
 	}

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
@@ -15,7 +17,7 @@ import (
 
 // recheck executes a committed unit of the current round again, when nothing else is to be trained, and confesses one
 // that comes to something else.
-func (w *Worker) recheck(at run.UnitID, base run.Checkpoint, u *run.Unit) []role.Action {
+func (w *Worker) recheck(at work.UnitID, base terms.Checkpoint, u *work.Unit) []role.Action {
 	right, computed := w.computed[at]
 	switch {
 	case computed && !w.stands(at, right, u.Commit):
@@ -28,13 +30,13 @@ func (w *Worker) recheck(at run.UnitID, base run.Checkpoint, u *run.Unit) []role
 
 // doubtful reports whether a unit may be executed again to find out whether it has to be confessed. What two executions
 // of tolerant work come to is not the same.
-func (w *Worker) doubtful(round uint32, u *run.Unit) bool {
+func (w *Worker) doubtful(round uint32, u *work.Unit) bool {
 	m, _ := w.run.Member(w.id)
-	return m.Active && u.Status == run.Committed && round == w.run.Round && w.run.Confessible() && !w.run.Tolerant(*u)
+	return m.Active && u.Status == work.Committed && round == w.run.Round && w.run.Confessible() && !w.run.Tolerant(*u)
 }
 
 // stands reports whether a commitment is what the worker makes of a result, with a planted fault or without.
-func (w *Worker) stands(at run.UnitID, right, committed run.Commitment) bool {
+func (w *Worker) stands(at work.UnitID, right, committed work.Commitment) bool {
 	return right.Update == committed.Update && right.UpdateCID == committed.UpdateCID &&
 		right.HandedState.Root == committed.HandedState.Root &&
 		(slices.Equal(right.Segments, committed.Segments) ||

@@ -6,17 +6,18 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
-func (w *Worker) nonce(at run.UnitID) canon.Digest {
+func (w *Worker) nonce(at work.UnitID) canon.Digest {
 	return audit.Nonce(w.secret, w.run.Terms.Job, at.Round, at.Unit, at.Attempt)
 }
 
 // withHiddenRoots is what is committed for a result: it hides the right state roots, and shows others if a fault is
 // planted.
-func (w *Worker) withHiddenRoots(at run.UnitID, c run.Commitment) run.Commitment {
+func (w *Worker) withHiddenRoots(at work.UnitID, c work.Commitment) work.Commitment {
 	nonce := w.nonce(at)
 	c.HiddenRoots = audit.Hide(nonce, c.Segments)
 	if w.plants(nonce) {
@@ -43,13 +44,13 @@ func (w *Worker) plants(nonce canon.Digest) bool {
 }
 
 // suspect reports whether a fault may be planted in what it committed for a unit. Whether one is, the right roots tell.
-func (w *Worker) suspect(at run.UnitID, u *run.Unit) bool {
-	return u.Status != run.Assigned && !u.Commit.HiddenRoots.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(at))
+func (w *Worker) suspect(at work.UnitID, u *work.Unit) bool {
+	return u.Status != work.Assigned && !u.Commit.HiddenRoots.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(at))
 }
 
 // answered reports whether the verifier of a unit can no longer learn from it that a fault was planted.
-func answered(u *run.Unit) bool {
-	return u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
+func answered(u *work.Unit) bool {
+	return u.Status == work.Sealed || u.Status == work.Accepted || u.Status == work.Disputed
 }
 
 // planted reports whether a dispute is about a fault that it planted, as far as it knows.

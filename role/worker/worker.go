@@ -12,6 +12,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/aggregator"
 	"github.com/starling-network/starling/role/membership"
@@ -23,18 +25,18 @@ type Worker struct {
 	secret   canon.Digest // zero: it plants no faults
 	lineage  *aggregator.Aggregator
 	part     *membership.Membership
-	computed map[run.UnitID]run.Commitment
-	revealed map[run.UnitID]bool
-	misled   map[run.UnitID]uint32 // the round that handed on to a unit what it should not
-	checked  map[run.UnitID]role.Checked
+	computed map[work.UnitID]work.Commitment
+	revealed map[work.UnitID]bool
+	misled   map[work.UnitID]uint32 // the round that handed on to a unit what it should not
+	checked  map[work.UnitID]role.Checked
 	run      run.State // after the latest block
 }
 
 // New returns the worker with this ID.
 func New(id string) *Worker {
 	return &Worker{id: id, lineage: aggregator.New(id), part: membership.New(id),
-		computed: map[run.UnitID]run.Commitment{}, revealed: map[run.UnitID]bool{},
-		misled: map[run.UnitID]uint32{}, checked: map[run.UnitID]role.Checked{}}
+		computed: map[work.UnitID]work.Commitment{}, revealed: map[work.UnitID]bool{},
+		misled: map[work.UnitID]uint32{}, checked: map[work.UnitID]role.Checked{}}
 }
 
 // NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to find out
@@ -59,7 +61,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	case role.Checked:
 		w.checked[e.Action.Work] = e
 		if e.Right { // what stands there by now
-			maps.DeleteFunc(w.misled, func(k run.UnitID, round uint32) bool {
+			maps.DeleteFunc(w.misled, func(k work.UnitID, round uint32) bool {
 				return k.Unit == e.Action.Work.Unit && round == e.Action.Work.Round
 			})
 		}
@@ -85,7 +87,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 // busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that
 // it is computing.
 func (w *Worker) busy(s run.State) bool {
-	return slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
+	return slices.ContainsFunc(s.Work(w.id), func(u work.Unit) bool {
 		_, computed := w.computed[u.ID(s.Round)]
 		return computed || w.part.Finishing()
 	})
@@ -94,13 +96,13 @@ func (w *Worker) busy(s run.State) bool {
 // forget drops what is about attempts at units that nobody asks for any more. In the current round one that it was late
 // with may still count.
 func (w *Worker) forget() {
-	final := func(k run.UnitID) bool {
+	final := func(k work.UnitID) bool {
 		return k.Round != w.run.Round && !w.run.Has(k)
 	}
-	maps.DeleteFunc(w.computed, func(k run.UnitID, _ run.Commitment) bool { return final(k) })
-	maps.DeleteFunc(w.revealed, func(k run.UnitID, _ bool) bool { return final(k) })
-	maps.DeleteFunc(w.misled, func(k run.UnitID, _ uint32) bool { return final(k) })
-	maps.DeleteFunc(w.checked, func(k run.UnitID, _ role.Checked) bool { return final(k) })
+	maps.DeleteFunc(w.computed, func(k work.UnitID, _ work.Commitment) bool { return final(k) })
+	maps.DeleteFunc(w.revealed, func(k work.UnitID, _ bool) bool { return final(k) })
+	maps.DeleteFunc(w.misled, func(k work.UnitID, _ uint32) bool { return final(k) })
+	maps.DeleteFunc(w.checked, func(k work.UnitID, _ role.Checked) bool { return final(k) })
 }
 
 // units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
@@ -114,25 +116,25 @@ func (w *Worker) units() (actions []role.Action) {
 			if u.Worker != w.id {
 				continue
 			}
-			work := u.ID(l.Round)
-			commit, computed := w.computed[work]
+			id := u.ID(l.Round)
+			commit, computed := w.computed[id]
 			switch {
-			case u.Status == run.Assigned && computed:
-				actions = append(actions, role.Commit{Work: work, Commit: w.withHiddenRoots(work, commit)})
-			case u.Status == run.Assigned:
-				if wrong, known := w.misled[work]; known {
+			case u.Status == work.Assigned && computed:
+				actions = append(actions, role.Commit{Work: id, Commit: w.withHiddenRoots(id, commit)})
+			case u.Status == work.Assigned:
+				if wrong, known := w.misled[id]; known {
 					actions = append(actions, w.accuse(wrong, u.Index)...)
 					break
 				}
-				actions = append(actions, role.Train{Work: work, Base: l.Base})
+				actions = append(actions, role.Train{Work: id, Base: l.Base})
 			case w.doubtful(l.Round, u):
-				actions = append(actions, w.recheck(work, l.Base, u)...)
-			case w.suspect(work, u) && answered(u) && !computed:
-				actions = append(actions, role.Train{Work: work, Base: l.Base})
-			case w.suspect(work, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
-				actions = append(actions, role.Unmask{Work: work, Nonce: w.nonce(work), Segments: commit.Segments})
-			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work] && !u.Commit.Diverged():
-				actions = append(actions, role.Reveal{Work: work, Base: l.Base, CID: u.Commit.UpdateCID})
+				actions = append(actions, w.recheck(id, l.Base, u)...)
+			case w.suspect(id, u) && answered(u) && !computed:
+				actions = append(actions, role.Train{Work: id, Base: l.Base})
+			case w.suspect(id, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
+				actions = append(actions, role.Unmask{Work: id, Nonce: w.nonce(id), Segments: commit.Segments})
+			case (l.Round < s.Round || s.Phase != progress.Train) && !w.revealed[id] && !u.Commit.Diverged():
+				actions = append(actions, role.Reveal{Work: id, Base: l.Base, CID: u.Commit.UpdateCID})
 			}
 		}
 	}
@@ -142,9 +144,9 @@ func (w *Worker) units() (actions []role.Action) {
 // late commits what it was late with and has computed by now: it counts while nobody else has committed it.
 func (w *Worker) late(unit uint32) (actions []role.Action) {
 	for _, h := range w.run.PreviousAssignments(w.id, unit) {
-		work := run.UnitID{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
-		if commit, computed := w.computed[work]; computed {
-			actions = append(actions, role.Commit{Work: work, Commit: w.withHiddenRoots(work, commit)})
+		id := work.UnitID{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
+		if commit, computed := w.computed[id]; computed {
+			actions = append(actions, role.Commit{Work: id, Commit: w.withHiddenRoots(id, commit)})
 		}
 	}
 	return actions

@@ -10,23 +10,28 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
 const me, other = "a", "b"
 
-var base = run.Checkpoint{Round: 0, Root: canon.Digest{1}, CID: "base"}
+var base = terms.Checkpoint{Round: 0, Root: canon.Digest{1}, CID: "base"}
 
-func state(p run.Phase, units ...*run.Unit) run.State {
+func state(p progress.Phase, units ...*work.Unit) run.State {
 	for i := range units {
 		units[i].Index = uint32(i)
 	}
 	return run.State{
-		Progress: run.Progress{
+		Progress: progress.Progress{
 			Phase:  p,
-			Window: run.Window{RoundState: run.RoundState{Base: base, Units: units}},
-			Crew: run.Crew{
-				Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}},
+			Window: work.Window{RoundState: work.RoundState{Base: base, Units: units}},
+			Crew: crew.Crew{
+				Members: []crew.Member{{ID: me, Role: crew.Worker, Active: true}, {ID: other, Role: crew.Worker, Active: true}},
 			},
 		},
 	}
@@ -47,40 +52,40 @@ func want(t *testing.T, when string, got []role.Action, names ...string) {
 	}
 }
 
-func unit(worker string, s run.Status, cid string) *run.Unit {
-	return &run.Unit{Worker: worker, Status: s, Commit: run.Commitment{UpdateCID: cid}}
+func unit(worker string, s work.Status, cid string) *work.Unit {
+	return &work.Unit{Worker: worker, Status: s, Commit: work.Commitment{UpdateCID: cid}}
 }
 
 // A round as one worker lives it. Its update stays hidden until the last commitment of the round is in.
 func TestRound(t *testing.T) {
 	w := New(me)
-	mine, theirs := unit(me, run.Assigned, ""), unit(other, run.Assigned, "")
-	first := w.Step(role.Block{Height: 1, Run: state(run.Train, mine, theirs)})
+	mine, theirs := unit(me, work.Assigned, ""), unit(other, work.Assigned, "")
+	first := w.Step(role.Block{Height: 1, Run: state(progress.Train, mine, theirs)})
 	want(t, "without the checkpoint", first, "Load")
-	want(t, "while it loads", w.Step(role.Block{Height: 2, Run: state(run.Train, mine, theirs)}))
+	want(t, "while it loads", w.Step(role.Block{Height: 2, Run: state(progress.Train, mine, theirs)}))
 	want(t, "loaded", w.Step(role.Loaded{Action: first[0].(role.Load)}))
-	train := w.Step(role.Block{Height: 3, Run: state(run.Train, mine, theirs)})
+	train := w.Step(role.Block{Height: 3, Run: state(progress.Train, mine, theirs)})
 	want(t, "with the checkpoint", train, "Train")
-	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine"}})
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: work.Commitment{UpdateCID: "mine"}})
 	want(t, "trained", commit, "Commit")
-	want(t, "while it commits", w.Step(role.Block{Height: 4, Run: state(run.Train, mine, theirs)}))
+	want(t, "while it commits", w.Step(role.Block{Height: 4, Run: state(progress.Train, mine, theirs)}))
 	want(t, "committed", w.Step(role.Finished{Action: commit[0]}))
-	done := unit(me, run.Committed, "mine")
-	want(t, "while the other trains", w.Step(role.Block{Height: 5, Run: state(run.Train, done, theirs)}))
-	doneToo := unit(other, run.Committed, "theirs")
-	committed := state(run.Attest, done, doneToo)
+	done := unit(me, work.Committed, "mine")
+	want(t, "while the other trains", w.Step(role.Block{Height: 5, Run: state(progress.Train, done, theirs)}))
+	doneToo := unit(other, work.Committed, "theirs")
+	committed := state(progress.Attest, done, doneToo)
 	reveal := w.Step(role.Block{Height: 6, Run: committed})
 	want(t, "once all are committed", reveal, "Advance", "Reveal")
 	advance := reveal[:1]
 	w.Step(role.Finished{Action: reveal[1]})
-	next := run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}
+	next := terms.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}
 	attest := w.Step(role.Advanced{Action: advance[0].(role.Advance), Next: next})
 	want(t, "with the next checkpoint, at once", attest, "Attest")
 	want(t, "while it attests", w.Step(role.Block{Height: 8, Run: committed}))
 	if a := attest[0].(role.Attest); a.Next != next || !reflect.DeepEqual(a.Updates, []string{"mine", "theirs"}) {
 		t.Fatalf("attests %+v", a)
 	}
-	committed.Votes = []run.Vote{{Member: me}}
+	committed.Votes = []progress.Vote{{Member: me}}
 	w.Step(role.Finished{Action: attest[0]})
 	want(t, "after its vote", w.Step(role.Block{Height: 9, Run: committed}))
 }
@@ -88,7 +93,7 @@ func TestRound(t *testing.T) {
 func TestFailedActionIsAskedForAgain(t *testing.T) {
 	w := New(me)
 	block := func(height int64) role.Block {
-		return role.Block{Height: height, Run: state(run.Train, unit(me, run.Assigned, ""))}
+		return role.Block{Height: height, Run: state(progress.Train, unit(me, work.Assigned, ""))}
 	}
 	load := w.Step(block(1))
 	w.Step(role.Failed{Action: load[0], Err: errors.New("no holder")})
@@ -99,7 +104,7 @@ func TestFailedActionIsAskedForAgain(t *testing.T) {
 // After a restart a worker knows nothing: what it committed is revealed all the same.
 func TestRestart(t *testing.T) {
 	w := New(me)
-	s := state(run.Attest, unit(me, run.Committed, "mine"))
+	s := state(progress.Attest, unit(me, work.Committed, "mine"))
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	want(t, "restarted before the attestation", w.Step(role.Block{Height: 2, Run: s}), "Advance", "Reveal")
@@ -107,9 +112,9 @@ func TestRestart(t *testing.T) {
 
 func TestDefendsItsWork(t *testing.T) {
 	w := New(me)
-	accused := unit(me, run.Disputed, "mine")
+	accused := unit(me, work.Disputed, "mine")
 	accused.Challengers = []string{"v", "x"}
-	s := state(run.Attest, accused)
+	s := state(progress.Attest, accused)
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	g := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
@@ -125,11 +130,11 @@ func TestDefendsItsWork(t *testing.T) {
 // The work of a round that is attested is defended from the checkpoint that the round started from.
 func TestDefendsItsWorkOfAnEarlierRound(t *testing.T) {
 	w := New(me)
-	accused := unit(me, run.Disputed, "mine")
+	accused := unit(me, work.Disputed, "mine")
 	accused.Challengers = []string{"v"}
-	s := state(run.Train, unit(other, run.Assigned, ""))
-	s.Open = []run.RoundState{{Round: 0, Base: base, Attested: 1, Units: run.Units{accused}}}
-	s.Round, s.Base = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "later"}
+	s := state(progress.Train, unit(other, work.Assigned, ""))
+	s.Open = []work.RoundState{{Round: 0, Base: base, Attested: 1, Units: work.Units{accused}}}
+	s.Round, s.Base = 1, terms.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "later"}
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	g := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
@@ -144,16 +149,16 @@ func TestDefendsItsWorkOfAnEarlierRound(t *testing.T) {
 func TestForgetsWhatWasRolledBack(t *testing.T) {
 	w := New(me)
 	later := func(attempt uint32) run.State {
-		s := state(run.Train, unit(me, run.Assigned, ""))
+		s := state(progress.Train, unit(me, work.Assigned, ""))
 		s.Round, s.Base, s.Units[0].Attempt = 1,
-			run.Checkpoint{Round: 1, Root: canon.Digest{byte(attempt + 2)}, CID: "later"}, attempt
+			terms.Checkpoint{Round: 1, Root: canon.Digest{byte(attempt + 2)}, CID: "later"}, attempt
 		return s
 	}
 	load := w.Step(role.Block{Height: 1, Run: later(0)})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2, Run: later(0)})
 	want(t, "dealt", train, "Train")
-	w.Step(role.Block{Height: 3, Run: state(run.Train, unit(other, run.Assigned, ""))})
+	w.Step(role.Block{Height: 3, Run: state(progress.Train, unit(other, work.Assigned, ""))})
 	w.Step(role.Trained{Action: train[0].(role.Train)})
 	load = w.Step(role.Block{Height: 4, Run: later(1)})
 	want(t, "dealt again", load, "Load")
@@ -167,8 +172,8 @@ func TestForgetsWhatWasRolledBack(t *testing.T) {
 
 func TestWorkerThatIsOutDeparts(t *testing.T) {
 	w := New(me)
-	s := state(run.Train, unit(other, run.Assigned, ""))
-	s.Members[0].Active, s.Members[0].Why = false, run.WhyVerdict
+	s := state(progress.Train, unit(other, work.Assigned, ""))
+	s.Members[0].Active, s.Members[0].Why = false, reason.Verdict
 	want(t, "out", w.Step(role.Block{Height: 1, Run: s}), "Depart")
 	want(t, "and again", w.Step(role.Block{Height: 2, Run: s}))
 }
@@ -180,13 +185,13 @@ func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
 	w, s, at := planting(t)
 	train := w.Step(role.Block{Height: 2, Run: s})
 	commit := w.Step(role.Trained{Action: train[0].(role.Train),
-		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
+		Commit: work.Commitment{UpdateCID: "mine", Segments: roots}})
 	w.Step(role.Finished{Action: commit[0]})
 	u := s.Units[at]
-	u.Status, u.Verifier, u.Commit = run.Sealed, "v", commit[0].(role.Commit).Commit
-	s.Open, s.Phase = []run.RoundState{s.RoundState}, run.Assign
-	s.RoundState = run.RoundState{Round: 1, Base: run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}}
-	s.Members[0].Active, s.Members[0].Why = false, run.WhyMissedAttest
+	u.Status, u.Verifier, u.Commit = work.Sealed, "v", commit[0].(role.Commit).Commit
+	s.Open, s.Phase = []work.RoundState{s.RoundState}, progress.Assign
+	s.RoundState = work.RoundState{Round: 1, Base: terms.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}}
+	s.Members[0].Active, s.Members[0].Why = false, reason.MissedAttest
 	got := w.Step(role.Block{Height: 3, Run: s})
 	want(t, "out, with a planted fault", got, "Return", "Unmask")
 }
@@ -194,12 +199,12 @@ func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
 // What it computes for nothing is stopped: its unit was given to another.
 func TestUselessTrainingIsStopped(t *testing.T) {
 	w := New(me)
-	s := state(run.Train, unit(me, run.Assigned, ""))
+	s := state(progress.Train, unit(me, work.Assigned, ""))
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2, Run: s})
 	want(t, "assigned", train, "Train")
-	s = state(run.Train, unit(other, run.Assigned, ""))
+	s = state(progress.Train, unit(other, work.Assigned, ""))
 	s.Units[0].Attempt = 1
 	stop := w.Step(role.Block{Height: 3, Run: s})
 	want(t, "given to another", stop, "Stop")
@@ -212,26 +217,26 @@ func TestUselessTrainingIsStopped(t *testing.T) {
 
 // What it is late with it goes on with while it has nothing else, and commits it as long as nobody else has.
 func TestLateTrainingGoesOn(t *testing.T) {
-	mine, theirs := unit(me, run.Assigned, ""), unit(other, run.Assigned, "")
-	theirs.Attempt, theirs.PreviousAssignees = 1, []run.PreviousAssignee{{Worker: me}}
+	mine, theirs := unit(me, work.Assigned, ""), unit(other, work.Assigned, "")
+	theirs.Attempt, theirs.PreviousAssignees = 1, []work.PreviousAssignee{{Worker: me}}
 	w := New(me)
-	s := state(run.Train, mine)
+	s := state(progress.Train, mine)
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2, Run: s})
-	late := state(run.Train, theirs)
+	late := state(progress.Train, theirs)
 	want(t, "late", w.Step(role.Block{Height: 3, Run: late}))
-	busy := state(run.Train, theirs, unit(me, run.Assigned, ""))
+	busy := state(progress.Train, theirs, unit(me, work.Assigned, ""))
 	busy.Units[1].Index = 1
 	want(t, "late, and given another unit", w.Step(role.Block{Height: 4, Run: busy}), "Stop", "Train")
-	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine"}})
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: work.Commitment{UpdateCID: "mine"}})
 	want(t, "computed", commit, "Commit")
 	if a := commit[0].(role.Commit); a.Work.Attempt != 0 || a.Work.Unit != 0 {
 		t.Errorf("commits %+v", a)
 	}
 	w.Step(role.Failed{Action: commit[0], Err: errors.New("refused")})
-	late.Units[0].Status = run.Committed
-	late.Phase = run.Attest
+	late.Units[0].Status = work.Committed
+	late.Phase = progress.Attest
 	for _, a := range w.Step(role.Block{Height: 9, Run: late}) {
 		if _, ok := a.(role.Commit); ok {
 			t.Error("commits what another has committed")
@@ -242,20 +247,20 @@ func TestLateTrainingGoesOn(t *testing.T) {
 // A worker that drains commits the unit that it is computing, and leaves the others to others.
 func TestDrain(t *testing.T) {
 	w := New(me)
-	s := state(run.Train, unit(me, run.Assigned, ""), unit(me, run.Assigned, ""), unit(other, run.Assigned, ""))
+	s := state(progress.Train, unit(me, work.Assigned, ""), unit(me, work.Assigned, ""), unit(other, work.Assigned, ""))
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2, Run: s})
 	want(t, "assigned", train, "Train", "Train")
 	want(t, "drains", w.Step(role.Drain{}))
 	want(t, "while it computes", w.Step(role.Block{Height: 3, Run: s}))
-	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine"}})
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: work.Commitment{UpdateCID: "mine"}})
 	want(t, "computed", commit, "Commit")
 	want(t, "while it commits", w.Step(role.Block{Height: 4, Run: s}))
 	w.Step(role.Finished{Action: commit[0]})
-	s.Units[0].Status, s.Units[0].Commit = run.Committed, run.Commitment{UpdateCID: "mine"}
+	s.Units[0].Status, s.Units[0].Commit = work.Committed, work.Commitment{UpdateCID: "mine"}
 	want(t, "committed", w.Step(role.Block{Height: 5, Run: s}), "Leave")
-	s.Members[0].Active, s.Members[0].Why = false, run.WhyLeft
+	s.Members[0].Active, s.Members[0].Why = false, reason.Left
 	w.Step(role.Finished{Action: role.Leave{}})
 	want(t, "out, and its work may be questioned", w.Step(role.Block{Height: 6, Run: s}))
 	s.Units = s.Units[1:]
@@ -267,19 +272,19 @@ func TestDrain(t *testing.T) {
 func planting(t *testing.T) (w *Worker, s run.State, index uint32) {
 	t.Helper()
 	w = NewWithPlantedFaults(me, canon.Digest{7})
-	s = state(run.Train)
+	s = state(progress.Train)
 	s.Terms.AuditPPM = 1
 	w.run = s
-	for !audit.Plants(w.nonce(run.UnitID{Unit: index})) {
+	for !audit.Plants(w.nonce(work.UnitID{Unit: index})) {
 		index++
 	}
 	for range index + 1 {
-		s.Units = append(s.Units, unit(other, run.Committed, "theirs"))
+		s.Units = append(s.Units, unit(other, work.Committed, "theirs"))
 	}
 	for i := range s.Units {
 		s.Units[i].Index = uint32(i)
 	}
-	s.Units[index].Worker, s.Units[index].Status = me, run.Assigned
+	s.Units[index].Worker, s.Units[index].Status = me, work.Assigned
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	return w, s, index
@@ -293,22 +298,22 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	train := w.Step(role.Block{Height: 2, Run: s})
 	want(t, "assigned", train, "Train")
 	commit := w.Step(role.Trained{Action: train[0].(role.Train),
-		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
+		Commit: work.Commitment{UpdateCID: "mine", Segments: roots}})
 	want(t, "trained", commit, "Commit")
 	made := commit[0].(role.Commit).Commit
-	nonce := w.nonce(run.UnitID{Unit: at})
+	nonce := w.nonce(work.UnitID{Unit: at})
 	if made.HiddenRoots != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) ||
 		made.UpdateCID != "mine" {
 		t.Fatalf("commits to %+v", made)
 	}
 	w.Step(role.Finished{Action: commit[0]})
-	s.Phase, s.Votes = run.Attest, []run.Vote{{Member: me}}
+	s.Phase, s.Votes = progress.Attest, []progress.Vote{{Member: me}}
 	u := s.Units[at]
-	u.Status, u.Commit, u.Verifier = run.Auditing, made, "v"
+	u.Status, u.Commit, u.Verifier = work.Auditing, made, "v"
 	reveal := w.Step(role.Block{Height: 3, Run: s})
 	want(t, "under audit", reveal, "Reveal")
 	w.Step(role.Finished{Action: reveal[0]})
-	u.Status, u.Challengers = run.Disputed, []string{"v"}
+	u.Status, u.Challengers = work.Disputed, []string{"v"}
 	game := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v", Unit: at}, Turn: dispute.Asserter}
 	unmask := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Dispute{game}})
 	want(t, "challenged", unmask, "Unmask")
@@ -319,7 +324,7 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	again := fresh.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Dispute{game}})
 	want(t, "after a restart", again, "Train")
 	want(t, "computed again", fresh.Step(role.Trained{Action: again[0].(role.Train),
-		Commit: run.Commitment{UpdateCID: "mine", Segments: roots}}), "Unmask")
+		Commit: work.Commitment{UpdateCID: "mine", Segments: roots}}), "Unmask")
 }
 
 // Nothing is planted beyond what may be shown, in a job without audits, or without a secret. It looks no different.
@@ -333,7 +338,7 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 		w, s, at := planting(t)
 		spoil(w, &s)
 		w.run = s
-		c := w.withHiddenRoots(run.UnitID{Unit: at}, run.Commitment{Segments: roots})
+		c := w.withHiddenRoots(work.UnitID{Unit: at}, work.Commitment{Segments: roots})
 		if c.HiddenRoots.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -346,19 +351,19 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 func TestWrongCommitmentIsConfessed(t *testing.T) {
 	for name, result := range map[string]string{"right": "mine", "wrong": "another"} {
 		w := New(me)
-		mine, theirs := unit(me, run.Committed, "mine"), unit(other, run.Assigned, "")
-		first := w.Step(role.Block{Height: 1, Run: state(run.Train, mine, theirs)})
+		mine, theirs := unit(me, work.Committed, "mine"), unit(other, work.Assigned, "")
+		first := w.Step(role.Block{Height: 1, Run: state(progress.Train, mine, theirs)})
 		w.Step(role.Loaded{Action: first[0].(role.Load)})
-		train := w.Step(role.Block{Height: 2, Run: state(run.Train, mine, theirs)})
+		train := w.Step(role.Block{Height: 2, Run: state(progress.Train, mine, theirs)})
 		want(t, "committed before the restart", train, "Train")
-		said := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: result}})
+		said := w.Step(role.Trained{Action: train[0].(role.Train), Commit: work.Commitment{UpdateCID: result}})
 		if name == "right" {
 			want(t, name, said)
 			continue
 		}
 		want(t, name, said, "Confess")
-		want(t, "while it is said", w.Step(role.Block{Height: 3, Run: state(run.Train, mine, theirs)}))
-		late := state(run.Train, mine, theirs)
+		want(t, "while it is said", w.Step(role.Block{Height: 3, Run: state(progress.Train, mine, theirs)}))
+		late := state(progress.Train, mine, theirs)
 		late.Closed = 3
 		w.Step(role.Failed{Action: said[0], Err: errors.New("late")})
 		if k := kinds(w.Step(role.Block{Height: 4, Run: late})); len(k) > 0 && k[0] == "Confess" {
@@ -367,10 +372,10 @@ func TestWrongCommitmentIsConfessed(t *testing.T) {
 	}
 	w := New(me)
 	first := w.Step(role.Block{Height: 1,
-		Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
+		Run: state(progress.Train, unit(me, work.Committed, "mine"), unit(me, work.Assigned, ""))})
 	w.Step(role.Loaded{Action: first[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2,
-		Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
+		Run: state(progress.Train, unit(me, work.Committed, "mine"), unit(me, work.Assigned, ""))})
 	if want(t, "with a unit to train", train, "Train"); train[0].(role.Train).Work.Unit != 1 {
 		t.Error("it looks back before it has done its units")
 	}
@@ -379,9 +384,9 @@ func TestWrongCommitmentIsConfessed(t *testing.T) {
 // A worker that was handed on a wrong state challenges the unit that handed it on, and trains when that is put right.
 func TestMisledWorkerChallenges(t *testing.T) {
 	w := New(me)
-	before := run.RoundState{Base: base, Units: []*run.Unit{unit(other, run.Accepted, "theirs")}}
-	s := state(run.Train, unit(me, run.Assigned, ""))
-	s.Round, s.Base, s.Open = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}, []run.RoundState{before}
+	before := work.RoundState{Base: base, Units: []*work.Unit{unit(other, work.Accepted, "theirs")}}
+	s := state(progress.Train, unit(me, work.Assigned, ""))
+	s.Round, s.Base, s.Open = 1, terms.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}, []work.RoundState{before}
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	train := w.Step(role.Block{Height: 2, Run: s})
@@ -393,9 +398,9 @@ func TestMisledWorkerChallenges(t *testing.T) {
 	if c := challenge[0].(role.Challenge); c.Segment != 3 || c.Work != before.Units[0].ID(0) {
 		t.Errorf("challenges %+v", c)
 	}
-	disputed := unit(other, run.Disputed, "theirs")
+	disputed := unit(other, work.Disputed, "theirs")
 	disputed.Challengers = []string{me}
-	s.Open = []run.RoundState{{Base: base, Units: []*run.Unit{disputed}}}
+	s.Open = []work.RoundState{{Base: base, Units: []*work.Unit{disputed}}}
 	w.Step(role.Finished{Action: challenge[0]})
 	g := dispute.Dispute{Config: dispute.Config{Asserter: other, Challenger: me}, Turn: dispute.Asserter}
 	want(t, "while it is judged", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Dispute{g}}))

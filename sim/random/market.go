@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 func marketParams(d draws) market.Params {
@@ -86,12 +86,17 @@ func (x *speaker) order() error {
 		ID: id, Budget: x.spend(), PriceCap: 200 + x.below(1200),
 		Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
 		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)),
-		Terms: run.Terms{
-			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
+		Terms: terms.Terms{
+			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
 			Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
 			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), PartialAudits: x.often(50),
-			Window:    uint32(x.upTo(1, 4)),
-			Deadlines: run.Deadlines{Train: x.upTo(2, 20), Audit: x.upTo(2, 20), Attest: x.upTo(2, 20), Challenge: x.upTo(0, 6)},
+			Window: uint32(x.upTo(1, 4)),
+			Deadlines: terms.Deadlines{
+				Train:     x.upTo(2, 20),
+				Audit:     x.upTo(2, 20),
+				Attest:    x.upTo(2, 20),
+				Challenge: x.upTo(0, 6),
+			},
 		},
 	}
 	if x.often(20) {
@@ -108,7 +113,7 @@ func (x *speaker) order() error {
 	case 0:
 		o.Terms.Slices = uint32(x.upTo(1, 3))
 	case 1:
-		o.Terms.Tolerance, o.Terms.PartialAudits = run.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
+		o.Terms.Tolerance, o.Terms.PartialAudits = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
 	}
 	return x.Market.Order(x.ctx, o, nil)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // beacons are those of all blocks. The engine makes blocks without the votes of validators, of which a beacon is made.
@@ -124,9 +124,9 @@ func (x *speaker) register() error {
 	if x.often(30) {
 		pool = x.somebody()
 	}
-	roles := []run.Role{run.Worker}
+	roles := []crew.Role{crew.Worker}
 	if x.often(40) {
-		roles[0] = run.Verifier
+		roles[0] = crew.Verifier
 	}
 	p := registry.Participant{
 		Roles: roles, PeerID: "peer", Stake: x.spend() + 1_000_000*x.below(50), Pool: pool,

@@ -12,6 +12,10 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *trainingpb.MsgUpdateParams {
@@ -51,7 +55,7 @@ var ofTraining = []saying{
 		if len(s.Units) == 0 { // a run that waits for members has none
 			return nil
 		}
-		return x.Work.Challenge(x.ctx, s.Terms.Job, run.UnitID{Round: s.Round}, 1, s.Units[0].Commit.Digest())
+		return x.Work.Challenge(x.ctx, s.Terms.Job, work.UnitID{Round: s.Round}, 1, s.Units[0].Commit.Digest())
 	})},
 }
 
@@ -62,7 +66,7 @@ func duty(say func(*speaker, run.State) error) func(*speaker) error {
 		if err != nil {
 			return err
 		}
-		return untilSaid(x, s.Members, func(m run.Member) error {
+		return untilSaid(x, s.Members, func(m crew.Member) error {
 			if !x.as(m.ID) {
 				return nil
 			}
@@ -71,9 +75,9 @@ func duty(say func(*speaker, run.State) error) func(*speaker) error {
 	}
 }
 
-// work is the state of a unit at the end of a segment, the last of its numbers: a tensor of one tile that everybody can
-// compute.
-func work(s run.State, numbers ...uint32) *referee.Sealed {
+// executed is the state of a unit at the end of a segment, the last of its numbers: a tensor of one tile that everybody
+// can compute.
+func executed(s run.State, numbers ...uint32) *referee.Sealed {
 	t := tensor.New(tensor.Make(tensor.Uint8, 64))
 	of := canon.Hash("random/work", []any{s.Terms.Job, numbers})
 	copy(t.Bytes(), of[:])
@@ -84,7 +88,7 @@ func work(s run.State, numbers ...uint32) *referee.Sealed {
 func roots(s run.State, round, unit uint32) []canon.Digest {
 	all := make([]canon.Digest, s.Terms.Segments+1)
 	for i := range all {
-		w := work(s, round, unit, uint32(i))
+		w := executed(s, round, unit, uint32(i))
 		all[i] = train.StateRoot(w.Step(), w.Roots())
 	}
 	return all
@@ -100,7 +104,7 @@ func (x *speaker) commit(s run.State) error {
 		return nil
 	}
 	u := pick(x.draws, units)
-	c := run.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update",
+	c := work.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update",
 		Bytes: x.below(1 << 30), Loss: x.Int63n(10_000_000)}
 	c.HiddenRoots = audit.Hide(nonce, c.Segments)
 	switch {
@@ -117,7 +121,7 @@ func (x *speaker) unmask(s run.State) error {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			right := roots(s, l.Round, u.Index)
-			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.HiddenRoots.IsZero() &&
+			if u.Worker == x.Address() && u.Status != work.Assigned && !u.Commit.HiddenRoots.IsZero() &&
 				slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
 				return x.Work.Unmask(x.ctx, s.Terms.Job, u.ID(l.Round), nonce, right)
 			}
@@ -129,7 +133,7 @@ func (x *speaker) unmask(s run.State) error {
 // confess says that a commitment is wrong, whether it is or not.
 func (x *speaker) confess(s run.State) error {
 	for _, u := range s.Units {
-		if s.Confessible() && u.Worker == x.Address() && u.Status == run.Committed {
+		if s.Confessible() && u.Worker == x.Address() && u.Status == work.Committed {
 			return x.Work.Confess(x.ctx, s.Terms.Job, u.ID(s.Round))
 		}
 	}
@@ -137,9 +141,9 @@ func (x *speaker) confess(s run.State) error {
 }
 
 // another is a unit of the round that somebody else committed to.
-func (x *speaker) another(s run.State) *run.Unit {
+func (x *speaker) another(s run.State) *work.Unit {
 	for _, u := range mixed(x.draws, s.Units) {
-		if u.Worker != x.Address() && u.Status != run.Assigned {
+		if u.Worker != x.Address() && u.Status != work.Assigned {
 			return u
 		}
 	}
@@ -149,7 +153,7 @@ func (x *speaker) another(s run.State) *run.Unit {
 // missing says that an update does not come.
 func (x *speaker) missing(s run.State) error {
 	u := x.another(s)
-	if u == nil || s.Phase != run.Attest && s.Phase != run.Reduce {
+	if u == nil || s.Phase != progress.Attest && s.Phase != progress.Reduce {
 		return nil
 	}
 	return x.Work.Missing(x.ctx, s.Terms.Job, u.ID(s.Round), 0)
@@ -170,7 +174,7 @@ func (x *speaker) report(s run.State) error {
 		if s.Tolerant(d.Unit) {
 			f, salt := x.finding(s, d.Round, d.Unit)
 			outside := !s.Terms.Tolerance.Holds(f.DistancePPM, f.CosinePPM)
-			return x.Work.Report(x.ctx, s.Terms.Job, d.ID(), f.Seal(s.LookSubject(x.Address(), d.ID()), salt), outside)
+			return x.Work.Report(x.ctx, s.Terms.Job, d.ID(), f.Seal(d.ID().Subject(x.Address(), s.Terms.Job, 0), salt), outside)
 		}
 	}
 	return nil
@@ -188,7 +192,7 @@ func (x *speaker) showReport(s run.State) error {
 }
 
 // finding is what the account says of a tolerant unit: now and then something else than others.
-func (x *speaker) finding(s run.State, round uint32, u run.Unit) (f audit.Finding, salt canon.Digest) {
+func (x *speaker) finding(s run.State, round uint32, u work.Unit) (f audit.Finding, salt canon.Digest) {
 	say := canon.Sum("random/finding", []byte(s.Terms.Job), []byte{byte(round), byte(u.Index), byte(u.Attempt)})
 	if mine := canon.Sum("random/mine", say[:], []byte(x.Address())); mine[0] < 32 {
 		say = mine
@@ -201,7 +205,7 @@ func (x *speaker) finding(s run.State, round uint32, u run.Unit) (f audit.Findin
 
 // pass passes an audit, now and then without a look.
 func (x *speaker) pass(s run.State) error {
-	due := slices.DeleteFunc(s.Audits(x.Address()), func(d run.AuditTarget) bool { return s.Tolerant(d.Unit) })
+	due := slices.DeleteFunc(s.Audits(x.Address()), func(d work.AuditTarget) bool { return s.Tolerant(d.Unit) })
 	if len(due) == 0 {
 		return nil
 	}
@@ -220,7 +224,7 @@ func end(s run.State, subject audit.Subject) *referee.Sealed {
 	if segment == 0 || segment > s.Terms.Segments {
 		segment = s.Terms.Segments
 	}
-	return work(s, subject.Round, subject.Unit, segment)
+	return executed(s, subject.Round, subject.Unit, segment)
 }
 
 // unseal opens a seal where it is asked: that of an audit, or of a trial.
@@ -229,7 +233,7 @@ func (x *speaker) unseal(s run.State) error {
 	var questions []canon.Digest
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if u.Status == run.Sealed && !u.Question.IsZero() && u.Verifier == x.Address() {
+			if u.Status == work.Sealed && !u.Question.IsZero() && u.Verifier == x.Address() {
 				open, questions = append(open, s.Subject(l.Round, *u)), append(questions, u.Question)
 			}
 		}
@@ -246,7 +250,7 @@ func (x *speaker) unseal(s run.State) error {
 	if err != nil {
 		return err
 	}
-	return x.Work.Unseal(x.ctx, s.Terms.Job, run.UnitID{Round: open[i].Round, Unit: open[i].Unit,
+	return x.Work.Unseal(x.ctx, s.Terms.Job, work.UnitID{Round: open[i].Round, Unit: open[i].Unit,
 		Attempt: open[i].Attempt}, o)
 }
 
@@ -265,9 +269,9 @@ func (x *speaker) slice(s run.State) error {
 	const cid = "slice"
 	for i := range s.Slices {
 		switch s.Owes(x.Address(), i) {
-		case run.OwesSeal:
+		case progress.OwesSeal:
 			return x.Work.SealSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), s.SliceSeal(x.Address(), uint32(i), cid))
-		case run.OwesCID:
+		case progress.OwesCID:
 			return x.Work.ShowSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), cid)
 		}
 	}
@@ -280,7 +284,7 @@ func (x *speaker) attest(s run.State) error {
 	if !s.Attestable() || !m.Active || s.Voted(m.ID) {
 		return nil
 	}
-	next := run.Checkpoint{Round: s.Round + 1, Root: canon.Hash("random/checkpoint", []any{s.Terms.Job, s.Round + 1}),
+	next := terms.Checkpoint{Round: s.Round + 1, Root: canon.Hash("random/checkpoint", []any{s.Terms.Job, s.Round + 1}),
 		CID: "checkpoint"}
 	return x.Work.Attest(x.ctx, s.Attestation(next))
 }

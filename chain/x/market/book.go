@@ -8,7 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Book is the offers of accounts that may be matched now.
@@ -45,7 +45,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 		all = append(all, o)
 		if o.Pool {
 			pools[o.ID] = true
-		} else if o.Role == run.Worker {
+		} else if o.Role == crew.Worker {
 			own[o.ID] = true
 		}
 		return false, nil
@@ -104,16 +104,16 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 
 // role of an account.
 type role struct {
-	run.Role
+	crew.Role
 	id string
 }
 
 // other is the same account in the other role.
 func other(o market.Offer) role {
-	if o.Role == run.Worker {
-		return role{run.Verifier, o.ID}
+	if o.Role == crew.Worker {
+		return role{crew.Verifier, o.ID}
 	}
-	return role{run.Worker, o.ID}
+	return role{crew.Worker, o.ID}
 }
 
 // engagement is the runs that an account works in, and what a conviction must take from it there (market.Order.Value).
@@ -125,7 +125,7 @@ type engagement struct {
 func (k *Keeper) engagements(ctx context.Context) (map[role]engagement, error) {
 	found := map[role]engagement{}
 	return found, k.busy.Walk(ctx, nil, func(b busyKey, value uint64) (bool, error) {
-		at := role{run.Role(b.K1()), b.K2()}
+		at := role{crew.Role(b.K1()), b.K2()}
 		e := found[at]
 		e.runs++
 		e.value = max(e.value+value, value) // saturates well enough: no stake covers as much

@@ -17,13 +17,15 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // surroundings are a registry, a beacon and runs in which nothing happens.
 type surroundings struct{ stake map[string]uint64 }
 
 func (s surroundings) Get(_ context.Context, id string) (registry.Participant, error) {
-	return registry.Participant{ID: id, Roles: []run.Role{run.Worker}, Stake: s.stake[id]}, nil
+	return registry.Participant{ID: id, Roles: []crew.Role{crew.Worker}, Stake: s.stake[id]}, nil
 }
 func (surroundings) Params(context.Context) (registry.Params, error) {
 	return registry.DefaultParams(), nil
@@ -35,14 +37,16 @@ func (surroundings) Verifiers(context.Context, canon.Digest, func(registry.Parti
 func (surroundings) At(context.Context, int64) (canon.Digest, error) {
 	return canon.Sum("beacon"), nil
 }
-func (surroundings) Start(context.Context, run.Terms, []run.Member) error { return errors.New("none") }
+func (surroundings) Start(context.Context, terms.Terms, []crew.Member) error {
+	return errors.New("none")
+}
 func (surroundings) Turn(context.Context, collections.Item[string], int) ([]string, error) {
 	return nil, nil
 }
-func (surroundings) State(context.Context, string) (run.State, error) { return run.State{}, nil }
-func (surroundings) Join(context.Context, string, []run.Member) error { return nil }
-func (surroundings) Admit(context.Context, run.Terms, []byte) error   { return nil }
-func (surroundings) Forget(context.Context, canon.Digest) error       { return nil }
+func (surroundings) State(context.Context, string) (run.State, error)  { return run.State{}, nil }
+func (surroundings) Join(context.Context, string, []crew.Member) error { return nil }
+func (surroundings) Admit(context.Context, terms.Terms, []byte) error  { return nil }
+func (surroundings) Forget(context.Context, canon.Digest) error        { return nil }
 
 // empty is a keeper on an empty store, at height 9.
 func empty(t *testing.T, around surroundings) (*Keeper, sdk.Context) {
@@ -68,7 +72,7 @@ func block(t *testing.T, k *Keeper, ctx sdk.Context) uint64 {
 
 func waitingOrder(id string, budget uint64) market.Order {
 	return market.Order{ID: id, Consumer: "carol", Budget: budget, Workers: market.Workers{Min: 1, Target: 1, Max: 1},
-		Terms: run.Terms{Job: id, Rounds: 1, Units: 1}}
+		Terms: terms.Terms{Job: id, Rounds: 1, Units: 1}}
 }
 
 func open(t *testing.T, k *Keeper, ctx sdk.Context, o market.Order) {
@@ -107,11 +111,11 @@ func TestOpenOrdersOfStrangersDoNotHoldUpABlock(t *testing.T) {
 
 // An offer whose stake has left is read once and no more.
 func TestOffersWithoutStakeAreTakenAway(t *testing.T) {
-	around := surroundings{stake: map[string]uint64{"staked": registry.DefaultParams().MinStake(run.Worker)}}
+	around := surroundings{stake: map[string]uint64{"staked": registry.DefaultParams().MinStake(crew.Worker)}}
 	k, ctx := empty(t, around)
 	for _, id := range []string{"gone", "pool", "staked"} {
-		o := market.Offer{ID: id, Role: run.Worker, Price: 1 << 40, Slots: 1, Pool: id == "pool"}
-		if err := k.offers.Set(ctx, collections.Join(uint32(run.Worker), id), o); err != nil {
+		o := market.Offer{ID: id, Role: crew.Worker, Price: 1 << 40, Slots: 1, Pool: id == "pool"}
+		if err := k.offers.Set(ctx, collections.Join(uint32(crew.Worker), id), o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,11 +139,11 @@ func TestACapThatCostsNothingTakesNobodysCover(t *testing.T) {
 	k, ctx := empty(t, surroundings{})
 	o := waitingOrder("job", 5)
 	o.PriceCap, o.Terms.UnitFlops, o.Terms.AuditPPM = 1<<63, market.Flops, 1_000_000
-	if err := k.engage(ctx, o, []run.Member{{ID: "w", Role: run.Worker, Price: 7}}); err != nil {
+	if err := k.engage(ctx, o, []crew.Member{{ID: "w", Role: crew.Worker, Price: 7}}); err != nil {
 		t.Fatal(err)
 	}
 	engaged, err := k.engagements(ctx)
-	if e := engaged[role{run.Worker, "w"}]; err != nil || e.runs != 1 || e.value != o.Value(run.Worker, 7) ||
+	if e := engaged[role{crew.Worker, "w"}]; err != nil || e.runs != 1 || e.value != o.Value(crew.Worker, 7) ||
 		e.value != 10 {
 		t.Errorf("%+v, %v", e, err)
 	}

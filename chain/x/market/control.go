@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/transition"
 )
 
 // own returns the job of a message if its sender ordered it and it is in a state.
@@ -129,7 +130,7 @@ func (k *Keeper) steer(ctx context.Context, job Job) error {
 // Hold completes what a run is told of its job at the end of a block: whether its budget covers another round, and what
 // its consumer wants. A pause that takes too long is the end of the job, and so is waiting too long for a higher
 // budget.
-func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error) {
+func (k *Keeper) Hold(ctx context.Context, s run.State, env transition.Env) (transition.Env, error) {
 	job, err := k.Job(ctx, s.Terms.Job)
 	if err != nil {
 		return env, err

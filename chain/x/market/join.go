@@ -8,7 +8,8 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // fill gives the free places of the runs that go on to who is back and to the open offers, as market.Queue serves them.
@@ -36,16 +37,16 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
 		return err
 	}
 	s, err := k.runs.State(ctx, id)
-	if err != nil || s.Present(run.Worker) >= job.Order.Workers.Max && s.Present(run.Verifier) >= job.Order.Verifiers {
+	if err != nil || s.Present(crew.Worker) >= job.Order.Workers.Max && s.Present(crew.Verifier) >= job.Order.Verifiers {
 		return err
 	}
 	params, err := k.registry.Params(ctx)
 	if err != nil {
 		return err
 	}
-	var back []run.Member
+	var back []crew.Member
 	for _, m := range s.Members {
-		if m.Why != run.WhyReturning {
+		if m.Why != reason.Returning {
 			continue
 		}
 		p, err := k.registry.Get(ctx, m.ID)
@@ -79,6 +80,6 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
 }
 
 // Free gives a member of a run its slot back.
-func (k *Keeper) Free(ctx context.Context, id string, m run.Member) error {
+func (k *Keeper) Free(ctx context.Context, id string, m crew.Member) error {
 	return k.busy.Remove(ctx, collections.Join3(uint32(m.Role), m.ID, id))
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Name of the module, its store, its account and its codespace.
@@ -96,11 +98,11 @@ type Beacon interface {
 // Runs starts what was matched, and takes in who is matched later. It keeps the opening of the work of a job from its
 // order on.
 type Runs interface {
-	Start(ctx context.Context, t run.Terms, members []run.Member) error
+	Start(ctx context.Context, t terms.Terms, members []crew.Member) error
 	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
 	State(ctx context.Context, job string) (run.State, error)
-	Join(ctx context.Context, job string, members []run.Member) error
-	Admit(ctx context.Context, t run.Terms, opening []byte) error
+	Join(ctx context.Context, job string, members []crew.Member) error
+	Admit(ctx context.Context, t terms.Terms, opening []byte) error
 	Forget(ctx context.Context, spec canon.Digest) error
 }
 

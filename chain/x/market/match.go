@@ -17,6 +17,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/refusal"
 )
 
 // EndBlock tries the open orders whose turn it is, as market.Queue serves them, and closes those that expired. Then it
@@ -151,7 +153,7 @@ func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
 		return k.jobs.Set(ctx, job.Order.ID, job)
 	}
 	err = k.runs.Start(ctx, job.Order.Terms, lease.Members)
-	if errors.Is(err, run.ErrTerms) {
+	if errors.Is(err, refusal.ErrTerms) {
 		return k.refund(ctx, job, Refused, err.Error())
 	}
 	if err != nil {
@@ -173,7 +175,7 @@ func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
 }
 
 // engage takes the slots of the members of a run.
-func (k *Keeper) engage(ctx context.Context, o market.Order, members []run.Member) error {
+func (k *Keeper) engage(ctx context.Context, o market.Order, members []crew.Member) error {
 	for _, m := range members {
 		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, o.ID), o.Value(m.Role, m.Price)); err != nil {
 			return err

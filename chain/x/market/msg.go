@@ -12,7 +12,8 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/refusal"
 )
 
 // ErrDigest is a digest of the wrong length in a message.
@@ -48,11 +49,11 @@ func (k messages) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer
 	switch {
 	case m.Slots > MaxSlots:
 		return o, fmt.Errorf("%w: %d, at most %d", ErrSlots, m.Slots, MaxSlots)
-	case m.Pool && p.Firm() < params.MinStake(run.Worker):
-		return o, fmt.Errorf("%w: a pool stakes what a worker does, %d uzen", ErrRole, params.MinStake(run.Worker))
-	case err != nil || o.Role != run.Worker && o.Role != run.Verifier || !m.Pool && !p.Eligible(o.Role, params):
+	case m.Pool && p.Firm() < params.MinStake(crew.Worker):
+		return o, fmt.Errorf("%w: a pool stakes what a worker does, %d uzen", ErrRole, params.MinStake(crew.Worker))
+	case err != nil || o.Role != crew.Worker && o.Role != crew.Verifier || !m.Pool && !p.Eligible(o.Role, params):
 		return o, fmt.Errorf("%w: %s", ErrRole, m.Role)
-	case m.Pool && o.Role != run.Worker:
+	case m.Pool && o.Role != crew.Worker:
 		return o, fmt.Errorf("%w: a pool offers the work of workers", ErrRole)
 	case m.Hourly > 0 && p.Rate == 0:
 		return o, fmt.Errorf("%w: %s asks %d uzen an hour", ErrRate, m.Sender, m.Hourly)
@@ -73,7 +74,7 @@ func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Ms
 		return nil, err
 	}
 	if err := k.runs.Admit(ctx, o.Terms, m.Opening); err != nil {
-		if errors.Is(err, run.ErrTerms) {
+		if errors.Is(err, refusal.ErrTerms) {
 			err = fmt.Errorf("%w: %w", market.ErrOrder, err)
 		}
 		return nil, ErrorTable.Wrap(err)

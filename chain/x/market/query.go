@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // Queries implements marketpb.QueryServer over a keeper.
@@ -97,7 +97,7 @@ func (q Queries) Params(ctx context.Context, _ *marketpb.QueryParamsRequest) (*m
 func placed(j Job) marketpb.PlacedOrder {
 	why := j.Why
 	if j.Short > 0 {
-		why = run.WhyBudgetExhausted
+		why = reason.BudgetExhausted
 	}
 	return marketpb.PlacedOrder{Order: canon.MustMarshal(j.Order), Status: string(j.State()), Why: why}
 }

@@ -8,22 +8,22 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Verifiers draws verifiers for an audit in the run of a job from the whole network: those whose offer is at or under
 // the cap of its order, and who meet its conditions, with the price that each asks. failed is called with an error that
 // ends the draw.
 func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
-	failed func(error)) iter.Seq[run.Member] {
-	return func(yield func(run.Member) bool) {
+	failed func(error)) iter.Seq[crew.Member] {
+	return func(yield func(crew.Member) bool) {
 		o, err := k.Ordered(ctx, job)
 		if err != nil {
 			failed(err)
 			return
 		}
 		err = k.registry.Verifiers(ctx, seed, func(p registry.Participant) (bool, error) {
-			offer, err := k.offers.Get(ctx, collections.Join(uint32(run.Verifier), p.ID))
+			offer, err := k.offers.Get(ctx, collections.Join(uint32(crew.Verifier), p.ID))
 			if missing(err) || err == nil && (offer.Slots == 0 || offer.Price > o.PriceCap || !o.Conditions.Checks(p)) {
 				return false, nil
 			}
@@ -31,7 +31,7 @@ func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
 				return false, err
 			}
 			owner, err := k.owner(ctx, p)
-			return err == nil && !yield(run.Member{ID: p.ID, Role: run.Verifier, Price: offer.Price, Stake: p.Firm(),
+			return err == nil && !yield(crew.Member{ID: p.ID, Role: crew.Verifier, Price: offer.Price, Stake: p.Firm(),
 				Owner: owner}), err
 		})
 		if err != nil {
@@ -42,7 +42,7 @@ func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
 
 // Audits reports whether an account offers to audit at a price or below.
 func (k *Keeper) Audits(ctx context.Context, id string, price uint64) (bool, error) {
-	offer, err := k.offers.Get(ctx, collections.Join(uint32(run.Verifier), id))
+	offer, err := k.offers.Get(ctx, collections.Join(uint32(crew.Verifier), id))
 	if missing(err) {
 		return false, nil
 	}
@@ -54,7 +54,7 @@ func (k *Keeper) owner(ctx context.Context, p registry.Participant) (string, err
 	if p.Pool == "" {
 		return p.ID, nil
 	}
-	offer, err := k.offers.Get(ctx, collections.Join(uint32(run.Worker), p.Pool))
+	offer, err := k.offers.Get(ctx, collections.Join(uint32(crew.Worker), p.Pool))
 	if missing(err) || err == nil && !offer.Pool {
 		return p.ID, nil
 	}

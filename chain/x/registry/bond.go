@@ -8,7 +8,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Bond makes sure that a stake stands behind what an account says without a part in a run: the smallest of a verifier.
@@ -26,7 +26,7 @@ func (k *Keeper) Bond(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	least, has := params.MinStake(run.Verifier), p.Firm()
+	least, has := params.MinStake(crew.Verifier), p.Firm()
 	switch {
 	case p.Jailed:
 		return ErrorTable.Wrap(fmt.Errorf("%w: %s was slashed", ErrJailed, id))

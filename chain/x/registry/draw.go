@@ -11,7 +11,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // absence is how often in a row a verifier missed an audit that was drawn for it, and until when it is not drawn again.
@@ -37,7 +37,7 @@ func (k *Keeper) put(ctx context.Context, p registry.Participant) error {
 		return err
 	}
 	weight := uint64(0)
-	if p.Eligible(run.Verifier, params) {
+	if p.Eligible(crew.Verifier, params) {
 		weight = p.Firm()
 	}
 	return k.tree.weigh(ctx, p.ID, weight)
@@ -77,7 +77,7 @@ func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest,
 		if err != nil {
 			return err
 		}
-		if !p.Eligible(run.Verifier, params) {
+		if !p.Eligible(crew.Verifier, params) {
 			continue
 		}
 		if enough, err := take(p); err != nil || enough {

@@ -7,7 +7,7 @@ import (
 	"cosmossdk.io/collections/colltest"
 
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // A verifier is drawn as often as its stake is part of all stakes, also after stakes have changed.
@@ -21,14 +21,14 @@ func TestDrawsByStake(t *testing.T) {
 	for i, stake := range []uint64{1, 5, 2, 8, 3, 0, 9, 4, 20, 6, 7} {
 		id := fmt.Sprint("v", i)
 		stakes[id] = stake * 1_000_000
-		if err := k.put(ctx, registry.Participant{ID: id, Roles: []run.Role{run.Verifier}, Stake: 5_000_000}); err != nil {
+		if err := k.put(ctx, registry.Participant{ID: id, Roles: []crew.Role{crew.Verifier}, Stake: 5_000_000}); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.put(ctx, registry.Participant{ID: id, Roles: []run.Role{run.Verifier}, Stake: stakes[id]}); err != nil {
+		if err := k.put(ctx, registry.Participant{ID: id, Roles: []crew.Role{crew.Verifier}, Stake: stakes[id]}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := k.put(ctx, registry.Participant{ID: "v8", Roles: []run.Role{run.Verifier}, Stake: stakes["v8"],
+	if err := k.put(ctx, registry.Participant{ID: "v8", Roles: []crew.Role{crew.Verifier}, Stake: stakes["v8"],
 		Jailed: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Owed reports whether messages of a kind may be duties.
@@ -62,5 +62,5 @@ func (k *Keeper) Least(ctx context.Context) uint64 {
 	if err != nil {
 		return ^uint64(0)
 	}
-	return min(params.MinStake(run.Worker), params.MinStake(run.Verifier))
+	return min(params.MinStake(crew.Worker), params.MinStake(crew.Verifier))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // measureGas is what a measurement costs beside the message, for the blocks that move it on.
@@ -31,7 +31,7 @@ func (k messages) AskMeasure(ctx context.Context,
 		return nil, err
 	}
 	p, err := k.Get(ctx, m.Sender)
-	if err == nil && !p.Eligible(run.Worker, params) {
+	if err == nil && !p.Eligible(crew.Worker, params) {
 		err = fmt.Errorf("%w: %s is measured for its work, and is no worker with the stake of one", registry.ErrStake,
 			m.Sender)
 	}

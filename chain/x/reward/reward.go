@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Name of the module, its store, its account and its codespace. The account makes the coins of the emission, and holds
@@ -216,7 +217,7 @@ func (k *Keeper) Report(ctx context.Context, m *rewardpb.MsgReport) (*rewardpb.M
 		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrMember, err))
 	}
 	for _, id := range []string{m.Sender, m.Peer} {
-		if _, ok := s.Member(id); !ok || m.Sender == m.Peer || s.Phase == run.Done || s.Phase == run.Halted {
+		if _, ok := s.Member(id); !ok || m.Sender == m.Peer || s.Phase == progress.Done || s.Phase == progress.Halted {
 			return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s of %s", ErrMember, id, m.Job))
 		}
 	}

@@ -15,13 +15,17 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/chain/x/training/turn"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // apply stores the state that a rule made of the one before, pays for what happened and tells the world.
-func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Event) error {
-	ctx = charged(ctx, events)
+func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.Event) error {
+	ctx = turn.Charged(ctx, events)
 	if slices.ContainsFunc(events, reward.Books) {
 		if err := k.ledger.Settle(ctx, s, events, k.Params); err != nil {
 			return err
@@ -32,7 +36,7 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, s, e, missed)); err != nil {
 			return err
 		}
-		if m, _ := s.Member(e.Who); e.Kind == run.MemberLeft && (e.Why == run.WhyLeft || e.Why == run.WhyUnopened) {
+		if m, _ := s.Member(e.Who); e.Kind == event.MemberLeft && (e.Why == reason.Left || e.Why == reason.Unopened) {
 			if err := k.market.Free(ctx, s.Terms.Job, m); err != nil {
 				return err
 			}
@@ -45,7 +49,7 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 	if err := k.reseat(ctx, before, s); err != nil {
 		return err
 	}
-	if s.Phase == run.Done || s.Phase == run.Halted {
+	if s.Phase == progress.Done || s.Phase == progress.Halted {
 		job := s.Terms.Job
 		if err := errors.Join(k.active.Remove(ctx, job), k.ticks.Remove(ctx, job), k.unseat(ctx, job, s.Members),
 			k.market.End(ctx, s), k.rewards.Ended(ctx, job), k.Forget(ctx, s.Terms.Spec)); err != nil {
@@ -60,11 +64,11 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 
 // trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave
 // it.
-func (k *Keeper) trace(ctx context.Context, e run.Event) error {
+func (k *Keeper) trace(ctx context.Context, e event.Event) error {
 	switch e.Kind {
-	case run.RoundAttested:
+	case event.RoundAttested:
 		return k.lineage.Set(ctx, collections.Join(e.Job, e.Entry.Attestation.Checkpoint.Round), *e.Entry)
-	case run.RolledBack:
+	case event.RolledBack:
 		return k.lineage.Clear(ctx, collections.NewPrefixedPairRange[string, uint32](e.Job).StartExclusive(e.Round))
 	}
 	return nil
@@ -73,20 +77,20 @@ func (k *Keeper) trace(ctx context.Context, e run.Event) error {
 // remember adds what a run finds of a worker's work to its history, which the next run begins with, and the duties that
 // somebody missed to its uptime, each deadline once. Until somebody has committed a unit nothing shows that the job can
 // be opened at all.
-func (k *Keeper) remember(ctx context.Context, s run.State, e run.Event, missed map[string]bool) error {
+func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, missed map[string]bool) error {
 	switch {
-	case e.Kind == run.AuditPassed:
+	case e.Kind == event.AuditPassed:
 		m, _ := s.Member(e.Who)
 		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.Answered(ctx, e.Who, m.Price))
-	case e.Kind == run.UnitReassigned && (e.Why == run.WhyOdd || e.Why == run.WhyOutside || e.Why == run.WhyDistrusted):
+	case e.Kind == event.UnitReassigned && (e.Why == reason.Odd || e.Why == reason.Outside || e.Why == reason.Distrusted):
 		return k.registry.Audited(ctx, e.Who, false)
-	case e.Kind == run.AuditBroken && e.Why == run.WhyDiffers: // it is drawn less often for a while, in other runs, too
+	case e.Kind == event.AuditBroken && e.Why == reason.Differs: // it is drawn less often for a while, in other runs, too
 		return k.registry.Absent(ctx, e.Who)
-	case (e.Kind == run.UnitReassigned || e.Kind == run.AuditMissed) && e.Why == run.WhyMissedDeadline && s.Opened() &&
+	case (e.Kind == event.UnitReassigned || e.Kind == event.AuditMissed) && e.Why == reason.MissedDeadline && s.Opened() &&
 		!missed[e.Who]:
 		missed[e.Who] = true
 		err := k.registry.Missed(ctx, e.Who)
-		if e.Kind == run.AuditMissed {
+		if e.Kind == event.AuditMissed {
 			err = errors.Join(err, k.registry.Absent(ctx, e.Who))
 		}
 		return err

@@ -9,6 +9,10 @@ import (
 
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 )
 
 // FuzzPublished compares events with those that the SDK makes of the same message.
@@ -48,8 +52,8 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 		missed := map[string]bool{}
 		for unit := range uint32(512) {
 			for _, who := range []string{"a", "b"} {
-				e := run.Event{Kind: run.UnitReassigned, Unit: unit, Who: who, Why: run.WhyMissedDeadline}
-				s := run.State{Progress: run.Progress{Crew: run.Crew{Members: []run.Member{{ID: "c", Commits: 1}}}}}
+				e := event.Event{Kind: event.UnitReassigned, Unit: unit, Who: who, Why: reason.MissedDeadline}
+				s := run.State{Progress: progress.Progress{Crew: crew.Crew{Members: []crew.Member{{ID: "c", Commits: 1}}}}}
 				if err := k.remember(t.Context(), s, e, missed); err != nil {
 					t.Fatal(err)
 				}
@@ -65,8 +69,8 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 func TestNothingIsMissedBeforeAnybodyHasWorked(t *testing.T) {
 	p := patron{missed: map[string]int{}}
 	k := &Keeper{registry: p}
-	e := run.Event{Kind: run.UnitReassigned, Who: "a", Why: run.WhyMissedDeadline}
-	s := run.State{Progress: run.Progress{Crew: run.Crew{Members: []run.Member{{ID: "a"}}}}}
+	e := event.Event{Kind: event.UnitReassigned, Who: "a", Why: reason.MissedDeadline}
+	s := run.State{Progress: progress.Progress{Crew: crew.Crew{Members: []crew.Member{{ID: "a"}}}}}
 	if err := k.remember(t.Context(), s, e, map[string]bool{}); err != nil || p.missed["a"] != 0 {
 		t.Errorf("missed %v, %v", p.missed, err)
 	}

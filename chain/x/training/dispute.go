@@ -14,6 +14,11 @@ import (
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Errors of disputes, beside those of protocol/dispute.
@@ -34,7 +39,7 @@ func (k messages) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*t
 		return nil, err
 	}
 	var game dispute.Dispute
-	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+	err = k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 		if err := s.Stands(unitID(m), commitment); err != nil {
 			return s, nil, err
 		}
@@ -64,15 +69,16 @@ func (k messages) bond(ctx context.Context, job, challenger string) error {
 }
 
 // game is the dispute that a challenge opens.
-func (k messages) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Dispute,
+func (k messages) game(ctx context.Context, s run.State, env transition.Env,
+	m *trainingpb.MsgChallenge) (dispute.Dispute,
 	error) {
 	d, _ := s.Find(unitID(m))
-	work, err := k.Admitted(ctx, s.Terms.Spec)
+	admitted, err := k.Admitted(ctx, s.Terms.Spec)
 	if err != nil {
 		return dispute.Dispute{}, err
 	}
 	worker, challenger := s.MoveBlocks(d.Unit, m.Sender)
-	config, err := work.Config(m.Job, d, m.Sender, worker)
+	config, err := admitted.Config(m.Job, d, m.Sender, worker)
 	config.ChallengerBlocks = challenger
 	if err != nil {
 		return dispute.Dispute{}, err
@@ -117,20 +123,20 @@ func (k messages) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.
 	if err != nil {
 		return nil, err
 	}
-	work := works.NewLazy(func() (works.Case, error) { return k.Admitted(ctx, s.Terms.Spec) })
-	after, err := g.Apply(env.Height, m.Sender, move, work)
-	if err := errors.Join(work.Err, err); err != nil {
+	admitted := works.NewLazy(func() (works.Case, error) { return k.Admitted(ctx, s.Terms.Spec) })
+	after, err := g.Apply(env.Height, m.Sender, move, admitted)
+	if err := errors.Join(admitted.Err, err); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if work.Refused != nil {
+	if admitted.Refused != nil {
 		sdk.UnwrapSDKContext(ctx).Logger().Info("a leaf answers nothing: its challenger loses", "job", m.Job, "unit", m.Unit,
-			"round", m.Round, "challenger", m.Sender, "err", work.Refused)
+			"round", m.Round, "challenger", m.Sender, "err", admitted.Refused)
 	}
 	return &trainingpb.MsgMoveResponse{}, errors.Join(disputing(k).moved(ctx, s, env, key, after), failed())
 }
 
 // current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
-func (k *Keeper) current(ctx context.Context, job string, id run.UnitID) (key disputeKey, g dispute.Dispute,
+func (k *Keeper) current(ctx context.Context, job string, id work.UnitID) (key disputeKey, g dispute.Dispute,
 	err error) {
 	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job,
 		id.Round, id.Unit))
@@ -155,33 +161,34 @@ func (k messages) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*trainin
 	}
 	entry, err := k.lineage.Get(ctx, collections.Join(m.Job, m.Checkpoint))
 	if errors.Is(err, collections.ErrNotFound) || err == nil && entry.Attestation.Checkpoint.Root != root {
-		err = ErrorTable.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", run.ErrStale, m.Checkpoint,
-			m.Job, root.Short()))
+		err = ErrorTable.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", refusal.ErrStale,
+			m.Checkpoint, m.Job, root.Short()))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &trainingpb.MsgRefuteResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			wrong := entry.Attestation.Checkpoint
 			after, events, err := s.Refute(env, m.Sender, entry)
 			if err != nil {
 				return s, nil, err
 			}
 			l, _ := s.RoundBefore(wrong)
-			work, err := k.Admitted(ctx, s.Terms.Spec)
+			admitted, err := k.Admitted(ctx, s.Terms.Spec)
 			if err != nil {
 				return s, nil, err
 			}
-			if _, err := work.Refute(l.Combination(wrong), m.Shown); err != nil {
-				return s, nil, fmt.Errorf("%w: %w", run.ErrBadVote, err)
+			if _, err := admitted.Refute(l.Combination(wrong), m.Shown); err != nil {
+				return s, nil, fmt.Errorf("%w: %w", refusal.ErrBadVote, err)
 			}
 			return after, events, nil
 		})
 }
 
 // moved stores a game after a move, and carries out its verdict if it has one.
-func (k disputing) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Dispute) error {
+func (k disputing) moved(ctx context.Context, s run.State, env transition.Env, key disputeKey,
+	g dispute.Dispute) error {
 	if err := errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g)); err != nil || g.Verdict == nil {
 		return err
 	}
@@ -199,7 +206,7 @@ func (k disputing) moved(ctx context.Context, s run.State, env run.Env, key disp
 
 // next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the
 // whole time for their moves from now.
-func (k disputing) next(ctx context.Context, ended dispute.Config, env run.Env) error {
+func (k disputing) next(ctx context.Context, ended dispute.Config, env transition.Env) error {
 	key, g, err := k.current(ctx, ended.Job, disputed(ended))
 	if errors.Is(err, ErrNoDispute) {
 		return nil
@@ -214,7 +221,7 @@ func (k disputing) next(ctx context.Context, ended dispute.Config, env run.Env) 
 }
 
 // expire ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
-func (k disputing) expire(ctx context.Context, job string, env run.Env) error {
+func (k disputing) expire(ctx context.Context, job string, env transition.Env) error {
 	keys, err := k.opened(ctx, job)
 	if err != nil {
 		return err
@@ -230,7 +237,8 @@ func (k disputing) expire(ctx context.Context, job string, env run.Env) error {
 			return err
 		}
 		c := g.Config
-		if _, playing := s.Playing(disputed(c), c.Challenger); !playing || after.Verdict == nil || s.Phase == run.Halted {
+		if _, playing := s.Playing(disputed(c), c.Challenger); !playing || after.Verdict == nil ||
+			s.Phase == progress.Halted {
 			continue
 		}
 		if err := k.moved(ctx, s, env, key, after); err != nil {
@@ -261,7 +269,7 @@ func (k disputing) closeMoot(ctx context.Context, s run.State) error {
 			return err
 		}
 		c := g.Config
-		if s.Phase != run.Halted && s.Challenged(disputed(c), c.Challenger) {
+		if s.Phase != progress.Halted && s.Challenged(disputed(c), c.Challenger) {
 			continue
 		}
 		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight(), s.Unmasked(disputed(c)))

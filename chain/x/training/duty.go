@@ -10,7 +10,10 @@ import (
 
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Owed is how urgent messages of a kind are where they are duties, and the run that they are about: 1 is a move of a
@@ -70,7 +73,7 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
 		return 0
 	}
 	member, ok := s.Member(account)
-	if !ok || !member.Active && !(member.Why == run.WhyGuest && s.Liable(account)) { // guests owe answers, too
+	if !ok || !member.Active && !(member.Why == reason.Guest && s.Liable(account)) { // guests owe answers, too
 		return 0
 	}
 	return rank
@@ -80,8 +83,8 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
 // for what the run says: a challenge of a unit that stands, or the refutation of a checkpoint of an open round.
 func (k *Keeper) Accuses(ctx context.Context, account string, m sdk.Msg) bool {
 	now := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
-	env := run.Env{Height: now.BlockHeight(), Draw: func(run.UnitID) iter.Seq[run.Member] {
-		return func(func(run.Member) bool) {}
+	env := transition.Env{Height: now.BlockHeight(), Draw: func(work.UnitID) iter.Seq[crew.Member] {
+		return func(func(crew.Member) bool) {}
 	}}
 	switch m := m.(type) {
 	case *trainingpb.MsgChallenge:

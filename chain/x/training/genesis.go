@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/runstore"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Genesis is the state of the module in which runs go on that began elsewhere, with the openings of their work by
@@ -28,7 +29,7 @@ func Genesis(openings map[canon.Digest][]byte, states ...run.State) (json.RawMes
 		}
 		job := s.Terms.Job
 		runstore.Genesis(s, add)
-		if s.Phase != run.Done && s.Phase != run.Halted {
+		if s.Phase != progress.Done && s.Phase != progress.Halted {
 			add("active", job, nil)
 		}
 		add("issued", job, "0")

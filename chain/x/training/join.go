@@ -12,6 +12,9 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/transition"
 )
 
 // Running lists the jobs whose runs are not over.
@@ -29,18 +32,19 @@ func (k *Keeper) Turn(ctx context.Context, last collections.Item[string], n int)
 }
 
 // Join takes in members while the run of a job goes on, with their history.
-func (k *Keeper) Join(ctx context.Context, job string, members []run.Member) error {
+func (k *Keeper) Join(ctx context.Context, job string, members []crew.Member) error {
 	members, err := k.history(ctx, members)
 	if err != nil {
 		return err
 	}
-	return k.step(ctx, job, func(s run.State, env run.Env) (run.State, []run.Event, error) { return s.Join(env, members) })
+	return k.step(ctx, job,
+		func(s run.State, env transition.Env) (run.State, []event.Event, error) { return s.Join(env, members) })
 }
 
 // reseat follows who came to a run and who was forgotten by it, as guests are.
 func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
-	in := func(s run.State) func(run.Member) bool {
-		return func(m run.Member) bool { _, known := s.Member(m.ID); return known }
+	in := func(s run.State) func(crew.Member) bool {
+		return func(m crew.Member) bool { _, known := s.Member(m.ID); return known }
 	}
 	came := slices.DeleteFunc(slices.Clone(after.Members), in(before))
 	gone := slices.DeleteFunc(slices.Clone(before.Members), in(after))
@@ -48,7 +52,7 @@ func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
 }
 
 // seat keeps that accounts are members of a run, unseat that it is over.
-func (k *Keeper) seat(ctx context.Context, job string, members []run.Member) error {
+func (k *Keeper) seat(ctx context.Context, job string, members []crew.Member) error {
 	for _, m := range members {
 		if err := k.parts.Set(ctx, collections.Join(m.ID, job)); err != nil {
 			return err
@@ -57,7 +61,7 @@ func (k *Keeper) seat(ctx context.Context, job string, members []run.Member) err
 	return nil
 }
 
-func (k *Keeper) unseat(ctx context.Context, job string, members []run.Member) error {
+func (k *Keeper) unseat(ctx context.Context, job string, members []crew.Member) error {
 	for _, m := range members {
 		if err := k.parts.Remove(ctx, collections.Join(m.ID, job)); err != nil {
 			return err
@@ -69,7 +73,7 @@ func (k *Keeper) unseat(ctx context.Context, job string, members []run.Member) e
 // Leave implements trainingpb.MsgServer.
 func (k messages) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingpb.MsgLeaveResponse, error) {
 	return &trainingpb.MsgLeaveResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			if m.CannotOpen {
 				return s.Decline(env, m.Sender)
 			}
@@ -80,7 +84,7 @@ func (k messages) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingp
 // Return implements trainingpb.MsgServer.
 func (k messages) Return(ctx context.Context, m *trainingpb.MsgReturn) (*trainingpb.MsgReturnResponse, error) {
 	return &trainingpb.MsgReturnResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Return(env, m.Sender)
 		})
 }
@@ -92,7 +96,7 @@ func (k messages) Prove(ctx context.Context, m *trainingpb.MsgProve) (*trainingp
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	return &trainingpb.MsgProveResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.SubmitProbation(env, m.Sender, unitID(m), seal)
 		})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Whether somebody has a part in a run is looked up in the runs of which it is a member: a thousand others cost
@@ -20,12 +22,12 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func(job string, members ...run.Member) {
+	begin := func(job string, members ...crew.Member) {
 		t.Helper()
-		s, err := run.New(run.Terms{
+		s, err := run.New(terms.Terms{
 			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec",
-			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
-			UnitFlops: 1, Deadlines: run.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 100}, Window: 1,
+			Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
+			UnitFlops: 1, Deadlines: terms.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 100}, Window: 1,
 		}, members, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -43,15 +45,15 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 		}
 		return uint64(meter.GasConsumed())
 	}
-	begin("zz", run.Member{ID: "me", Role: run.Worker})
+	begin("zz", crew.Member{ID: "me", Role: crew.Worker})
 	alone := cost()
 	for i := range 500 {
-		begin(string(rune('a'+i%26))+string(rune('a'+i/26)), run.Member{ID: "other", Role: run.Worker})
+		begin(string(rune('a'+i%26))+string(rune('a'+i/26)), crew.Member{ID: "other", Role: crew.Worker})
 	}
 	if among := cost(); among > alone+alone/10 {
 		t.Errorf("it costs %d among 500 runs of others, %d alone", among, alone)
 	}
-	if err := k.unseat(ctx, "zz", []run.Member{{ID: "me"}}); err != nil {
+	if err := k.unseat(ctx, "zz", []crew.Member{{ID: "me"}}); err != nil {
 		t.Fatal(err)
 	}
 	if part, err := k.Part(ctx, "me"); err != nil || part {

@@ -10,13 +10,19 @@ import (
 
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/chain/x/training/turn"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // rule is one transition of a run.
-type rule func(s run.State, env run.Env) (run.State, []run.Event, error)
+type rule func(s run.State, env transition.Env) (run.State, []event.Event, error)
 
 // messages implements trainingpb.MsgServer over a keeper.
 type messages struct{ *Keeper }
@@ -47,8 +53,8 @@ func (k messages) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*trainin
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(gasUnit, "the end of its round")
-	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(turn.UnitGas, "the end of its round")
+	err = k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 		return s.Commit(env, m.Sender, unitID(m), commitment)
 	})
 	if err != nil {
@@ -63,7 +69,7 @@ func (k messages) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.
 	if err != nil {
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
-	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+	err = k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 		return s.Pass(env, m.Sender, unitID(m), seal)
 	})
 	if err != nil {
@@ -80,7 +86,7 @@ func (k messages) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*trainin
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &trainingpb.MsgUnsealResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Unseal(env, m.Sender, unitID(m), opening, k.rooting)
 		})
 }
@@ -92,7 +98,7 @@ func (k messages) Report(ctx context.Context, m *trainingpb.MsgReport) (*trainin
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	return &trainingpb.MsgReportResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Report(env, m.Sender, unitID(m), seal, m.Outside)
 		})
 }
@@ -110,7 +116,7 @@ func (k messages) ShowReport(ctx context.Context,
 	}
 	f := audit.Finding{DistancePPM: m.DistancePPM, CosinePPM: m.CosinePPM, End: end}
 	return &trainingpb.MsgShowReportResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.ShowReport(env, m.Sender, unitID(m), f, salt)
 		})
 }
@@ -126,7 +132,7 @@ func (k messages) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainin
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &trainingpb.MsgUnmaskResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Unmask(env, m.Sender, unitID(m), nonce, segments)
 		})
 }
@@ -134,7 +140,7 @@ func (k messages) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainin
 // Confess implements trainingpb.MsgServer.
 func (k messages) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*trainingpb.MsgConfessResponse, error) {
 	return &trainingpb.MsgConfessResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Confess(env, m.Sender, unitID(m))
 		})
 }
@@ -142,7 +148,7 @@ func (k messages) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*train
 // Suspect implements trainingpb.MsgServer.
 func (k messages) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*trainingpb.MsgSuspectResponse, error) {
 	return &trainingpb.MsgSuspectResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Suspect(env, m.Sender, unitID(m))
 		})
 }
@@ -150,7 +156,7 @@ func (k messages) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*train
 // Missing implements trainingpb.MsgServer.
 func (k messages) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
 	return &trainingpb.MsgMissingResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.Missing(env, m.Sender, unitID(m), m.Slice)
 		})
 }
@@ -162,7 +168,7 @@ func (k messages) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*t
 		return nil, ErrorTable.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	return &trainingpb.MsgSealSliceResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.SealSlice(env, m.Sender, m.Round, m.Closed, m.Slice, seal)
 		})
 }
@@ -170,7 +176,7 @@ func (k messages) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*t
 // ShowSlice implements trainingpb.MsgServer.
 func (k messages) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*trainingpb.MsgShowSliceResponse, error) {
 	return &trainingpb.MsgShowSliceResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			return s.ShowSlice(env, m.Sender, m.Round, m.Closed, m.Slice, m.CID)
 		})
 }
@@ -185,12 +191,12 @@ func (k messages) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainin
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	vote := run.Vote{
-		Member: m.Sender, Next: run.Checkpoint{Round: m.Round + 1, Root: root, CID: m.CID},
+	vote := progress.Vote{
+		Member: m.Sender, Next: terms.Checkpoint{Round: m.Round + 1, Root: root, CID: m.CID},
 		PublicKey: key.Key, Signature: m.Signature,
 	}
 	return &trainingpb.MsgAttestResponse{},
-		k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
 			after, events, err := s.Attest(env, m.Round, vote)
 			if err != nil {
 				return s, nil, err
@@ -226,11 +232,11 @@ func unitID(m interface {
 	GetRound() uint32
 	GetUnit() uint32
 	GetAttempt() uint32
-}) run.UnitID {
-	return run.UnitID{Round: m.GetRound(), Unit: m.GetUnit(), Attempt: m.GetAttempt()}
+}) work.UnitID {
+	return work.UnitID{Round: m.GetRound(), Unit: m.GetUnit(), Attempt: m.GetAttempt()}
 }
 
 // disputed is the unit that a dispute is about.
-func disputed(c dispute.Config) run.UnitID {
-	return run.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
+func disputed(c dispute.Config) work.UnitID {
+	return work.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
 // Queries implements trainingpb.QueryServer over a keeper.
@@ -52,7 +52,7 @@ func (q Queries) Lineage(ctx context.Context,
 	m *trainingpb.QueryLineageRequest) (*trainingpb.QueryLineageResponse, error) {
 	r := &trainingpb.QueryLineageResponse{}
 	within := collections.NewPrefixedPairRange[string, uint32](m.Job).StartInclusive(m.From)
-	err := q.lineage.Walk(ctx, within, func(_ collections.Pair[string, uint32], e run.Entry) (bool, error) {
+	err := q.lineage.Walk(ctx, within, func(_ collections.Pair[string, uint32], e progress.Entry) (bool, error) {
 		r.Entries = append(r.Entries, canon.MustMarshal(e))
 		return len(r.Entries) == adapter.Most(m.Limit), nil
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Sighted is what a vote says of a message that waits for a block as the next of its sender: nothing, unless it is the
@@ -50,8 +50,8 @@ func (k *Keeper) Awaited(ctx context.Context, s censorship.Sighting) (string, er
 	return g.Mover(), nil
 }
 
-func sighted(s censorship.Sighting) run.UnitID {
-	return run.UnitID{Round: s.Round, Unit: s.Unit, Attempt: s.Attempt}
+func sighted(s censorship.Sighting) work.UnitID {
+	return work.UnitID{Round: s.Round, Unit: s.Unit, Attempt: s.Attempt}
 }
 
 // Stand implements censorship.Duties.

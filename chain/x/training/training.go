@@ -25,6 +25,12 @@ import (
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Name of the module, its store and its codespace.
@@ -39,17 +45,17 @@ var (
 // ErrorTable of the module.
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: ErrNoRun, Fix: "Check the name of the job; an order has no run before it is matched."},
-	{Code: 3, Rule: run.ErrTerms, Fix: "Correct the terms of the order."},
-	{Code: 4, Rule: run.ErrHalted, Fix: "Nothing is left to do; read the receipts for how it ended."},
-	{Code: 5, Rule: run.ErrNotMember, Fix: "Only members of the run take part in it."},
-	{Code: 6, Rule: run.ErrInactive, Fix: "Take no further part in this run; the state says why."},
-	{Code: 7, Rule: run.ErrStale, Fix: "Read the state of the run and do what it asks now."},
-	{Code: 8, Rule: run.ErrNoUnit, Fix: "Read the units of the round."},
-	{Code: 9, Rule: run.ErrWrongPhase, Fix: "Read the state of the run and wait for the phase."},
-	{Code: 10, Rule: run.ErrNotYours, Fix: "Leave this duty to the member who has it."},
-	{Code: 11, Rule: run.ErrDuplicate, Fix: "Nothing is left to do for this duty."},
-	{Code: 12, Rule: run.ErrBadCommitment, Fix: "Commit to as many state roots as the terms ask for."},
-	{Code: 13, Rule: run.ErrBadVote, Fix: "Attest the checkpoint after the current round."},
+	{Code: 3, Rule: refusal.ErrTerms, Fix: "Correct the terms of the order."},
+	{Code: 4, Rule: refusal.ErrHalted, Fix: "Nothing is left to do; read the receipts for how it ended."},
+	{Code: 5, Rule: refusal.ErrNotMember, Fix: "Only members of the run take part in it."},
+	{Code: 6, Rule: refusal.ErrInactive, Fix: "Take no further part in this run; the state says why."},
+	{Code: 7, Rule: refusal.ErrStale, Fix: "Read the state of the run and do what it asks now."},
+	{Code: 8, Rule: refusal.ErrNoUnit, Fix: "Read the units of the round."},
+	{Code: 9, Rule: refusal.ErrWrongPhase, Fix: "Read the state of the run and wait for the phase."},
+	{Code: 10, Rule: refusal.ErrNotYours, Fix: "Leave this duty to the member who has it."},
+	{Code: 11, Rule: refusal.ErrDuplicate, Fix: "Nothing is left to do for this duty."},
+	{Code: 12, Rule: refusal.ErrBadCommitment, Fix: "Commit to as many state roots as the terms ask for."},
+	{Code: 13, Rule: refusal.ErrBadVote, Fix: "Attest the checkpoint after the current round."},
 	{Code: 14, Rule: ErrSignature, Fix: "Sign the digest of the attestation with the key of the sending account."},
 	{Code: 15, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
 	{Code: 17, Rule: ErrNoDispute, Fix: "Read the disputes of the job; this one has its verdict, or none was opened."},
@@ -59,14 +65,14 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 21, Rule: dispute.ErrLate, Fix: "The dispute is lost by silence; move within the deadline next time."},
 	{Code: 22, Rule: dispute.ErrMove, Fix: "Read the dispute and make the move of its stage."},
 	{Code: 23, Rule: dispute.ErrEncoding, Fix: "Send the canonical bytes of exactly one move."},
-	{Code: 24, Rule: run.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place " +
+	{Code: 24, Rule: refusal.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place " +
 		"that the unit's question gives."},
 	{Code: 25, Rule: audit.ErrOpening, Fix: "Send the canonical bytes of one opening."},
-	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant " +
+	{Code: 26, Rule: refusal.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant " +
 		"fewer faults."},
-	{Code: 27, Rule: run.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
-	{Code: 28, Rule: run.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the run " +
-		"then waits for a while."},
+	{Code: 27, Rule: refusal.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
+	{Code: 28, Rule: refusal.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the " +
+		"run then waits for a while."},
 	{Code: 29, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 	{Code: 30, Rule: reward.ErrPenalty, Fix: "Correct the parameters of the proposal."},
 }}
@@ -74,10 +80,10 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 // Market is who ordered a run, and the budget that pays for it.
 type Market interface {
 	ledger.Market
-	Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error)
-	Free(ctx context.Context, id string, m run.Member) error
+	Hold(ctx context.Context, s run.State, env transition.Env) (transition.Env, error)
+	Free(ctx context.Context, id string, m crew.Member) error
 	End(ctx context.Context, s run.State) error
-	Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[run.Member]
+	Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[crew.Member]
 }
 
 // Registry holds the stakes of the members.
@@ -123,7 +129,7 @@ type Keeper struct {
 
 	runs     *runstore.Store
 	active   collections.KeySet[string] // neither done nor halted
-	lineage  collections.Map[collections.Pair[string, uint32], run.Entry]
+	lineage  collections.Map[collections.Pair[string, uint32], progress.Entry]
 	seals    collections.Map[sealKey, []byte]
 	disputes collections.Map[disputeKey, dispute.Dispute]
 	pending  collections.KeySet[disputeKey] // the disputes that have no verdict
@@ -148,7 +154,7 @@ func NewKeeper(s store.KVStoreService, authority string, market Market, registry
 		runs:   runstore.New(b),
 		active: collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage: collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32),
-			adapter.Record[run.Entry]()),
+			adapter.Record[progress.Entry]()),
 		seals: collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job),
 			collections.BytesValue),
 		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32),
@@ -174,7 +180,7 @@ func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
 }
 
 // Start begins the run of a matched order, with the history of its members.
-func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) error {
+func (k *Keeper) Start(ctx context.Context, t terms.Terms, members []crew.Member) error {
 	members, err := k.history(ctx, members)
 	if err != nil {
 		return err
@@ -188,7 +194,7 @@ func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) e
 }
 
 // history returns members with the audits that they passed in earlier runs, and the stake that is behind them now.
-func (k *Keeper) history(ctx context.Context, members []run.Member) ([]run.Member, error) {
+func (k *Keeper) history(ctx context.Context, members []crew.Member) ([]crew.Member, error) {
 	members = slices.Clone(members)
 	for i := range members {
 		p, err := k.registry.Get(ctx, members[i].ID)
@@ -202,17 +208,17 @@ func (k *Keeper) history(ctx context.Context, members []run.Member) ([]run.Membe
 
 // env is what the current block gives to a rule about a job. What goes wrong in a draw of verifiers is what failed
 // returns.
-func (k *Keeper) env(ctx context.Context, job string) (env run.Env, failed func() error, err error) {
+func (k *Keeper) env(ctx context.Context, job string) (env transition.Env, failed func() error, err error) {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	beacon, err := k.beacon.At(ctx, height)
 	var broke error
-	env = run.Env{Height: height, Beacon: beacon, Draw: func(id run.UnitID) iter.Seq[run.Member] {
+	env = transition.Env{Height: height, Beacon: beacon, Draw: func(id work.UnitID) iter.Seq[crew.Member] {
 		seed := audit.Seed(beacon, "verifier", job, id.Round, id.Unit, id.Attempt)
 		return k.market.Verifiers(ctx, job, seed, func(err error) { broke = errors.Join(broke, err) })
-	}, Covers: func(s run.State) func(unit uint32, price uint64, spared bool) bool {
+	}, Covers: func(p progress.Progress) func(unit uint32, price uint64, spared bool) bool {
 		escrow, err := k.market.Escrow(ctx, job)
 		broke = errors.Join(broke, err)
-		return rules.Covers(s, escrow.Remaining())
+		return rules.Covers(run.State{Progress: p}, escrow.Remaining())
 	}}
 	return env, func() error { return broke }, err
 }

@@ -41,6 +41,10 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Options say how long the chain is measured.
@@ -75,7 +79,7 @@ type CommitCost struct {
 }
 
 // batch is how many commitments a block has: of as many members of one run, to one unit each.
-const batch = run.MaxUnits - 24
+const batch = terms.MaxUnits - 24
 
 // Measure measures the application of one validator over a database on disk, driven as CometBFT drives it and without
 // its network: every commitment is checked and executed, in blocks of a thousand, and every block committed.
@@ -131,9 +135,9 @@ func matching() float64 {
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
 	lots := make([]market.Listing, 10_000)
 	for i := range lots {
-		role := run.Worker
+		role := crew.Worker
 		if i%5 == 0 {
-			role = run.Verifier
+			role = crew.Verifier
 		}
 		lots[i] = market.Listing{
 			Offer: market.Offer{ID: "account-" + strconv.Itoa(i), Role: role, Price: 100 + r.Uint64N(900), Slots: 1,
@@ -150,7 +154,7 @@ func matching() float64 {
 	for i := range orders {
 		id := "job-" + strconv.Itoa(i)
 		orders[i] = market.Order{
-			ID: id, Terms: run.Terms{Job: id, Rounds: 1, Units: 4, UnitFlops: 1 << 40}, Budget: 1 << 40, PriceCap: 800,
+			ID: id, Terms: terms.Terms{Job: id, Rounds: 1, Units: 4, UnitFlops: 1 << 40}, Budget: 1 << 40, PriceCap: 800,
 			Workers: market.Workers{Min: 2, Target: 6, Max: 8}, Verifiers: 1,
 		}
 		switch i % 3 {
@@ -246,14 +250,14 @@ func commits(ctx context.Context, registered, blocks int) (c CommitCost, hashes 
 func newLedger(dir string, registered, jobs int) (*ledger, error) {
 	l := &ledger{time: time.Unix(1_800_000_000, 0).UTC()}
 	var accounts []chain.Funded
-	var members []run.Member
+	var members []crew.Member
 	for i := range batch {
 		k := wallet.KeyFromSeed(canon.Sum("bench/worker", binary.LittleEndian.AppendUint64(nil, uint64(i))))
 		l.workers = append(l.workers, k)
 		accounts = append(accounts, chain.Funded{Address: k.Address(), Amount: 1})
-		members = append(members, run.Member{ID: k.Address(), Role: run.Worker, Price: 1})
+		members = append(members, crew.Member{ID: k.Address(), Role: crew.Worker, Price: 1})
 	}
-	slices.SortFunc(members, func(a, b run.Member) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(members, func(a, b crew.Member) int { return strings.Compare(a.ID, b.ID) })
 	for i := range jobs {
 		s, err := begin("job-"+strconv.Itoa(i), members)
 		if err != nil {
@@ -287,17 +291,17 @@ func newLedger(dir string, registered, jobs int) (*ledger, error) {
 }
 
 // begin is a run whose units are dealt.
-func begin(job string, members []run.Member) (run.State, error) {
+func begin(job string, members []crew.Member) (run.State, error) {
 	digest := canon.Sum("bench/job", []byte(job))
-	s, err := run.New(run.Terms{
-		Job: job, Spec: digest, SpecCID: "spec", Genesis: run.Checkpoint{Root: digest, CID: "genesis"},
+	s, err := run.New(terms.Terms{
+		Job: job, Spec: digest, SpecCID: "spec", Genesis: terms.Checkpoint{Root: digest, CID: "genesis"},
 		Rounds: 10, Units: batch, Segments: 4, UnitFlops: 1 << 40, Window: 4,
-		Deadlines: run.Deadlines{Train: 1000, Audit: 1000, Attest: 1000, Challenge: 10},
+		Deadlines: terms.Deadlines{Train: 1000, Audit: 1000, Attest: 1000, Challenge: 10},
 	}, members, 0)
 	if err != nil {
 		return s, err
 	}
-	s, _ = s.Tick(run.Env{Height: 1, Beacon: canon.Sum("bench/beacon")})
+	s, _ = s.Tick(transition.Env{Height: 1, Beacon: canon.Sum("bench/beacon")})
 	if len(s.Units) != batch {
 		return s, fmt.Errorf("benchmark: the run dealt %d units, not %d", len(s.Units), batch)
 	}
@@ -317,7 +321,7 @@ func (l *ledger) genesis(raw json.RawMessage, registered int) (json.RawMessage, 
 	var participants, jobs, escrows []entry
 	add := func(id string) {
 		participants = append(participants,
-			entry{id, registry.Participant{ID: id, Roles: []run.Role{run.Worker}, PeerID: "peer", Device: "bench",
+			entry{id, registry.Participant{ID: id, Roles: []crew.Role{crew.Worker}, PeerID: "peer", Device: "bench",
 				Stake: 1_000_000}})
 	}
 	for _, k := range l.workers[:min(registered, batch)] {
@@ -357,7 +361,7 @@ func (l *ledger) sign(ctx context.Context, s run.State) (txs [][]byte, err error
 		d := canon.Sum("bench/commitment", []byte(s.Terms.Job), []byte(u.Worker))
 		m := &trainingpb.MsgCommit{
 			Sender: u.Worker, Job: s.Terms.Job, Unit: u.Index, Attempt: u.Attempt,
-			Commitment: runpb.FromCommitment(run.Commitment{
+			Commitment: runpb.FromCommitment(work.Commitment{
 				Segments: []canon.Digest{d, d, d, d, d}, Update: d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(),
 				HiddenRoots: d,
 			}),

@@ -24,7 +24,9 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -34,10 +36,10 @@ func (f Flood) orders(add func(module, collection string, key, value any)) {
 	spec := &train.Spec{Rounds: 4, Units: 4, Steps: 1, Segment: 1}
 	for i := range f.Orders {
 		id := numbered("order", i)
-		terms := bundle.Terms(id, spec, 1<<30, bundle.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates})
-		terms.SpecCID, terms.Genesis = "spec", run.Checkpoint{Root: terms.Spec, CID: "genesis"}
+		of := bundle.Terms(id, spec, 1<<30, bundle.Checks{AuditPPM: 100_000, Screen: terms.ScreenUpdates})
+		of.SpecCID, of.Genesis = "spec", terms.Checkpoint{Root: of.Spec, CID: "genesis"}
 		o := market.Order{
-			ID: id, Consumer: consumer, Terms: terms, Budget: 1_000_000 + uint64(i), PriceCap: 1_000_000_000,
+			ID: id, Consumer: consumer, Terms: of, Budget: 1_000_000 + uint64(i), PriceCap: 1_000_000_000,
 			Workers: market.Workers{Min: 4, Target: 4, Max: 4}, Verifiers: 2,
 			Conditions: market.Conditions{Machines: []market.Machine{{Memory: math.MaxUint32}}},
 		}
@@ -52,12 +54,12 @@ func (f Flood) orders(add func(module, collection string, key, value any)) {
 func (f Flood) pools(add func(module, collection string, key, value any)) {
 	for i := range f.Pools {
 		pool, machine := keyed("pool", i).Address(), keyed("machine", i).Address()
-		p := staked(machine, run.Worker)
+		p := staked(machine, crew.Worker)
 		p.Pool, p.Hardware = pool, registry.Hardware{Memory: 1 << 10}
-		add("registry", "participants", pool, staked(pool, run.Worker))
+		add("registry", "participants", pool, staked(pool, crew.Worker))
 		add("registry", "participants", machine, p)
 		add("registry", "pooled", []string{pool, machine}, nil)
-		o := market.Offer{ID: pool, Role: run.Worker, Price: 1, Slots: 8, Pool: true}
+		o := market.Offer{ID: pool, Role: crew.Worker, Price: 1, Slots: 8, Pool: true}
 		add("market", "offers", []string{strconv.Itoa(int(o.Role)), pool}, o)
 	}
 }

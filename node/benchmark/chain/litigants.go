@@ -24,6 +24,10 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
 )
@@ -48,7 +52,7 @@ type litigants struct {
 // claim is a unit that is disputed.
 type claim struct {
 	state      run.State
-	unit       *run.Unit
+	unit       *work.Unit
 	challenger string
 }
 
@@ -71,22 +75,22 @@ func newLitigants(disputes int) (*litigants, error) {
 	}
 	t := job.Task
 	l.spec, l.opening = t.Spec.Digest(), referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(bundle.ShardTokens))
-	var members []run.Member
-	add := func(list *[]*wallet.Key, r run.Role, n int) {
+	var members []crew.Member
+	add := func(list *[]*wallet.Key, r crew.Role, n int) {
 		for i := range n {
 			k := keyed("litigant/"+strconv.Itoa(int(r)), i)
 			*list, l.keys[k.Address()] = append(*list, k), &account{key: k}
-			members = append(members, run.Member{ID: k.Address(), Role: r, Price: 1, Stake: 1_000_000})
+			members = append(members, crew.Member{ID: k.Address(), Role: r, Price: 1, Stake: 1_000_000})
 		}
 	}
-	add(&l.workers, run.Worker, casesOfRun)
-	add(&l.verifiers, run.Verifier, seatedOfRun)
-	slices.SortFunc(members, func(a, b run.Member) int { return strings.Compare(a.ID, b.ID) })
+	add(&l.workers, crew.Worker, casesOfRun)
+	add(&l.verifiers, crew.Verifier, seatedOfRun)
+	slices.SortFunc(members, func(a, b crew.Member) int { return strings.Compare(a.ID, b.ID) })
 	for i := range (disputes + casesOfRun - 1) / casesOfRun {
-		checks := bundle.Checks{AuditPPM: 100_000, Screen: run.ScreenUpdates}
-		terms := bundle.Terms(numbered("run", i), t.Spec, t.Step.Flops(), checks)
-		terms.SpecCID, terms.Genesis = "spec", run.Checkpoint{Root: job.Genesis.Root(), CID: "genesis"}
-		if err := l.begin(terms, members, min(casesOfRun, disputes-i*casesOfRun)); err != nil {
+		checks := bundle.Checks{AuditPPM: 100_000, Screen: terms.ScreenUpdates}
+		of := bundle.Terms(numbered("run", i), t.Spec, t.Step.Flops(), checks)
+		of.SpecCID, of.Genesis = "spec", terms.Checkpoint{Root: job.Genesis.Root(), CID: "genesis"}
+		if err := l.begin(of, members, min(casesOfRun, disputes-i*casesOfRun)); err != nil {
 			return nil, err
 		}
 	}
@@ -94,20 +98,20 @@ func newLitigants(disputes int) (*litigants, error) {
 }
 
 // begin is a run whose units are committed, and whose audits are drawn.
-func (l *litigants) begin(terms run.Terms, members []run.Member, disputes int) error {
-	env := func(height int64) run.Env {
-		return run.Env{Height: height, Beacon: canon.Sum("bench/beacon", []byte(strconv.FormatInt(height, 10)))}
+func (l *litigants) begin(of terms.Terms, members []crew.Member, disputes int) error {
+	env := func(height int64) transition.Env {
+		return transition.Env{Height: height, Beacon: canon.Sum("bench/beacon", []byte(strconv.FormatInt(height, 10)))}
 	}
-	s, err := run.New(terms, members, 0)
+	s, err := run.New(of, members, 0)
 	if err != nil {
 		return err
 	}
 	s, _ = s.Tick(env(1))
 	for i := range s.Units {
 		u := s.Units[i]
-		d := canon.Sum("bench/commitment", []byte(terms.Job), []byte(u.Worker))
-		c := run.Commitment{
-			Segments: slices.Repeat([]canon.Digest{d}, int(terms.Segments)+1),
+		d := canon.Sum("bench/commitment", []byte(of.Job), []byte(u.Worker))
+		c := work.Commitment{
+			Segments: slices.Repeat([]canon.Digest{d}, int(of.Segments)+1),
 			Update:   d, UpdateCID: d.String(), Bytes: 1 << 20, Log: d.String(), HiddenRoots: d,
 		}
 		if s, _, err = s.Commit(env(2), u.Worker, u.ID(s.Round), c); err != nil {
@@ -135,10 +139,10 @@ func (l *litigants) accounts() (list []chain.Funded) {
 // enter adds the members and the budgets of the runs.
 func (l *litigants) enter(add func(module, collection string, key, value any)) {
 	for _, k := range l.workers {
-		add("registry", "participants", k.Address(), staked(k.Address(), run.Worker))
+		add("registry", "participants", k.Address(), staked(k.Address(), crew.Worker))
 	}
 	for _, k := range l.verifiers {
-		add("registry", "participants", k.Address(), staked(k.Address(), run.Verifier))
+		add("registry", "participants", k.Address(), staked(k.Address(), crew.Verifier))
 	}
 	for _, s := range l.runs {
 		o := market.Order{ID: s.Terms.Job, Consumer: l.workers[0].Address(), Terms: s.Terms, Budget: 1 << 40, PriceCap: 1}
@@ -147,8 +151,8 @@ func (l *litigants) enter(add func(module, collection string, key, value any)) {
 	}
 }
 
-func staked(id string, r run.Role) registry.Participant {
-	return registry.Participant{ID: id, Roles: []run.Role{r}, PeerID: id, Device: "bench", Stake: 100_000_000}
+func staked(id string, r crew.Role) registry.Participant {
+	return registry.Participant{ID: id, Roles: []crew.Role{r}, PeerID: id, Device: "bench", Stake: 100_000_000}
 }
 
 func (l *litigants) genesis() (json.RawMessage, error) {

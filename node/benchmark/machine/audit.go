@@ -19,7 +19,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -52,7 +53,7 @@ func Audit(ctx context.Context, p Preset, threads, steps, repeat int) (*AuditRep
 	if err != nil {
 		return nil, err
 	}
-	base := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	r := &AuditReport{Preset: p.Name, Steps: steps, Threads: threads}
 	var trained *engine.Work
 	worker := func(e *engine.Engine) (err error) {
@@ -75,7 +76,7 @@ func Audit(ctx context.Context, p Preset, threads, steps, repeat int) (*AuditRep
 			do        func(*engine.Engine) error
 			cpu, wall *float64
 		}{{worker, &r.TrainCPU, &r.TrainSeconds}, {verifier, &r.AuditCPU, &r.AuditSeconds}} {
-			e, err := engine.New(run.Terms{Job: p.Name}, task, blob.NewMemory(), nil)
+			e, err := engine.New(terms.Terms{Job: p.Name}, task, blob.NewMemory(), nil)
 			if err != nil {
 				return nil, err
 			}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/exchange/update"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -96,7 +98,7 @@ func (o *Pacer) Block(w *sim.Network) error {
 	if err != nil {
 		return nil // not matched yet
 	}
-	workers := s.Active(run.Worker)
+	workers := s.Active(crew.Worker)
 	for len(o.Ends) < int(s.Base.Round) {
 		e := end{At: w.Now()}
 		for _, id := range workers {
@@ -104,7 +106,7 @@ func (o *Pacer) Block(w *sim.Network) error {
 		}
 		o.Ends = append(o.Ends, e)
 	}
-	if o.fails.every > 0 && s.Phase == run.Train && s.Round == o.next+1 {
+	if o.fails.every > 0 && s.Phase == progress.Train && s.Round == o.next+1 {
 		after := time.Duration(moments[o.times%len(moments)]*float64(o.unit)).Truncate(sim.DraftEvery) + sim.DraftEvery/2
 		w.Inject(sim.Fault{Who: w.Name(workers[0]), At: after, For: o.fails.away})
 		o.next += o.fails.every

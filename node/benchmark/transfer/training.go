@@ -19,7 +19,9 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/machine"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/sim/link"
@@ -252,13 +254,13 @@ func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoi
 	if err != nil {
 		return 0, 0, err
 	}
-	e, err := engine.New(run.Terms{Job: roundPreset, Screen: run.ScreenUpdates}, task, store, nil)
+	e, err := engine.New(terms.Terms{Job: roundPreset, Screen: terms.ScreenUpdates}, task, store, nil)
 	if err != nil {
 		return 0, 0, err
 	}
-	base := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(base, genesis)
-	var units run.Units
+	var units work.Units
 	var updates [][]byte
 	begin, _ := benchmark.Usage()
 	for i := range task.Spec.Units {
@@ -267,7 +269,7 @@ func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoi
 			return 0, 0, err
 		}
 		updates = append(updates, u.Encode())
-		units = append(units, &run.Unit{Index: i, Commit: run.Commitment{Update: u.Root()}})
+		units = append(units, &work.Unit{Index: i, Commit: work.Commitment{Update: u.Root()}})
 	}
 	packed, _ := benchmark.Usage()
 	_, err = e.Advance(ctx, base, units, func(i int) ([]byte, error) { return updates[i], nil })

@@ -10,7 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 func TestDetection(t *testing.T) {
@@ -137,8 +138,8 @@ func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
 			if gain := Temptation(penalty, price, stake-stake/20, rate); rate <= 50_000 && gain <= 0 {
 				t.Errorf("price %d, rate %d: less than %d is enough", price, rate, stake)
 			}
-			o := market.Order{Terms: run.Terms{UnitFlops: price * 1_000_000, AuditPPM: rate}}
-			if got := o.Stake(run.Worker, 1_000_000_000, params); got != max(stake, params.WorkerStake) {
+			o := market.Order{Terms: terms.Terms{UnitFlops: price * 1_000_000, AuditPPM: rate}}
+			if got := o.Stake(crew.Worker, 1_000_000_000, params); got != max(stake, params.WorkerStake) {
 				t.Errorf("price %d, rate %d: the market asks %d, not %d", price, rate, got, stake)
 			}
 		}

@@ -11,7 +11,9 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
@@ -25,7 +27,7 @@ type RubberStamps struct{}
 // Install implements Act.
 func (RubberStamps) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = stamper{c.Honest,
-		func(run.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
+		func(terms.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
 	return c.Step
 }
 
@@ -47,7 +49,7 @@ func (a CopiesSeal) Install(c adversary.Setup) adversary.Step {
 		c.Party.Compute = &sealCopier{Honest: c.Honest, cast: c}
 		return c.Step
 	}
-	c.Party.Compute = stamper{c.Honest, func(base run.Checkpoint, s audit.Subject) canon.Digest {
+	c.Party.Compute = stamper{c.Honest, func(base terms.Checkpoint, s audit.Subject) canon.Digest {
 		w, err := c.Honest.Train(context.Background(), base, s.Unit)
 		if err != nil {
 			return canon.Digest{}
@@ -61,12 +63,12 @@ func (a CopiesSeal) Install(c adversary.Setup) adversary.Step {
 
 type stamper struct {
 	adversary.Honest
-	seal func(run.Checkpoint, audit.Subject) canon.Digest
+	seal func(terms.Checkpoint, audit.Subject) canon.Digest
 }
 
 // Check implements party.Compute.
-func (s stamper) Check(_ context.Context, base run.Checkpoint, at audit.Subject,
-	_ run.Commitment) (engine.Comparison, error) {
+func (s stamper) Check(_ context.Context, base terms.Checkpoint, at audit.Subject,
+	_ work.Commitment) (engine.Comparison, error) {
 	return engine.Comparison{Right: true, Seal: s.seal(base, at)}, nil
 }
 
@@ -80,8 +82,8 @@ type sealCopier struct {
 
 // Check implements party.Compute. Where nobody has given a seal yet it makes one up, as an audit without an answer
 // would cost it the seat.
-func (p *sealCopier) Check(ctx context.Context, _ run.Checkpoint, at audit.Subject,
-	_ run.Commitment) (engine.Comparison, error) {
+func (p *sealCopier) Check(ctx context.Context, _ terms.Checkpoint, at audit.Subject,
+	_ work.Commitment) (engine.Comparison, error) {
 	s, err := p.cast.State(ctx)
 	if err != nil {
 		return engine.Comparison{}, err
@@ -131,13 +133,13 @@ type colluder struct {
 }
 
 type shielded struct {
-	base run.Checkpoint
+	base terms.Checkpoint
 	unit uint32
 }
 
 // Check implements party.Compute.
-func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subject,
-	c run.Commitment) (engine.Comparison, error) {
+func (p *colluder) Check(ctx context.Context, base terms.Checkpoint, s audit.Subject,
+	c work.Commitment) (engine.Comparison, error) {
 	if !slices.Contains(p.units, shielded{base, s.Unit}) {
 		return p.Honest.Check(ctx, base, s, c)
 	}
@@ -149,7 +151,7 @@ func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subje
 }
 
 // Measure implements party.Compute: it says of every unit of tolerant work what is usual, and has executed nothing.
-func (s stamper) Measure(_ context.Context, base run.Checkpoint, unit uint32, _ run.Commitment,
+func (s stamper) Measure(_ context.Context, base terms.Checkpoint, unit uint32, _ work.Commitment,
 	_ []byte) (audit.Finding, error) {
 	return audit.Finding{DistancePPM: 1000, CosinePPM: 999_999, End: s.seal(base, audit.Subject{Unit: unit})}, nil
 }
@@ -166,7 +168,7 @@ func (Denies) Install(c adversary.Setup) adversary.Step {
 type denier struct{ adversary.Honest }
 
 // Measure implements party.Compute.
-func (d denier) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment,
+func (d denier) Measure(ctx context.Context, base terms.Checkpoint, unit uint32, c work.Commitment,
 	update []byte) (audit.Finding, error) {
 	f, err := d.Honest.Measure(ctx, base, unit, c, update)
 	f.DistancePPM, f.CosinePPM = 2_000_000, 0
@@ -223,12 +225,12 @@ type accuser struct {
 }
 
 // Check implements party.Compute.
-func (p accuser) Check(context.Context, run.Checkpoint, audit.Subject, run.Commitment) (engine.Comparison, error) {
+func (p accuser) Check(context.Context, terms.Checkpoint, audit.Subject, work.Commitment) (engine.Comparison, error) {
 	return engine.Comparison{Differ: p.Segment}, nil
 }
 
 // Oracle implements party.Compute: everything that is shown differs.
-func (p accuser) Oracle(base run.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
+func (p accuser) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := p.Honest.Oracle(base, g)
 	return contrarian{honest, p.Manner == Inventing}, err
 }

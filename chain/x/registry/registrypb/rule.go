@@ -6,16 +6,16 @@ import (
 	"math"
 
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Rule returns the role as the rules know it; zero, which no rule accepts, for a number that is none.
-func (r Role) Rule() run.Role {
+func (r Role) Rule() crew.Role {
 	switch r {
 	case Role_ROLE_WORKER:
-		return run.Worker
+		return crew.Worker
 	case Role_ROLE_VERIFIER:
-		return run.Verifier
+		return crew.Verifier
 	}
 	return 0
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/event"
 )
 
 // Market is who ordered a run, and the budget that pays for it.
@@ -77,7 +78,7 @@ func (l *Ledger) Receipts(ctx context.Context, job string, from uint64, each fun
 }
 
 // Settle executes what protocol/reward makes of the events of a run, with the penalty that is in force.
-func (l *Ledger) Settle(ctx context.Context, s run.State, events []run.Event,
+func (l *Ledger) Settle(ctx context.Context, s run.State, events []event.Event,
 	penalty func(context.Context) (reward.Penalty, error)) error {
 	job := s.Terms.Job
 	book, err := l.book(ctx, job, penalty)

@@ -8,7 +8,8 @@ import (
 	"math"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // ErrDigest is returned for a digest that has not 32 bytes.
@@ -24,30 +25,30 @@ func Digest(b []byte) (d canon.Digest, err error) {
 }
 
 // Rule returns the terms as the rules of a run know them.
-func (t Terms) Rule() (run.Terms, error) {
+func (t Terms) Rule() (terms.Terms, error) {
 	spec, err := Digest(t.Spec)
 	if err != nil {
-		return run.Terms{}, fmt.Errorf("specification: %w", err)
+		return terms.Terms{}, fmt.Errorf("specification: %w", err)
 	}
 	root, err := Digest(t.Genesis.Root)
 	if err != nil {
-		return run.Terms{}, fmt.Errorf("root of the genesis checkpoint: %w", err)
+		return terms.Terms{}, fmt.Errorf("root of the genesis checkpoint: %w", err)
 	}
-	return run.Terms{
+	return terms.Terms{
 		Job: t.Job, Spec: spec, SpecCID: t.SpecCID,
-		Genesis: run.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
+		Genesis: terms.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
-		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest,
+		Deadlines: terms.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest,
 			Challenge: t.Deadlines.Challenge},
 		Window: t.Window, Slices: t.Slices,
-		Screen:        run.Screen(min(t.Screen, math.MaxUint8)),
-		Tolerance:     run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
+		Screen:        terms.Screen(min(t.Screen, math.MaxUint8)),
+		Tolerance:     terms.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 		PartialAudits: t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 	}, nil
 }
 
 // FromTerms is the inverse of Terms.Rule.
-func FromTerms(t run.Terms) Terms {
+func FromTerms(t terms.Terms) Terms {
 	return Terms{
 		Job: t.Job, Spec: t.Spec[:], SpecCID: t.SpecCID,
 		Genesis: Checkpoint{Round: t.Genesis.Round, Root: t.Genesis.Root[:], CID: t.Genesis.CID},
@@ -62,27 +63,28 @@ func FromTerms(t run.Terms) Terms {
 }
 
 // Rule returns the commitment as the rules of a run know it.
-func (c Commitment) Rule() (run.Commitment, error) {
+func (c Commitment) Rule() (work.Commitment, error) {
 	update, err := Digest(c.Update)
 	if err != nil {
-		return run.Commitment{}, fmt.Errorf("update: %w", err)
+		return work.Commitment{}, fmt.Errorf("update: %w", err)
 	}
 	hidden, err := Digest(c.Hidden)
 	if err != nil {
-		return run.Commitment{}, fmt.Errorf("hidden state roots: %w", err)
+		return work.Commitment{}, fmt.Errorf("hidden state roots: %w", err)
 	}
 	segments, err := Digests(c.Segments)
 	if err != nil {
-		return run.Commitment{}, err
+		return work.Commitment{}, err
 	}
-	carried := run.HandedState{CID: c.CarriedCID}
+	carried := work.HandedState{CID: c.CarriedCID}
 	if len(c.Carried) > 0 {
 		if carried.Root, err = Digest(c.Carried); err != nil {
-			return run.Commitment{}, fmt.Errorf("state that is handed on: %w", err)
+			return work.Commitment{}, fmt.Errorf("state that is handed on: %w", err)
 		}
 	}
-	return run.Commitment{
-		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, HiddenRoots: hidden,
+	return work.Commitment{
+		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log,
+		HiddenRoots: hidden,
 		HandedState: carried,
 	}, nil
 }
@@ -100,7 +102,7 @@ func Digests(list [][]byte) (roots []canon.Digest, err error) {
 }
 
 // FromCommitment is the inverse of Commitment.Rule.
-func FromCommitment(c run.Commitment) Commitment {
+func FromCommitment(c work.Commitment) Commitment {
 	m := Commitment{
 		Segments: FromDigests(c.Segments), Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss,
 		Log: c.Log, Hidden: c.HiddenRoots[:],

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // full gives every field of a value, at any depth, something that is not zero.
@@ -36,12 +37,12 @@ func full(v reflect.Value) {
 
 // TestNoFieldIsLost fails when a field of the rules is not carried by the messages.
 func TestNoFieldIsLost(t *testing.T) {
-	var terms run.Terms
+	var terms terms.Terms
 	full(reflect.ValueOf(&terms).Elem())
 	if back, err := FromTerms(terms).Rule(); err != nil || !reflect.DeepEqual(back, terms) {
 		t.Errorf("terms %+v become %+v (%v)", terms, back, err)
 	}
-	var commitment run.Commitment
+	var commitment work.Commitment
 	full(reflect.ValueOf(&commitment).Elem())
 	if back, err := FromCommitment(commitment).Rule(); err != nil || !reflect.DeepEqual(back, commitment) {
 		t.Errorf("commitment %+v becomes %+v (%v)", commitment, back, err)

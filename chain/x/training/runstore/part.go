@@ -10,16 +10,20 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // rolled is what the keys of rounds begin with that were rolled back: another may have their number. It is more than
-// any round (run.MaxRounds).
+// any round (terms.MaxRounds).
 const rolled = 1 << 31
 
 // keyed is a round of a state, and what the store knows it by.
 type keyed struct {
 	key uint32
-	lap *run.RoundState
+	lap *work.RoundState
 }
 
 // laps are the rounds of a run that are not final: those that are open, the current one, and those that were rolled
@@ -36,7 +40,7 @@ func laps(s *run.State) (all []keyed) {
 }
 
 // bare is a round without its lists.
-func bare(l run.RoundState) lap {
+func bare(l work.RoundState) lap {
 	stored := lap{Lap: l, Units: uint32(len(l.Units)), From: len(l.From) > 0}
 	stored.Lap.Units, stored.Lap.From = nil, nil
 	return stored
@@ -51,8 +55,8 @@ func bareHead(s run.State) head {
 	for _, l := range s.Open {
 		h.Open = append(h.Open, l.Round)
 	}
-	h.State.Terms, h.State.LatestFinal, h.State.RoundState = run.Terms{}, run.ProbationTask{},
-		run.RoundState{Round: s.Round}
+	h.State.Terms, h.State.LatestFinal, h.State.RoundState = terms.Terms{}, progress.ProbationTask{},
+		work.RoundState{Round: s.Round}
 	h.State.Open, h.State.RolledBack, h.State.Members = nil, nil, nil
 	h.State.Votes, h.State.Slices, h.State.Probations = nil, nil, nil
 	return h
@@ -61,13 +65,13 @@ func bareHead(s run.State) head {
 // parts writes all that is stored beside the head, where it differs, and returns the head.
 func (s *Store) parts(w *writer, job string, before, after run.State) head {
 	at := func(i uint32) pair { return collections.Join(job, i) }
-	known := map[uint32]run.RoundState{}
+	known := map[uint32]work.RoundState{}
 	for _, l := range laps(&before) {
 		known[l.key] = *l.lap
 	}
 	alone := func(uint32) string { return job }
-	write(w, s.terms, alone, one(before, &before.Terms), []run.Terms{after.Terms}, nil)
-	write(w, s.samples, alone, one(before, &before.LatestFinal), []run.ProbationTask{after.LatestFinal}, nil)
+	write(w, s.terms, alone, one(before, &before.Terms), []terms.Terms{after.Terms}, nil)
+	write(w, s.samples, alone, one(before, &before.LatestFinal), []progress.ProbationTask{after.LatestFinal}, nil)
 	for _, l := range laps(&after) {
 		var header []lap
 		old, ok := known[l.key]
@@ -104,11 +108,11 @@ func one[T any](s run.State, part *T) []T {
 }
 
 // handed is what the units of a round start from, as one part: it is written once, when the round begins.
-func handed(l run.RoundState) [][]run.HandedState {
+func handed(l work.RoundState) [][]work.HandedState {
 	if len(l.From) == 0 {
 		return nil
 	}
-	return [][]run.HandedState{l.From}
+	return [][]work.HandedState{l.From}
 }
 
 func within(job string, lap uint32) func(uint32) triple {
@@ -148,23 +152,23 @@ func write[K, T any](
 
 // sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.transition). Two copies may be
 // equal all the same, and then have the same bytes.
-func sameUnit(a, b *run.Unit) bool { return a == b }
+func sameUnit(a, b *work.Unit) bool { return a == b }
 
 // sameCarried compares where lists are: nobody changes what a round began with.
-func sameCarried(a, b []run.HandedState) bool {
+func sameCarried(a, b []work.HandedState) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
-func sameMember(a, b run.Member) bool { return a == b }
+func sameMember(a, b crew.Member) bool { return a == b }
 
-func sameVote(a, b run.Vote) bool {
+func sameVote(a, b progress.Vote) bool {
 	return a.Member == b.Member && a.Next == b.Next && sameBytes(a.PublicKey, b.PublicKey) &&
 		sameBytes(a.Signature, b.Signature)
 }
 
 func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
-func sameSlice(a, b run.Slice) bool {
+func sameSlice(a, b progress.Slice) bool {
 	return a.Status == b.Status && a.Panel == b.Panel && a.Audited == b.Audited && a.Sealed == b.Sealed &&
 		a.CID == b.CID && slices.Equal(a.Reducers, b.Reducers) && (a.Reducers == nil) == (b.Reducers == nil)
 }

@@ -14,13 +14,17 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // same must see a change of every field: one that is added to a struct and not compared fails here.
 func TestElementsAreTheSameOnlyIfEveryFieldIs(t *testing.T) {
-	fields(t, run.Member{}, sameMember)
-	fields(t, run.Vote{}, sameVote)
-	fields(t, run.Slice{}, sameSlice)
+	fields(t, crew.Member{}, sameMember)
+	fields(t, progress.Vote{}, sameVote)
+	fields(t, progress.Slice{}, sameSlice)
 }
 
 func fields[T any](t *testing.T, zero T, same func(a, b T) bool) {
@@ -77,10 +81,10 @@ func TestStoreHoldsWhatItRemembers(t *testing.T) {
 		found  bool
 	}{
 		"nothing":       {func(s run.State) run.State { return s }, false},
-		"unit copied":   {func(s run.State) run.State { return copied(s, func(u *run.Unit) { u.Attempt++ }) }, false},
-		"copy is equal": {func(s run.State) run.State { return copied(s, func(*run.Unit) {}) }, false},
+		"unit copied":   {func(s run.State) run.State { return copied(s, func(u *work.Unit) { u.Attempt++ }) }, false},
+		"copy is equal": {func(s run.State) run.State { return copied(s, func(*work.Unit) {}) }, false},
 		"member copied": {func(s run.State) run.State {
-			s.Members = append([]run.Member{{ID: "ann", Passed: 1}}, s.Members[1:]...)
+			s.Members = append([]crew.Member{{ID: "ann", Passed: 1}}, s.Members[1:]...)
 			return s
 		}, false},
 		"fewer":             {func(s run.State) run.State { s.Votes, s.Units = nil, s.Units[:1]; return s }, false},
@@ -94,11 +98,11 @@ func TestStoreHoldsWhatItRemembers(t *testing.T) {
 		open := func() *Store { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
 		s := open()
 		state := run.State{
-			Progress: run.Progress{
-				Crew:      run.Crew{Terms: run.Terms{Job: "job"}, Members: []run.Member{{ID: "ann"}, {ID: "bob"}}},
-				Votes:     []run.Vote{{Member: "ann", Signature: []byte{1}}},
-				Reduction: run.Reduction{Slices: []run.Slice{{Reducers: []run.Reducer{{Member: "bob"}}}}},
-				Window:    run.Window{RoundState: run.RoundState{Units: run.Units{{Index: 0}, {Index: 1}}}},
+			Progress: progress.Progress{
+				Crew:      crew.Crew{Terms: terms.Terms{Job: "job"}, Members: []crew.Member{{ID: "ann"}, {ID: "bob"}}},
+				Votes:     []progress.Vote{{Member: "ann", Signature: []byte{1}}},
+				Reduction: progress.Reduction{Slices: []progress.Slice{{Reducers: []progress.Reducer{{Member: "bob"}}}}},
+				Window:    work.Window{RoundState: work.RoundState{Units: work.Units{{Index: 0}, {Index: 1}}}},
 			},
 		}
 		if err := s.Set(ctx, "job", state); err != nil {
@@ -113,10 +117,10 @@ func TestStoreHoldsWhatItRemembers(t *testing.T) {
 	}
 }
 
-func copied(s run.State, change func(u *run.Unit)) run.State {
+func copied(s run.State, change func(u *work.Unit)) run.State {
 	u := *s.Units[1]
 	change(&u)
-	s.Units = run.Units{s.Units[0], &u}
+	s.Units = work.Units{s.Units[0], &u}
 	return s
 }
 

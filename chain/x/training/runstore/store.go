@@ -22,6 +22,10 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 type (
@@ -60,9 +64,9 @@ type head struct {
 
 // lap is a round without its lists.
 type lap struct {
-	Lap   run.RoundState `cbor:"1,keyasint"`
-	Units uint32         `cbor:"2,keyasint"`
-	From  bool           `cbor:"3,keyasint,omitempty"` // its units start from what was handed on to them
+	Lap   work.RoundState `cbor:"1,keyasint"`
+	Units uint32          `cbor:"2,keyasint"`
+	From  bool            `cbor:"3,keyasint,omitempty"` // its units start from what was handed on to them
 }
 
 // shelved is a state, and the head that is stored of it.
@@ -83,15 +87,15 @@ func New(b *collections.SchemaBuilder) *Store {
 	at := collections.NewPrefix[int]
 	return &Store{
 		heads:   collections.NewMap(b, at(0), "runs", job, adapter.Text[head]()),
-		members: collections.NewMap(b, at(8), "members", two, adapter.Text[run.Member]()),
-		units:   collections.NewMap(b, at(9), "units", three, adapter.Text[run.Unit]()),
-		votes:   collections.NewMap(b, at(10), "votes", two, adapter.Text[run.Vote]()),
-		slices:  collections.NewMap(b, at(11), "slices", two, adapter.Text[run.Slice]()),
-		terms:   collections.NewMap(b, at(30), "terms", job, adapter.Text[run.Terms]()),
-		samples: collections.NewMap(b, at(31), "samples", job, adapter.Text[run.ProbationTask]()),
+		members: collections.NewMap(b, at(8), "members", two, adapter.Text[crew.Member]()),
+		units:   collections.NewMap(b, at(9), "units", three, adapter.Text[work.Unit]()),
+		votes:   collections.NewMap(b, at(10), "votes", two, adapter.Text[progress.Vote]()),
+		slices:  collections.NewMap(b, at(11), "slices", two, adapter.Text[progress.Slice]()),
+		terms:   collections.NewMap(b, at(30), "terms", job, adapter.Text[terms.Terms]()),
+		samples: collections.NewMap(b, at(31), "samples", job, adapter.Text[progress.ProbationTask]()),
 		laps:    collections.NewMap(b, at(32), "laps", two, adapter.Text[lap]()),
-		froms:   collections.NewMap(b, at(33), "froms", two, adapter.Text[[]run.HandedState]()),
-		trials:  collections.NewMap(b, at(34), "trials", two, adapter.Text[run.Probation]()),
+		froms:   collections.NewMap(b, at(33), "froms", two, adapter.Text[[]work.HandedState]()),
+		trials:  collections.NewMap(b, at(34), "trials", two, adapter.Text[progress.Probation]()),
 		latest:  map[string]shelved{},
 	}
 }
@@ -168,12 +172,12 @@ func (s *Store) read(ctx context.Context, job string, text []byte) (shelved, err
 	state, free := &read.state, sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	at := func(i uint32) pair { return collections.Join(job, i) }
 	var wrong [6]error
-	state.Terms, wrong[0] = decode[run.Terms](s.terms.Get(free, job))
-	state.LatestFinal, wrong[1] = decode[run.ProbationTask](s.samples.Get(free, job))
-	state.Members, wrong[2] = list[run.Member](free, s.members, at, h.Members)
-	state.Votes, wrong[3] = list[run.Vote](free, s.votes, at, h.Votes)
-	state.Slices, wrong[4] = list[run.Slice](free, s.slices, at, h.Slices)
-	state.Probations, wrong[5] = list[run.Probation](free, s.trials, at, h.Trials)
+	state.Terms, wrong[0] = decode[terms.Terms](s.terms.Get(free, job))
+	state.LatestFinal, wrong[1] = decode[progress.ProbationTask](s.samples.Get(free, job))
+	state.Members, wrong[2] = list[crew.Member](free, s.members, at, h.Members)
+	state.Votes, wrong[3] = list[progress.Vote](free, s.votes, at, h.Votes)
+	state.Slices, wrong[4] = list[progress.Slice](free, s.slices, at, h.Slices)
+	state.Probations, wrong[5] = list[progress.Probation](free, s.trials, at, h.Trials)
 	if err := errors.Join(wrong[:]...); err != nil {
 		return read, err
 	}
@@ -196,17 +200,17 @@ func (s *Store) read(ctx context.Context, job string, text []byte) (shelved, err
 }
 
 // lap reads a round.
-func (s *Store) lap(ctx context.Context, job string, key uint32) (l run.RoundState, err error) {
+func (s *Store) lap(ctx context.Context, job string, key uint32) (l work.RoundState, err error) {
 	stored, err := decode[lap](s.laps.Get(ctx, collections.Join(job, key)))
 	if l = stored.Lap; err != nil {
 		return l, fmt.Errorf("training: round %d of %s: %w", key, job, err)
 	}
 	if stored.From {
-		if l.From, err = decode[[]run.HandedState](s.froms.Get(ctx, collections.Join(job, key))); err != nil {
+		if l.From, err = decode[[]work.HandedState](s.froms.Get(ctx, collections.Join(job, key))); err != nil {
 			return l, err
 		}
 	}
-	l.Units, err = list[*run.Unit](ctx, s.units, within(job, key), stored.Units)
+	l.Units, err = list[*work.Unit](ctx, s.units, within(job, key), stored.Units)
 	return l, err
 }
 

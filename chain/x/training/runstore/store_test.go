@@ -14,6 +14,10 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // empty is a store on an empty store, and a context of it.
@@ -30,17 +34,20 @@ func empty(t *testing.T) (*Store, sdk.Context) {
 }
 
 // lapOf is a round of so many units, each of which began with something and has a commitment.
-func lapOf(round, units uint32) run.RoundState {
-	l := run.RoundState{Round: round, Base: run.Checkpoint{Round: round, Root: canon.Sum("base"), CID: cid("base", round)}}
-	list := make([]run.Unit, units)
+func lapOf(round, units uint32) work.RoundState {
+	l := work.RoundState{
+		Round: round,
+		Base:  terms.Checkpoint{Round: round, Root: canon.Sum("base"), CID: cid("base", round)},
+	}
+	list := make([]work.Unit, units)
 	for i := range list {
-		c := run.Commitment{
+		c := work.Commitment{
 			Segments: make([]canon.Digest, 5), UpdateCID: cid("update", uint32(i)), Log: cid("log", uint32(i)),
 		}
-		list[i] = run.Unit{Index: uint32(i), Status: run.Committed, Worker: cid("worker", uint32(i)%100), Commit: c}
-		l.From = append(l.From, run.HandedState{Root: canon.Sum("carried"), CID: cid("carried", uint32(i))})
+		list[i] = work.Unit{Index: uint32(i), Status: work.Committed, Worker: cid("worker", uint32(i)%100), Commit: c}
+		l.From = append(l.From, work.HandedState{Root: canon.Sum("carried"), CID: cid("carried", uint32(i))})
 	}
-	l.Units = run.Shared(list)
+	l.Units = work.Shared(list)
 	return l
 }
 
@@ -49,31 +56,31 @@ func cid(what string, i uint32) string { return fmt.Sprintf("%s-%052d", what, i)
 // stateOf is a run with so many open rounds, and one that was rolled back.
 func stateOf(open, units uint32) run.State {
 	s := run.State{
-		Progress: run.Progress{
-			Crew:   run.Crew{Terms: run.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}},
-			Window: run.Window{RoundState: lapOf(open+3, units)},
+		Progress: progress.Progress{
+			Crew:   crew.Crew{Terms: terms.Terms{Job: "job", Units: units, Sizes: make([]uint32, units)}},
+			Window: work.Window{RoundState: lapOf(open+3, units)},
 		},
 	}
 	for i := range open {
 		s.Open = append(s.Open, lapOf(3+i, units))
 	}
-	s.RolledBack = []run.RoundState{lapOf(3+open/2, units)}
+	s.RolledBack = []work.RoundState{lapOf(3+open/2, units)}
 	for i := range uint32(100) {
-		s.Members = append(s.Members, run.Member{ID: cid("member", i), Role: run.Worker, Active: true})
+		s.Members = append(s.Members, crew.Member{ID: cid("member", i), Role: crew.Worker, Active: true})
 	}
-	s.Votes = []run.Vote{{Member: "a"}}
-	s.Probations = []run.Probation{{Member: "b"}}
-	s.LatestFinal = run.ProbationTask{Worker: "c"}
+	s.Votes = []progress.Vote{{Member: "a"}}
+	s.Probations = []progress.Probation{{Member: "b"}}
+	s.LatestFinal = progress.ProbationTask{Worker: "c"}
 	return s
 }
 
 // committed is a state after a commitment to one unit of the current round.
 func committed(s run.State) run.State {
-	s.RoundState.Units = append(run.Units(nil), s.RoundState.Units...)
+	s.RoundState.Units = append(work.Units(nil), s.RoundState.Units...)
 	u := *s.RoundState.Units[3]
 	u.Commit.Update, u.Took = canon.Sum("update"), 7
 	s.RoundState.Units[3] = &u
-	s.Members = append([]run.Member(nil), s.Members...)
+	s.Members = append([]crew.Member(nil), s.Members...)
 	s.Members[3].Commits++
 	s.TrainBlocks = append(append([]int64(nil), s.TrainBlocks...), 7)
 	return s
@@ -85,8 +92,8 @@ func TestStatesAreReadAsTheyWere(t *testing.T) {
 	first := stateOf(4, 10)
 	second := committed(first)
 	third := second // the oldest round is final, another begins, and what was rolled back is dropped
-	third.Open = append(append([]run.RoundState(nil), second.Open[1:]...), second.RoundState)
-	third.RoundState, third.RolledBack, third.Votes, third.Probations = run.RoundState{
+	third.Open = append(append([]work.RoundState(nil), second.Open[1:]...), second.RoundState)
+	third.RoundState, third.RolledBack, third.Votes, third.Probations = work.RoundState{
 		Round: second.Round + 1,
 	}, nil, nil, nil
 	fourth := third // back to an earlier one

@@ -12,7 +12,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // shown is work whose terms have a number of rounds.
@@ -21,9 +22,9 @@ type shown struct {
 	rounds uint32
 }
 
-func (s shown) Bound(t run.Terms) error {
+func (s shown) Bound(t terms.Terms) error {
 	if t.Rounds != s.rounds {
-		return run.ErrTerms
+		return refusal.ErrTerms
 	}
 	return nil
 }
@@ -58,11 +59,12 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 		}
 		return n
 	}
-	work := run.Terms{Spec: canon.Sum("spec"), Rounds: 3}
+	work := terms.Terms{Spec: canon.Sum("spec"), Rounds: 3}
 	if err := w.Admit(ctx, work, []byte("nonsense")); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
 		t.Errorf("nonsense is admitted with %v", err)
 	}
-	if err := w.Admit(ctx, run.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening")); !errors.Is(err, run.ErrTerms) ||
+	if err := w.Admit(ctx, terms.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening")); !errors.Is(err,
+		refusal.ErrTerms) ||
 		kept() != 0 {
 		t.Errorf("other terms are admitted with %v", err)
 	}

@@ -12,18 +12,19 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Case is the work of one job as a referee knows it.
 type Case interface {
 	dispute.Referee
-	// Bound reports, as an error that wraps run.ErrTerms, in what terms are not those of the work.
-	Bound(t run.Terms) error
+	// Bound reports, as an error that wraps refusal.ErrTerms, in what terms are not those of the work.
+	Bound(t terms.Terms) error
 	// Config is the dispute of a challenger about a unit, in which a party has some blocks for a move.
-	Config(job string, d run.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
+	Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
 	// Refute answers what a payload shows: that a checkpoint is not what its updates lead to, or an error.
-	Refute(c run.Combination, payload []byte) (string, error)
+	Refute(c work.Combination, payload []byte) (string, error)
 }
 
 // Referee reads the opening of an order, which anybody may have written: the work with the given digest, or an error if
@@ -57,12 +58,12 @@ func New(b *collections.SchemaBuilder, referee Referee) *Works {
 // Admit takes the opening of the work of an order, for gas: all that a referee needs to know of it. It refuses work of
 // which a dispute could not be decided, and terms that are not those of the work. An opening is stored once for all
 // jobs of the same work, until Forget was called for each of them.
-func (w *Works) Admit(ctx context.Context, t run.Terms, opening []byte) error {
-	work, err := w.open(ctx, t.Spec, opening)
+func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte) error {
+	judge, err := w.open(ctx, t.Spec, opening)
 	if err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
 	}
-	if err := work.Bound(t); err != nil {
+	if err := judge.Bound(t); err != nil {
 		return err
 	}
 	n, err := w.holders(ctx, t.Spec)
@@ -106,12 +107,12 @@ func (w *Works) Admitted(ctx context.Context, spec canon.Digest) (Case, error) {
 func (w *Works) open(ctx context.Context, spec canon.Digest, opening []byte) (Case, error) {
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(gasOpen+gasJudge+uint64(len(opening)), "referee")
 	sum := canon.Sum("starling/opening/1", opening)
-	if work, ok := w.cache.find(spec, sum); ok {
-		return work, nil
+	if judge, ok := w.cache.find(spec, sum); ok {
+		return judge, nil
 	}
-	work, err := w.referee(spec, opening)
+	judge, err := w.referee(spec, opening)
 	if err == nil {
-		w.cache.add(opened{spec, sum, work})
+		w.cache.add(opened{spec, sum, judge})
 	}
-	return work, err
+	return judge, err
 }

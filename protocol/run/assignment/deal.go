@@ -1,0 +1,162 @@
+package assignment
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/schedule"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// Deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an
+// order that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what
+// earlier rounds leave, and without any ends the run. So does a round that the consumer no longer wants; while it
+// pauses the run, no round begins.
+func (d *Assignment) Deal() {
+	switch {
+	case d.Env.CancelRequested:
+		if len(d.Open) == 0 {
+			d.Halt(reason.Cancelled)
+		}
+		return
+	case d.Env.Paused || d.Env.Beacon.IsZero() || len(d.Open) >= int(d.Terms.Window):
+		return
+	case d.Env.BudgetExhausted:
+		if len(d.Open) == 0 {
+			d.Halt(reason.BudgetExhausted)
+		}
+		return
+	}
+	workers := d.Shuffled(d.Active(crew.Worker))
+	if len(workers) == 0 {
+		d.Halt(reason.NoWorkers)
+		return
+	}
+	owners := d.equal
+	if d.Terms.Sizes != nil {
+		owners = d.fitted
+	}
+	for i, worker := range owners(workers) {
+		u := &work.Unit{
+			Index:      uint32(i),
+			Status:     work.Assigned,
+			Worker:     worker,
+			Attempt:    d.FirstAttempt,
+			AssignedAt: d.Env.Height,
+		}
+		u.Deadline = d.Owed(u.Worker, u.Index, d.Env.Height)
+		d.Units = append(d.Units, u)
+		d.Emit(event.Event{Kind: event.UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
+	}
+	d.Enter(progress.Train)
+}
+
+// equal deals units of one size: to each worker as many as its share, first those that it did in the round before.
+func (d *Assignment) equal(workers []string) []string {
+	shares := d.measured(workers, func(blocks []uint32) []uint32 { return schedule.SplitBySpeed(d.Terms.Units, blocks) })
+	owners := make([]string, d.Terms.Units)
+	for i, k := range d.had(workers) {
+		if k >= 0 && shares[k] > 0 {
+			shares[k]--
+			owners[i] = workers[k]
+		}
+	}
+	turn := 0
+	for i := range owners {
+		if owners[i] != "" {
+			continue
+		}
+		for shares[turn] == 0 {
+			turn = (turn + 1) % len(workers)
+		}
+		shares[turn]--
+		owners[i], turn = workers[turn], (turn+1)%len(workers)
+	}
+	return owners
+}
+
+// measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured
+// counts as the mean of those who are, and before all others if that leaves nothing for it: its first unit measures it.
+// A worker that gets nothing is held to be half as slow the next time, so that it is measured again one day.
+func (d *Assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
+	blocks := make([]uint32, len(workers))
+	usual := d.usualSpeed(workers)
+	var novices []int
+	for i, id := range workers {
+		m, _ := d.Member(id)
+		if blocks[i] = m.Speed; m.Speed == 0 {
+			blocks[i], novices = usual, append(novices, i)
+		}
+	}
+	shares := split(blocks)
+	if slices.ContainsFunc(novices, func(i int) bool { return shares[i] == 0 }) {
+		first := max(1, slices.Min(blocks)-1)
+		for _, i := range novices {
+			blocks[i] = first
+		}
+		shares = split(blocks)
+	}
+	for i, id := range workers {
+		if shares[i] == 0 {
+			d.Change(id, func(m *crew.Member) { m.Speed /= 2 })
+		}
+	}
+	return shares
+}
+
+// usualSpeed is the mean of the measured speeds, or any speed if none is measured.
+func (d *Assignment) usualSpeed(workers []string) uint32 {
+	var sum, known uint64
+	for _, id := range workers {
+		if m, _ := d.Member(id); m.Speed > 0 {
+			sum += uint64(m.Speed)
+			known++
+		}
+	}
+	if known == 0 {
+		return 1
+	}
+	return uint32(sum / known)
+}
+
+// Units of a round may have different sizes (Terms.Sizes), made for machines of different speeds: one that is a third
+// as fast takes a third of the steps, and nobody waits for it. The sizes are the job's, so the model does not depend on
+// who works; who is dealt which unit follows what was measured.
+
+// fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed
+// on, keeps it if that fits.
+func (d *Assignment) fitted(workers []string) []string {
+	var holders []int
+	had := d.had(workers)
+	d.measured(workers, func(blocks []uint32) []uint32 {
+		holders = schedule.AssignBySpeed(d.Terms.Sizes, blocks, had)
+		shares := make([]uint32, len(workers))
+		for _, w := range holders {
+			shares[w]++
+		}
+		return shares
+	})
+	owners := make([]string, len(holders))
+	for i, w := range holders {
+		owners[i] = workers[w]
+	}
+	return owners
+}
+
+// ending is when a worker would be done with a unit beside what it has: its open units and this one, times what one
+// takes it. Where all units are whole, it is as fast as all others.
+func (d *Assignment) ending(unit uint32) func(id string) uint64 {
+	open := d.load()
+	if d.Terms.Sizes == nil {
+		return func(id string) uint64 { return open[id] }
+	}
+	usual, size := d.usualSpeed(d.Active(crew.Worker)), uint64(d.Terms.SegmentsOf(unit))
+	return func(id string) uint64 {
+		m, _ := d.Member(id)
+		return (open[id] + size) * uint64(cmp.Or(m.Speed, usual))
+	}
+}

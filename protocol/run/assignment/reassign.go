@@ -1,0 +1,107 @@
+package assignment
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// Reassign gives a unit of the current round to another worker. Once an audit of a unit is drawn, all its later
+// attempts are audited.
+func (d *Assignment) Reassign(i int, why string) {
+	if d.Halted() {
+		return
+	}
+	old := *d.Units[i]
+	exact := why == reason.Odd || why == reason.Outside || why == reason.Distrusted
+	next := work.Unit{
+		Index:      old.Index,
+		Status:     work.Assigned,
+		Attempt:    max(old.LastAttempt()+1, d.FirstAttempt),
+		AssignedAt: d.Env.Height,
+		Audited:    old.Audited || why == reason.Verdict || why == reason.Silent || why == reason.Convicted || exact,
+		Exact:      old.Exact || exact,
+		Held:       old.Held,
+		Looked:     old.Looked || old.Passed,
+		Refused:    old.Refused,
+	}
+	if !slices.Contains(next.Refused, old.Worker) {
+		next.Refused = append(slices.Clip(next.Refused), old.Worker)
+	}
+	switch {
+	case old.Status == work.Assigned:
+		next.PreviousAssignees = work.LatestAssignees(append(slices.Clip(old.PreviousAssignees), old.Assignee()))
+	case why == reason.Unavailable && !d.Tolerant(old):
+		// who committed it first may have copied the commitment of who was late, without the bytes
+		next.PreviousAssignees = slices.DeleteFunc(slices.Clone(old.PreviousAssignees),
+			func(h work.PreviousAssignee) bool { return h.Worker == old.Worker })
+	}
+	now := d.Unit(&d.RoundState, i)
+	*now = next // nobody's while open units are counted
+	next.Worker = d.substitute(old, next)
+	next.Deadline = d.Owed(next.Worker, next.Index, d.Env.Height)
+	if next.Worker == old.Worker && old.Status == work.Assigned { // nobody else has less to do: it has more time
+		old.Deadline = next.Deadline
+		*now = old
+		return
+	}
+	*now = next
+	d.questionOrigin(i)
+	d.Emit(
+		event.Event{
+			Kind:  event.UnitReassigned,
+			Round: d.Round,
+			Unit:  next.Index,
+			Who:   old.Worker,
+			Other: next.Worker,
+			Why:   why,
+		},
+	)
+	if next.Worker == "" {
+		d.Halt(reason.NoWorkers)
+	}
+}
+
+// substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units,
+// those that it is late with among them; where units have different sizes, one that is done first. Who is late keeps
+// the unit unless another has less to do: it is at work, and the other is not.
+func (d *Assignment) substitute(old, u work.Unit) string {
+	all, ending := d.Active(crew.Worker), d.ending(u.Index)
+	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
+	keeps := old.Status == work.Assigned && d.IsActive(old.Worker)
+	for _, pool := range [][]string{fresh, all} {
+		if len(pool) == 0 {
+			continue
+		}
+		first := ending(slices.MinFunc(pool, func(a, b string) int { return cmp.Compare(ending(a), ending(b)) }))
+		if keeps && first >= ending(old.Worker) {
+			continue
+		}
+		pool = slices.DeleteFunc(pool, func(id string) bool { return ending(id) > first })
+		return pool[d.Pick("substitute", d.Round, u, len(pool))]
+	}
+	if keeps {
+		return old.Worker
+	}
+	return ""
+}
+
+// load counts the segments of open units of the round that workers have or are late with.
+func (d *Assignment) load() map[string]uint64 {
+	open := make(map[string]uint64)
+	for _, u := range d.Units {
+		if u.Status != work.Assigned {
+			continue
+		}
+		size := uint64(d.Terms.SegmentsOf(u.Index))
+		open[u.Worker] += size
+		for _, h := range u.PreviousAssignees {
+			open[h.Worker] += size
+		}
+	}
+	return open
+}

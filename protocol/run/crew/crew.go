@@ -1,0 +1,130 @@
+// Package crew is who works in a run, under which terms: members with their roles, how fast each is, what its stake
+// weighs where members decide, and how long each duty may take by that. It says nothing of units or rounds.
+package crew
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+)
+
+// HighestAsk is the highest price of those who have a seat as a verifier: an audit is counted at it.
+func (c Crew) HighestAsk() (price uint64) {
+	for _, m := range c.Members {
+		if m.Active && m.Role == Verifier {
+			price = max(price, m.Price)
+		}
+	}
+	return price
+}
+
+// Opened reports whether anybody has committed a unit of the run.
+func (c Crew) Opened() bool {
+	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.Commits > 0 })
+}
+
+// Role of a member.
+type Role uint8
+
+// Roles are part of the format.
+const (
+	Worker   Role = 1 // trains units
+	Verifier Role = 2 // re-executes units
+)
+
+// String returns what somebody in the role is called.
+func (r Role) String() string {
+	switch r {
+	case Worker:
+		return "worker"
+	case Verifier:
+		return "verifier"
+	}
+	return "nobody"
+}
+
+// Member is one party of the run.
+type Member struct {
+	ID     string `cbor:"1,keyasint"` // account address
+	Role   Role   `cbor:"2,keyasint"`
+	Price  uint64 `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
+	Active bool   `cbor:"4,keyasint"` // false: takes no further part in this run
+	Why    string `cbor:"5,keyasint"` // reason for being inactive
+	Passed uint32 `cbor:"6,keyasint"` // audits passed since the last failure; lowers the audit rate
+	Missed uint32 `cbor:"7,keyasint"` // deadlines of units or audits missed in a row
+	// smoothed blocks from assignment to commitment of a whole unit, or from draw to answer of an audit of one, in
+	// 1/256 block; 0: not yet measured
+	Speed   uint32 `cbor:"8,keyasint"`
+	Silent  uint32 `cbor:"9,keyasint"`            // deadlines to attest missed in a row
+	Commits uint32 `cbor:"10,keyasint"`           // commitments made
+	Planted uint32 `cbor:"11,keyasint"`           // planted faults shown
+	Since   int64  `cbor:"12,keyasint"`           // height at which Active or Why changed last
+	Returns uint32 `cbor:"13,keyasint"`           // times that it came back after missed deadlines
+	Stake   uint64 `cbor:"14,keyasint,omitempty"` // uzen that stood behind it when it took its seat
+	// account that it works for, when it took its seat; its own if nobody else's
+	Owner string `cbor:"15,keyasint,omitempty"`
+}
+
+// Crew is who works in a run, under which terms, and at which pace.
+type Crew struct {
+	Terms   terms.Terms `cbor:"1,keyasint"`
+	Members []Member    `cbor:"2,keyasint"` // in order of ID
+	// the latest observed blocks from assignment to commitment of a whole unit, for the deadline
+	TrainBlocks  []int64 `cbor:"9,keyasint,omitempty"`
+	AuditBlocks  []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
+	ReduceBlocks []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
+}
+
+// Member returns the member with an ID, active or not.
+func (c Crew) Member(id string) (Member, bool) {
+	i, ok := c.Index(id)
+	if !ok {
+		return Member{}, false
+	}
+	return c.Members[i], true
+}
+
+func (c Crew) Index(id string) (int, bool) {
+	return slices.BinarySearchFunc(c.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
+}
+
+// Active lists the active members of a role, in order of ID.
+func (c Crew) Active(r Role) []string {
+	var ids []string
+	for _, m := range c.Members {
+		if m.Active && m.Role == r {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+func (c Crew) CountActive() int {
+	n := 0
+	for _, m := range c.Members {
+		if m.Active {
+			n++
+		}
+	}
+	return n
+}
+
+func (c Crew) IsActive(id string) bool {
+	i, ok := c.Index(id)
+	return ok && c.Members[i].Active
+}
+
+func (c Crew) Convicted(id string) bool {
+	m, _ := c.Member(id)
+	return m.Why == reason.Verdict
+}
+
+// A guest answers for something in a run without a seat in it: it was drawn from the whole network for an audit, or
+// challenges a unit unasked, with its stake as its bond. It trains and attests nothing, counts for no quorum, and is
+// not waited for.
+
+// MaxGuests is how many guests a run remembers. Those of whom nothing is open are forgotten when there are more, the
+// earliest first.
+const MaxGuests = 256

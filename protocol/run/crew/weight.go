@@ -1,0 +1,74 @@
+package crew
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// MostSay reports whether a list has more than half of the weight of the active members other than a worker, and its
+// other accounts.
+func (c Crew) MostSay(worker string, reports []string) bool {
+	if len(reports) == 0 {
+		return false
+	}
+	w, _ := c.Member(worker)
+	other := func(m Member) bool { return m.ID != worker && m.OwnerID() != w.OwnerID() }
+	said := c.weigh(func(m Member) bool { return other(m) && slices.Contains(reports, m.ID) })
+	return Above(said, 2, c.weigh(other), 1)
+}
+
+// Where the members of a run decide by their number, stake counts: to have many accounts costs nothing. All seats of
+// one owner weigh as much as the one with the largest stake, so that to split an account gives no more say. In a run of
+// which no stake is known each owner weighs the same.
+
+// weigh sums the weight of those active members that are meant.
+func (c Crew) weigh(meant func(Member) bool) uint64 {
+	return c.WeighOf(func(m Member) bool { return m.Active }, meant)
+}
+
+// WeighOf sums the weight of those members that are meant, of some that count.
+func (c Crew) WeighOf(counts, meant func(Member) bool) uint64 {
+	staked := false
+	for _, m := range c.Members {
+		staked = staked || counts(m) && m.Stake > 0
+	}
+	best := make(map[string]uint64)
+	for _, m := range c.Members {
+		if !counts(m) || !meant(m) {
+			continue
+		}
+		weight := uint64(1)
+		if staked {
+			weight = m.Stake
+		}
+		best[m.OwnerID()] = max(best[m.OwnerID()], weight)
+	}
+	var sum uint64
+	for _, weight := range best {
+		var carry uint64
+		sum, carry = bits.Add64(sum, weight, 0)
+		sum |= -carry // more than there are coins
+	}
+	return sum
+}
+
+// Weighs is the weight of some members, and that of all.
+func (c Crew) Weighs(ids map[string]bool) (some, all uint64) {
+	return c.weigh(func(m Member) bool { return ids[m.ID] }), c.weigh(func(Member) bool { return true })
+}
+
+// Quorate reports whether members have more than two thirds of the weight of all.
+func (c Crew) Quorate(ids map[string]bool) bool { return c.Exceeds(ids, 2, 3) }
+
+// Exceeds reports whether members have more than a fraction of the weight of all.
+func (c Crew) Exceeds(ids map[string]bool, part, whole uint64) bool {
+	some, all := c.Weighs(ids)
+	return Above(some, whole, all, part)
+}
+
+// Above reports whether a*b > c*d.
+func Above(a, b, c, d uint64) bool {
+	left, low := bits.Mul64(a, b)
+	right, least := bits.Mul64(c, d)
+	return left > right || left == right && low > least
+}

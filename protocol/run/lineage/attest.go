@@ -1,0 +1,140 @@
+package lineage
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// Tally ends the round when a quorum agrees and its units are committed. When all have voted and there is no quorum,
+// more than half of the weight is enough: that checkpoint can be refuted like any other, and one false vote of three
+// must not end a run. That of a round in slices cannot. Where not even half agrees, the run waits for who joins, and
+// ends when nobody comes in time.
+func (d *Lineage) Tally() {
+	agree, voted := make(map[terms.Checkpoint]map[string]bool), 0
+	for _, v := range d.Votes {
+		if d.IsActive(v.Member) {
+			if agree[v.Next] == nil {
+				agree[v.Next] = map[string]bool{}
+			}
+			agree[v.Next][v.Member] = true
+			voted++
+		}
+	}
+	all := voted == d.CountActive()
+	checked := map[terms.Checkpoint]bool{}
+	for _, v := range d.Votes {
+		if checked[v.Next] {
+			continue
+		}
+		checked[v.Next] = true
+		if ids := agree[v.Next]; d.Quorate(ids) || all && !d.Terms.Sliced() && d.Exceeds(ids, 1, 2) {
+			if d.ended() {
+				d.attested(v.Next)
+			}
+			return
+		}
+	}
+	if all && (voted == 0 || d.Env.Height >= d.Since+transition.MaxMissedAlone*d.Terms.Deadlines.Attest) {
+		d.Halt(reason.NoQuorum)
+	}
+}
+
+// attested adds a checkpoint to the lineage and begins the next round. The round stays open until it is final.
+func (d *Lineage) attested(next terms.Checkpoint) {
+	entry := &progress.Entry{Attestation: d.Attestation(next), Height: d.Env.Height}
+	for _, u := range d.Units {
+		entry.Workers = append(entry.Workers, u.Worker)
+		entry.Logs = append(entry.Logs, u.Commit.Log)
+		if !u.Late() {
+			d.Change(u.Worker, func(m *crew.Member) { m.Missed = 0 })
+		}
+	}
+	for _, v := range d.Votes {
+		switch {
+		case v.Next != next:
+			d.Leave(v.Member, reason.WrongAttest)
+		case d.IsActive(v.Member):
+			entry.Votes = append(entry.Votes, v)
+		}
+	}
+	slices.SortFunc(entry.Votes, func(a, b progress.Vote) int { return cmp.Compare(a.Member, b.Member) })
+	d.Emit(event.Event{Kind: event.RoundAttested, Round: d.Round, Entry: entry})
+	d.Attested = d.Env.Height
+	d.Open = append(slices.Clip(d.Open), d.RoundState)
+	d.RoundState, d.Votes, d.Slices = work.RoundState{Round: d.Round + 1, Base: next, From: d.handedOn()}, nil, nil
+	d.Enter(progress.Assign)
+	if d.Round == d.Terms.Rounds {
+		d.Enter(progress.Settle)
+		return
+	}
+	d.rollbacks.restore()
+}
+
+// LateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody
+// speaks there is nobody to go on with, and all are waited for.
+func (d *Lineage) LateVotes() {
+	if !d.Env.Expired(d.Since, d.Terms.Deadlines.Attest) {
+		if d.Env.Passed(d.Since + transition.MaxMissedAlone*d.Terms.Deadlines.Attest) {
+			d.Tally()
+		}
+		return
+	}
+	least := uint32(2 * transition.MaxMissed)
+	if slices.ContainsFunc(d.Votes, func(v progress.Vote) bool { return d.IsActive(v.Member) }) {
+		least = transition.MaxMissed
+	}
+	for i := range d.Members {
+		m := &d.Members[i]
+		if !m.Active || d.Voted(m.ID) {
+			continue
+		}
+		if m.Silent++; m.Silent >= least {
+			d.Leave(m.ID, reason.MissedAttest)
+		}
+	}
+	d.Tally()
+}
+
+// SyncPhase sets the phase that the units are in: there are commitments to come, or there are none, and then their
+// audits can be drawn.
+func (d *Lineage) SyncPhase() {
+	open := d.trains()
+	switch {
+	case d.Phase == progress.Train && !open:
+		d.Closed = d.Env.Height
+		d.Enter(progress.Attest)
+		if _, diverged := d.Diverged(); d.Terms.Sliced() && !diverged {
+			d.Enter(progress.Reduce)
+		}
+		if d.AttestsAhead() { // members may have attested before
+			d.Tally()
+		}
+	case (d.Phase == progress.Attest || d.Phase == progress.Reduce) && open:
+		d.Reopen()
+	}
+}
+
+// trains reports whether a unit of the current round has no commitment.
+func (d *Lineage) trains() bool {
+	return slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Status == work.Assigned })
+}
+
+// handedOn is what the units of the round after the current one start from.
+func (d *Lineage) handedOn() []work.HandedState {
+	if !d.Terms.Carries(d.Round) {
+		return nil
+	}
+	from := make([]work.HandedState, len(d.Units))
+	for i, u := range d.Units {
+		from[i] = u.Commit.HandedState
+	}
+	return from
+}

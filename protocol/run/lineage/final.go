@@ -1,0 +1,78 @@
+package lineage
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// Diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over,
+// every round before it is final, and the time for challenges has passed.
+func (d *Lineage) Diverge() {
+	if d.rollbacks.lost() && len(d.Open) == 0 && len(d.RolledBack) == 0 {
+		d.Halt(reason.Diverged)
+	}
+}
+
+// lost reports whether it may no longer be questioned that a unit of the current round diverged.
+func (d *Rollbacks) lost() bool {
+	if _, diverged := d.Diverged(); !diverged || d.Phase != progress.Attest || !d.Drawn {
+		return false
+	}
+	settled := !slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Status != work.Accepted })
+	return settled && d.Env.Height >= d.Closed+d.ChallengeBlocks()
+}
+
+// SettleRounds lets the oldest rounds become final, and the run be done with the last.
+func (d *Lineage) SettleRounds() {
+	for n := d.together(); !d.Halted() && n > 0; n = d.together() {
+		for _, lap := range d.Open[:n] {
+			if len(lap.From) == 0 {
+				d.LatestFinal = d.rollbacks.seats.Example(lap, true)
+			}
+			d.panels.SettleDeposits(lap)
+			d.Emit(event.Event{Kind: event.RoundFinal, Round: lap.Round, RoundState: &lap})
+		}
+		d.Open = d.Open[n:]
+	}
+	if d.rollbacks.settleVoid(); d.Phase == progress.Settle && len(d.Open) == 0 && len(d.RolledBack) == 0 {
+		d.Enter(progress.Done)
+		d.Emit(event.Event{Kind: event.RunDone, Round: d.Round})
+	}
+}
+
+// together is how many of the oldest rounds become final now: one, or in a run whose units hand on a state all that do
+// so to each other. Until then each of these states can be computed again from checkpoints that nobody has forgotten,
+// and who lied about one can be convicted.
+func (d *Lineage) together() int {
+	for n, l := range d.Open {
+		switch last := n+1 == len(d.Open); {
+		case !d.final(l):
+			return 0
+		case !d.Terms.Carries(l.Round) || last && d.ends():
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// ends reports whether no round begins any more after those that are attested, as far as can be seen.
+// Where rounds overlap, the updates of the round before are needed as long as the current one may go on.
+func (d *Lineage) ends() bool {
+	_, diverged := d.Diverged()
+	return diverged && (!d.Terms.Overlap || d.rollbacks.lost()) ||
+		d.Phase == progress.Assign && (d.Env.CancelRequested || d.Env.BudgetExhausted)
+}
+
+// final reports whether nothing is or may come open about an attested round. Without verifiers nobody can challenge.
+func (d *Lineage) final(l work.RoundState) bool {
+	for _, u := range l.Units {
+		if u.Status != work.Accepted {
+			return false
+		}
+	}
+	return l.Drawn && d.Env.Height >= l.Attested+d.ChallengeBlocks()
+}

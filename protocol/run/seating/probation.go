@@ -1,0 +1,159 @@
+package seating
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/transition"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// examPatience is how many deadlines of a unit a member has for an exam: it must first fetch a checkpoint. Each further
+// exam gives it twice the time.
+const examPatience = 4
+
+func (d *Seats) Join(m crew.Member) {
+	i, known := d.Index(m.ID)
+	if !known {
+		d.Members = slices.Insert(d.Members, i, crew.Member{ID: m.ID, Role: m.Role, Passed: m.Passed})
+	}
+	e := &d.Members[i]
+	if e.Why == reason.Returning {
+		e.Returns++
+		e.Missed = max(e.Missed, transition.MaxMissed) - 1 // the next missed deadline is one too many again
+	} else {
+		e.Price, e.Missed = m.Price, 0
+	}
+	e.Active, e.Why, e.Silent, e.Since = false, reason.OnProbation, 0, d.Env.Height
+	e.Stake, e.Owner = m.Stake, m.OwnerID()
+	if d.Terms.Tolerance.DistancePPM > 0 && d.Terms.AuditPPM == 0 {
+		d.Emit(event.Event{Kind: event.MemberJoined, Round: d.Round, Who: m.ID})
+		d.Admit(m.ID)
+		return
+	}
+	d.Probations = append(d.Probations, progress.Probation{Member: m.ID})
+	slices.SortFunc(d.Probations, func(a, b progress.Probation) int { return cmp.Compare(a.Member, b.Member) })
+	d.Emit(event.Event{Kind: event.MemberJoined, Round: d.Round, Who: m.ID})
+}
+
+// GoOn stores where a trial stands. Who has had all its exams is out.
+func (d *Seats) GoOn(t progress.Probation) {
+	if t.Task.Worker == "" && t.Tries >= transition.MaxMissed {
+		d.Leave(t.Member, reason.Unproven)
+		return
+	}
+	d.Probations[slices.IndexFunc(d.Probations, func(u progress.Probation) bool { return u.Member == t.Member })] = t
+}
+
+// CancelProbations takes exams back that a verdict made void.
+func (d *Seats) CancelProbations(void func(progress.ProbationTask) bool) {
+	for i := range d.Probations {
+		if t := &d.Probations[i]; t.Task.Worker != "" && void(t.Task) {
+			*t = progress.Probation{Member: t.Member, Tries: t.Tries - 1}
+		}
+	}
+}
+
+// Admit lets a member count.
+func (d *Seats) Admit(id string) {
+	d.Change(id, func(m *crew.Member) { m.Active, m.Why, m.Since = true, "", d.Env.Height })
+	d.Emit(event.Event{Kind: event.MemberProven, Round: d.Round, Who: id})
+	d.dropIdle(id)
+}
+
+// dropIdle lets the member go that was waited for only because it was the last of its role.
+func (d *Seats) dropIdle(by string) {
+	m, _ := d.Member(by)
+	for _, id := range d.Active(m.Role) {
+		if old, _ := d.Member(id); id != by && old.Missed >= transition.MaxMissed {
+			d.Leave(id, map[crew.Role]string{crew.Worker: reason.MissedDeadlines, crew.Verifier: reason.MissedAudits}[m.Role])
+		}
+	}
+}
+
+// MoveProbations gives exams, draws where their seals must be opened, and ends the trials of those who do not answer.
+func (d *Seats) MoveProbations() {
+	if d.Env.Beacon.IsZero() {
+		return
+	}
+	for _, t := range slices.Clone(d.Probations) {
+		switch {
+		case t.Task.Worker == "":
+			d.examine(&t)
+		case !t.Seal.IsZero() && t.Question.IsZero() && d.Env.Height > t.Asked:
+			t.Question = audit.Question(d.Env.Beacon, d.ProbationSubject(t))
+			t.Deadline = d.Env.Height + transition.OpeningDeadlines*d.TrainDeadline()
+		case t.Deadline == 0 || d.Env.Height <= t.Deadline:
+			continue
+		case !t.Seal.IsZero(): // it did not hold what it sealed
+			d.Leave(t.Member, reason.Unproven)
+			continue
+		default:
+			t.Task = progress.ProbationTask{}
+		}
+		d.GoOn(t)
+	}
+}
+
+// examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of
+// a run, one that is being audited.
+func (d *Seats) examine(t *progress.Probation) {
+	laps := d.EditRounds()
+	slices.Reverse(laps)
+	exam := progress.ProbationTask{}
+	for _, settled := range []bool{true, false} {
+		for _, l := range laps {
+			if exam.Worker == "" {
+				exam = d.Example(*l, settled)
+			}
+		}
+		if exam.Worker == "" {
+			exam = d.LatestFinal
+		}
+	}
+	if exam.Worker == "" {
+		return
+	}
+	*t = progress.Probation{Member: t.Member, Tries: t.Tries + 1, Task: exam, Asked: d.Env.Height}
+	t.Deadline = d.Env.Height + examPatience*d.TrainDeadline()<<(t.Tries-1)
+}
+
+// Example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or
+// else, unless it must be settled, one that is being audited. What is handed on to units is known while their round is
+// open, and an exam may be about an earlier one: none is about a unit that starts from that.
+func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask {
+	if !l.Drawn || len(l.From) > 0 {
+		return progress.ProbationTask{}
+	}
+	var pool []work.Unit
+	for _, fits := range []func(work.Unit) bool{
+		func(u work.Unit) bool { return u.Status == work.Accepted && u.Passed },
+		func(u work.Unit) bool { return u.Status == work.Accepted },
+		func(u work.Unit) bool { return !settled && (u.Status == work.Auditing || u.Status == work.Sealed) },
+	} {
+		if len(pool) == 0 {
+			pool = l.Where(func(u work.Unit) bool { return fits(u) && (!d.Tolerant(u) || !u.End.IsZero()) })
+		}
+	}
+	if len(pool) == 0 {
+		return progress.ProbationTask{}
+	}
+	u := pool[d.Pick("exam", l.Round, work.Unit{}, len(pool))]
+	if d.Tolerant(u) { // what its worker committed to nobody else need reach
+		u.Commit = work.Commitment{Segments: []canon.Digest{u.End}}
+	}
+	return progress.ProbationTask{
+		Round:   l.Round,
+		Unit:    u.Index,
+		Attempt: u.Attempt,
+		Base:    l.Base,
+		Worker:  u.Worker,
+		Commit:  u.Commit,
+	}
+}

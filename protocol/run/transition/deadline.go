@@ -1,0 +1,50 @@
+package transition
+
+import (
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
+)
+
+// Due is the height by which a member owes what it begins now.
+func (d *Draft) Due(id string, blocks int64) int64 {
+	m, _ := d.Member(id)
+	return d.Env.Height + blocks<<min(m.Missed, 4)
+}
+
+// Owed is the height by which a worker owes the commitment of a unit that it begins at a height.
+func (d *Draft) Owed(id string, unit uint32, begun int64) int64 {
+	m, _ := d.Member(id)
+	blocks := d.TrainDeadline()
+	if m.Speed == 0 {
+		blocks = d.TrainDeadlineTimes(crew.Novice)
+	}
+	return begun + d.Terms.Share(unit, blocks)<<min(m.Missed, 4)
+}
+
+// Waited is the time from the start of a duty to now, in blocks: at least one, so that it is a measure.
+func (d *Draft) Waited(since int64) int64 { return min(terms.MaxBlocks, max(1, d.Env.Height-since)) }
+
+// Expired reports whether one of the deadlines of a phase is over since the tick before: the first after so many
+// blocks, each later one after twice as many as the one before.
+func (e Env) Expired(since, first int64) bool {
+	for over := since + first + 1; over <= e.Height; over += first {
+		if e.Passed(over) {
+			return true
+		}
+		first *= 2
+	}
+	return false
+}
+
+// Passed reports whether a height has come since the tick before.
+func (e Env) Passed(height int64) bool {
+	last := e.Last
+	if last == 0 {
+		last = e.Height - 1
+	}
+	return last < height && height <= e.Height
+}
+
+// OpeningDeadlines is how many deadlines of an audit a verifier has to open a seal. It may first have to finish what it
+// computes, and to compute the state again; silence costs it its place in the run, so the honest must have time.
+const OpeningDeadlines = 4

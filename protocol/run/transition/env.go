@@ -1,0 +1,29 @@
+package transition
+
+import (
+	"iter"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// Env is what a block gives to a transition.
+//
+// Draw draws verifiers for an attempt at a unit from the whole network, one after the other, each with a chance in
+// proportion to its stake; of those drawn ID, Price, Stake and Owner are taken. nil: there is no network but the
+// members.
+//
+// Covers says what the budget covers beside all that the run may cost in a state, and, if spared, beside all rounds to
+// come: more audits, of a unit at a price, as long as it answers yes. nil: all.
+type Env struct {
+	Height          int64
+	Last            int64        // for Tick: height of the tick before; 0: the block before
+	Beacon          canon.Digest // of this block, unknown before it; zero if the block has none
+	BudgetExhausted bool         // for Tick: the escrow does not cover another round, so that none may begin
+	Paused          bool         // for Tick: no round may begin, whatever the budget
+	Draw            func(id work.UnitID) iter.Seq[crew.Member]
+	Covers          func(p progress.Progress) (more func(unit uint32, price uint64, spared bool) bool)
+	CancelRequested bool // for Tick: the consumer wants no further round; the run ends when every round is final
+}

@@ -1,0 +1,52 @@
+package work
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+)
+
+// UnitID names one attempt at a unit of a round.
+type UnitID struct {
+	Round, Unit, Attempt uint32
+}
+
+// ID names the unit, which is of a round.
+func (u Unit) ID(round uint32) UnitID { return UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt} }
+
+// ID names the unit of the duty.
+func (d AuditTarget) ID() UnitID { return d.Unit.ID(d.Round) }
+
+// Subject is what the seal of a verifier over the state of the unit at the end of a segment, counted from 1 (0: the
+// last), is about.
+func (id UnitID) Subject(verifier, job string, segment uint32) audit.Subject {
+	return audit.Subject{
+		Verifier: verifier, Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt, Segment: segment,
+	}
+}
+
+// CheckCommitment checks the shape of a commitment to a unit of a round.
+func CheckCommitment(t terms.Terms, c Commitment, round, unit uint32) error {
+	if err := carries(t, c, round); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Segments) != int(t.SegmentsOf(unit))+1:
+		return fmt.Errorf("%w: %d state roots, wanted %d", refusal.ErrBadCommitment, len(c.Segments), t.SegmentsOf(unit)+1)
+	case c.HiddenRoots.IsZero():
+		return fmt.Errorf("%w: no digest of hidden state roots", refusal.ErrBadCommitment)
+	case len(c.Log) > terms.MaxCID:
+		return fmt.Errorf("%w: CID of a log of %d bytes, at most %d", refusal.ErrBadCommitment, len(c.Log), terms.MaxCID)
+	case c.Diverged() && c.Update.IsZero() && c.Bytes == 0:
+		return nil
+	case c.Update.IsZero():
+		return fmt.Errorf("%w: no digest of the update", refusal.ErrBadCommitment)
+	case !terms.ValidCID(c.UpdateCID):
+		return fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", refusal.ErrBadCommitment, len(c.UpdateCID), terms.MaxCID)
+	case c.Bytes == 0:
+		return fmt.Errorf("%w: an update of no bytes", refusal.ErrBadCommitment)
+	}
+	return nil
+}

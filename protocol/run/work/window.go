@@ -1,0 +1,131 @@
+package work
+
+import (
+	"slices"
+)
+
+func (l RoundState) Has(id UnitID) bool {
+	return l.Round == id.Round && uint64(id.Unit) < uint64(len(l.Units)) && l.Units[id.Unit].Attempt == id.Attempt
+}
+
+// Rounds are the rounds that are not final: the open ones, oldest first, and the current one.
+func (w Window) Rounds() []RoundState { return append(slices.Clip(w.Open), w.RoundState) }
+
+// All are the rounds about whose units somebody may have to answer: Laps, and those that were rolled back.
+func (w Window) All() []RoundState { return append(w.Rounds(), w.RolledBack...) }
+
+// Each yields what All lists, in place: nobody changes it.
+func (w *Window) Each(yield func(*RoundState) bool) {
+	for i := range w.Open {
+		if !yield(&w.Open[i]) {
+			return
+		}
+	}
+	if !yield(&w.RoundState) {
+		return
+	}
+	for i := range w.RolledBack {
+		if !yield(&w.RolledBack[i]) {
+			return
+		}
+	}
+}
+
+// At returns a round, unless it is final or not yet begun.
+func (w Window) At(round uint32) (RoundState, bool) {
+	for _, l := range w.Open {
+		if l.Round == round {
+			return l, true
+		}
+	}
+	return w.RoundState, w.Round == round
+}
+
+// Oldest is the first round that is not final. What was needed for earlier ones is needed no more.
+func (w Window) Oldest() uint32 {
+	if len(w.Open) > 0 {
+		return w.Open[0].Round
+	}
+	return w.Round
+}
+
+// Work lists the units that a worker has to commit now, by index. It owes one commitment per deadline, in any order.
+func (w Window) Work(worker string) []Unit {
+	var owed []Unit
+	for _, u := range w.Units {
+		if u.Status == Assigned && u.Worker == worker {
+			owed = append(owed, *u)
+		}
+	}
+	return owed
+}
+
+// AuditTarget is a unit that somebody has to look at, in its round.
+type AuditTarget struct {
+	RoundState
+	Unit
+}
+
+// Audits lists the units that a verifier has to audit now, by round and index. It owes one answer per deadline.
+func (w Window) Audits(verifier string) []AuditTarget {
+	var found []AuditTarget
+	for _, l := range w.All() {
+		for _, u := range l.Units {
+			if u.Status == Auditing && u.Verifier == verifier || u.OwesReport(verifier) {
+				found = append(found, AuditTarget{l, *u})
+			}
+		}
+	}
+	return found
+}
+
+// Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the
+// same unit is open and not playing.
+func (w Window) Playing(id UnitID, challenger string) (AuditTarget, bool) {
+	d, ok := w.Find(id)
+	return d, ok && len(d.Challengers) > 0 && d.Challengers[0] == challenger
+}
+
+// Find returns an attempt at a unit, also one in a round that was rolled back, and its round.
+func (w Window) Find(id UnitID) (AuditTarget, bool) {
+	for _, l := range w.RolledBack {
+		if l.Has(id) {
+			return AuditTarget{l, *l.Units[id.Unit]}, true
+		}
+	}
+	l, ok := w.At(id.Round)
+	if !ok || !l.Has(id) {
+		return AuditTarget{RoundState: l}, false
+	}
+	return AuditTarget{l, *l.Units[id.Unit]}, true
+}
+
+// Has reports whether Find finds an attempt at a unit.
+func (w *Window) Has(id UnitID) bool {
+	has := func(l RoundState) bool { return l.Has(id) }
+	return has(w.RoundState) || slices.ContainsFunc(w.Open, has) || slices.ContainsFunc(w.RolledBack, has)
+}
+
+// Disputed reports whether a dispute about any unit is open.
+func (w Window) Disputed() bool {
+	return slices.ContainsFunc(w.All(), func(l RoundState) bool {
+		return slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status == Disputed })
+	})
+}
+
+// Challenged reports whether a dispute of a challenger about an attempt at a unit is open.
+func (w Window) Challenged(id UnitID, challenger string) bool {
+	d, ok := w.Find(id)
+	return ok && slices.Contains(d.Challengers, challenger)
+}
+
+// Where lists the units of a round that are meant.
+func (l RoundState) Where(which func(Unit) bool) []Unit {
+	var found []Unit
+	for _, u := range l.Units {
+		if which(*u) {
+			found = append(found, *u)
+		}
+	}
+	return found
+}

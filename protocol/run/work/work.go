@@ -1,0 +1,150 @@
+// Package work is the work of a run: units of rounds, the attempts at them, what workers committed and verifiers found,
+// and the window of rounds about which somebody may still have to answer. It says nothing of who the members are, and
+// decides nothing.
+package work
+
+import (
+	"encoding/json"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/terms"
+)
+
+// Status of a unit.
+type Status uint8
+
+// Statuses are part of the format.
+const (
+	Assigned  Status = 1 // its worker is training
+	Committed Status = 2 // its worker is bound; whether it will be audited is not drawn yet
+	Auditing  Status = 3 // a verifier is re-executing it
+	Disputed  Status = 4 // a dispute about it is open
+	Accepted  Status = 5 // nothing is open about it; until its round is final it may be challenged
+	// its verifier found it right, and owes the opening of its seal; or all who look are bound, and owe what they found
+	Sealed Status = 6
+)
+
+// Unit is one attempt at a work unit of a round.
+type Unit struct {
+	Index  uint32 `cbor:"1,keyasint"`
+	Status Status `cbor:"2,keyasint"`
+	Worker string `cbor:"3,keyasint"`
+	// never given twice to the same round and index, also not when a round is done over
+	Attempt    uint32     `cbor:"4,keyasint"`
+	AssignedAt int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
+	Deadline   int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
+	Commit     Commitment `cbor:"7,keyasint"`
+	Verifier   string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
+	Audited    bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
+	Passed     bool       `cbor:"10,keyasint"`           // an audit found this attempt right
+	Refused    []string   `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
+	Missing    []string   `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
+	// Disputed: the first is in the dispute, the others wait for its end
+	Challengers  []string     `cbor:"13,keyasint,omitempty"`
+	OutlierFlags []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
+	Seal         canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
+	// Sealed: says where the seal must be opened; zero until it is drawn
+	Question canon.Digest `cbor:"16,keyasint"`
+	// Missing: the slice of the update that the first report is about
+	Lost uint32 `cbor:"17,keyasint"`
+	// in a tolerant run: this attempt is settled by its state roots all the same
+	Exact bool `cbor:"18,keyasint,omitempty"`
+	// Auditing, Sealed: of an attempt that is not exact, who audits it
+	Looks []SealedReport `cbor:"19,keyasint,omitempty"`
+	// of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its
+	// update
+	Segment uint32 `cbor:"21,keyasint,omitempty"`
+	// blocks that its worker took from the assignment to the commitment
+	Took         int64  `cbor:"22,keyasint,omitempty"`
+	FirstAttempt string `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
+	// how many are to look at an attempt that is not exact; 0: not drawn yet
+	Panel uint32 `cbor:"24,keyasint,omitempty"`
+	// of an attempt that is not exact and was found within: the state that its exact execution ends in
+	End canon.Digest `cbor:"25,keyasint,omitzero"`
+	// the deposit over an attempt before, which waits for the end of this one
+	Held *Held `cbor:"26,keyasint,omitempty"`
+	// an audit of an earlier attempt of the round was passed, and paid
+	Looked bool `cbor:"27,keyasint,omitempty"`
+	// who had this unit before, since it was committed last: the first of all to commit has it
+	PreviousAssignees []PreviousAssignee `cbor:"20,keyasint,omitempty"`
+}
+
+// Units are the attempts at the units of a round, in order of index. States share them: nobody changes a unit that a
+// state holds, and a rule that has to replaces it by a copy (draft.unit). So a message about one of a thousand units
+// copies one.
+type Units []*Unit
+
+// UnmarshalCBOR implements cbor.Unmarshaler. There are as many units as the bytes say, whatever they are.
+func (u *Units) UnmarshalCBOR(text []byte) error {
+	var list []Unit
+	if err := canon.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*u = Shared(list)
+	return nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *Units) UnmarshalJSON(text []byte) error {
+	var list []Unit
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*u = Shared(list)
+	return nil
+}
+
+// Shared makes units of a list, which nobody changes any more.
+func Shared(list []Unit) Units {
+	if list == nil {
+		return nil
+	}
+	units := make(Units, len(list))
+	for i := range list {
+		units[i] = &list[i]
+	}
+	return units
+}
+
+// RoundState is the work of one round that is not final.
+type RoundState struct {
+	Round    uint32           `cbor:"101,keyasint"` // from 0
+	Base     terms.Checkpoint `cbor:"102,keyasint"` // what the round starts from; Base.Round == Round
+	Closed   int64            `cbor:"103,keyasint"` // height of the last commitment; 0 while one is missing
+	Drawn    bool             `cbor:"104,keyasint"` // the audits of all commitments are drawn
+	Attested int64            `cbor:"105,keyasint"` // height; 0 in the current round
+	Units    Units            `cbor:"106,keyasint,omitempty"`
+	// what each unit starts from beside Base; empty: from nothing
+	From []HandedState `cbor:"107,keyasint,omitempty"`
+	// rolled back: whose conviction that was, and whose stakes pay for it first
+	Culprits []string `cbor:"108,keyasint,omitempty"`
+}
+
+// Commitment is what a worker is bound to before it may see anybody's update of the round.
+type Commitment struct {
+	// inner state roots: at the start, then at every segment boundary, then at the end
+	Segments []canon.Digest `cbor:"1,keyasint,omitempty"`
+	// of the uncompressed update; zero: it is not finite, and cannot be made
+	Update canon.Digest `cbor:"2,keyasint"`
+	// of the compressed update, as it will be served; empty if there is none
+	UpdateCID string `cbor:"3,keyasint"`
+	Bytes     uint64 `cbor:"4,keyasint"` // size of the compressed update
+	Loss      int64  `cbor:"5,keyasint"` // mean training loss of the unit, in millionths
+	// CID of the losses and gradient norms of its inner steps; for people, nothing is decided by it
+	Log string `cbor:"6,keyasint"`
+	// audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
+	HiddenRoots canon.Digest `cbor:"7,keyasint"`
+	HandedState HandedState  `cbor:"8,keyasint,omitzero"` // what the unit hands on to itself in the next round
+}
+
+// Window is the rounds about whose units somebody may have to answer. The fields of the embedded RoundState are those
+// of the current round.
+type Window struct {
+	RoundState
+	// the rounds before it that are attested and not final, oldest first
+	Open []RoundState `cbor:"6,keyasint,omitempty"`
+	// rounds that were rolled back, until nothing is open about their units
+	RolledBack []RoundState `cbor:"15,keyasint,omitempty"`
+	// attempt that the units of a round begin with: above all of rounds that were rolled back
+	FirstAttempt uint32 `cbor:"8,keyasint"`
+}
