@@ -21,37 +21,44 @@ func (g Dispute) Apply(height int64, from string, m Move, r Referee) (Dispute, e
 	case height > g.Deadline:
 		return g, fmt.Errorf("%w: it was height %d", ErrLate, g.Deadline)
 	}
-	next, err := g.play(height, m, r)
+	next, err := ply{g, height, r}.play(m)
 	if err != nil {
 		return g, err
 	}
 	return next, nil
 }
 
-func (g Dispute) play(height int64, m Move, r Referee) (Dispute, error) {
+// ply is one move, made at a height. It embeds the game before it, which its methods change a copy of.
+type ply struct {
+	Dispute
+	height  int64
+	referee Referee
+}
+
+func (g ply) play(m Move) (Dispute, error) {
 	switch {
 	case g.Stage == ShowStates && m.States != nil:
-		return g.showStates(height, m.States.Digests)
+		return g.showStates(m.States.Digests)
 	case g.Stage == PickState && m.Pick != nil:
-		return g.pickState(height, m.Pick.Index)
+		return g.pickState(m.Pick.Index)
 	case g.Stage == ShowTree && m.Tree != nil:
-		return g.showTree(height, *m.Tree)
+		return g.showTree(*m.Tree)
 	case g.Stage == PickNode && m.Pick != nil:
-		return g.pickNode(height, m.Pick.Index, r)
+		return g.pickNode(m.Pick.Index)
 	case g.Stage == ShowNodes && m.Nodes != nil:
-		return g.showNodes(height, m.Nodes.Children)
+		return g.showNodes(m.Nodes.Children)
 	case m.Bind != nil && g.binds():
-		return g.judge(height, g.claim(Binding, 0), m.Bind.Payload, r)
+		return g.judge(g.claim(Binding, 0), m.Bind.Payload)
 	case m.Point != nil && g.Stage == ShowTree && g.unmade():
-		return g.point(height, *m.Point)
+		return g.point(*m.Point)
 	case m.Leaf != nil && g.Stage == ShowLeaf && m.Leaf.Index == 0:
-		return g.judge(height, g.last(), m.Leaf.Payload, r)
+		return g.judge(g.last(), m.Leaf.Payload)
 	case m.Leaf != nil && g.Stage == PickState && g.parted():
-		return g.partLeaf(height, *m.Leaf, r)
+		return g.partLeaf(*m.Leaf)
 	case m.Leaf != nil && g.Stage == PickNode:
-		return g.nodeLeaf(height, *m.Leaf, r)
+		return g.nodeLeaf(*m.Leaf)
 	}
-	return g, fmt.Errorf("%w: the %s owes another", ErrMove, g.Turn)
+	return g.Dispute, fmt.Errorf("%w: the %s owes another", ErrMove, g.Turn)
 }
 
 // aboutUpdate reports whether the states of the unit are agreed, and the game is about what comes of them.
@@ -62,12 +69,12 @@ func (g Dispute) aboutCarried() bool { return int(g.Segment) > len(g.Config.Segm
 // unmade reports whether the game is about an update of which the asserter says that it is not finite.
 func (g Dispute) unmade() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
 
-func (g Dispute) point(height int64, p PointNonFinite) (Dispute, error) {
+func (g ply) point(p PointNonFinite) (Dispute, error) {
 	if p.Index >= g.Tree.Leaves || p.Part >= MaxParts {
-		return g, fmt.Errorf("%w: no part %d of parameter %d", ErrMove, p.Part, p.Index)
+		return g.Dispute, fmt.Errorf("%w: no part %d of parameter %d", ErrMove, p.Part, p.Index)
 	}
 	g.Tree.Node, g.Parts = p.Index, Interval{From: p.Part, To: p.Part + 1}
-	return g.moved(height, Asserter, ShowLeaf, Record{Event: Pointed, Index: p.Index, From: p.Part}), nil
+	return g.moved(g.height, Asserter, ShowLeaf, Record{Event: Pointed, Index: p.Index, From: p.Part}), nil
 }
 
 // last is the question of a game of which nothing is to be narrowed.
@@ -110,38 +117,38 @@ func (g Dispute) interval() Interval {
 	return g.Steps
 }
 
-func (g Dispute) showStates(height int64, states []canon.Digest) (Dispute, error) {
+func (g ply) showStates(states []canon.Digest) (Dispute, error) {
 	v, err := g.interval().show(states)
 	if err != nil {
-		return g, err
+		return g.Dispute, err
 	}
 	g.HashBytes += size(states)
 	if g.parted() {
 		g.Parts = v
 		r := Record{Event: ShownParts, Index: g.Tree.Node, From: v.From, To: v.To, Count: uint64(len(states))}
-		return g.moved(height, Asserter, PickState, r), nil
+		return g.moved(g.height, Asserter, PickState, r), nil
 	}
 	g.Steps = v
 	r := Record{Event: ShownSteps, From: v.From, To: v.To, Count: uint64(len(states))}
-	return g.moved(height, Asserter, PickState, r), nil
+	return g.moved(g.height, Asserter, PickState, r), nil
 }
 
-func (g Dispute) pickState(height int64, i uint32) (Dispute, error) {
+func (g ply) pickState(i uint32) (Dispute, error) {
 	v, err := g.interval().pick(i)
 	switch {
 	case err != nil:
-		return g, err
+		return g.Dispute, err
 	case !g.parted():
 		g.Steps = v
-		return g.moved(height, Challenger, g.below(), Record{Event: PickedStep, To: v.To}), nil
+		return g.moved(g.height, Challenger, g.below(), Record{Event: PickedStep, To: v.To}), nil
 	case v.single():
-		return g, fmt.Errorf("%w: part %d must be brought to the referee", ErrMove, v.From)
+		return g.Dispute, fmt.Errorf("%w: part %d must be brought to the referee", ErrMove, v.From)
 	}
 	g.Parts = v
-	return g.moved(height, Challenger, ShowStates, Record{Event: PickedParts, From: v.From, To: v.To - 1}), nil
+	return g.moved(g.height, Challenger, ShowStates, Record{Event: PickedParts, From: v.From, To: v.To - 1}), nil
 }
 
-func (g Dispute) showTree(height int64, t Tree) (Dispute, error) {
+func (g ply) showTree(t Tree) (Dispute, error) {
 	d := g.Tree
 	d.Top = t.Top
 	nodes := t.Children
@@ -150,7 +157,7 @@ func (g Dispute) showTree(height int64, t Tree) (Dispute, error) {
 	}
 	d, err := d.show(nodes)
 	if err != nil {
-		return g, err
+		return g.Dispute, err
 	}
 	if g.aboutUpdate() {
 		committed := g.Config.Update
@@ -158,42 +165,42 @@ func (g Dispute) showTree(height int64, t Tree) (Dispute, error) {
 			committed = g.Config.Carried
 		}
 		if d.root() != committed {
-			return g, fmt.Errorf("%w: the tree is not the committed one", ErrMove)
+			return g.Dispute, fmt.Errorf("%w: the tree is not the committed one", ErrMove)
 		}
 	}
 	g.Tree = d
 	g.HashBytes += size(t.Children) + uint64(len(t.Top))
-	return g.moved(height, Asserter, PickNode, Record{Event: ShownTree, Count: uint64(len(nodes))}), nil
+	return g.moved(g.height, Asserter, PickNode, Record{Event: ShownTree, Count: uint64(len(nodes))}), nil
 }
 
-func (g Dispute) pickNode(height int64, i uint32, r Referee) (Dispute, error) {
+func (g ply) pickNode(i uint32) (Dispute, error) {
 	d, err := g.Tree.pick(i)
 	if err != nil {
-		return g, err
+		return g.Dispute, err
 	}
 	g.Tree = d
 	if d.level() > 0 {
 		low, high := d.under()
 		r := Record{Event: PickedNode, From: uint64(low), To: uint64(high)}
-		return g.moved(height, Challenger, ShowNodes, r), nil
+		return g.moved(g.height, Challenger, ShowNodes, r), nil
 	}
-	n := r.Parts(g.claim(g.kind(), d.Node))
+	n := g.referee.Parts(g.claim(g.kind(), d.Node))
 	if n <= 1 {
-		return g, fmt.Errorf("%w: %s %d is made in one part, which must be brought to the referee", ErrMove, g.thing(),
-			d.Node)
+		return g.Dispute, fmt.Errorf("%w: %s %d is made in one part, which must be brought to the referee", ErrMove,
+			g.thing(), d.Node)
 	}
 	g.Parts = Interval{To: n, After: d.parent()}
-	return g.moved(height, Challenger, ShowStates, Record{Event: PickedLeaf, Index: d.Node, Count: n}), nil
+	return g.moved(g.height, Challenger, ShowStates, Record{Event: PickedLeaf, Index: d.Node, Count: n}), nil
 }
 
-func (g Dispute) showNodes(height int64, nodes []canon.Digest) (Dispute, error) {
+func (g ply) showNodes(nodes []canon.Digest) (Dispute, error) {
 	d, err := g.Tree.show(nodes)
 	if err != nil {
-		return g, err
+		return g.Dispute, err
 	}
 	g.Tree = d
 	g.HashBytes += size(nodes)
-	return g.moved(height, Asserter, PickNode, Record{Event: ShownNodes, Count: uint64(len(nodes))}), nil
+	return g.moved(g.height, Asserter, PickNode, Record{Event: ShownNodes, Count: uint64(len(nodes))}), nil
 }
 
 // binds reports whether the challenger may say that the trace is right and the state after it is not.
@@ -202,31 +209,33 @@ func (g Dispute) binds() bool {
 }
 
 // nodeLeaf ends a game about what is made in one part.
-func (g Dispute) nodeLeaf(height int64, l Leaf, r Referee) (Dispute, error) {
+func (g ply) nodeLeaf(l Leaf) (Dispute, error) {
 	d, err := g.Tree.pick(l.Index)
 	switch {
 	case err != nil:
-		return g, err
+		return g.Dispute, err
 	case d.level() != 0:
-		return g, fmt.Errorf("%w: node %d on level %d is no leaf", ErrMove, d.Node, d.level())
-	case r.Parts(g.claim(g.kind(), d.Node)) > 1:
-		return g, fmt.Errorf("%w: %s %d is made in several parts, one of which must be picked", ErrMove, g.thing(), d.Node)
+		return g.Dispute, fmt.Errorf("%w: node %d on level %d is no leaf", ErrMove, d.Node, d.level())
+	case g.referee.Parts(g.claim(g.kind(), d.Node)) > 1:
+		return g.Dispute, fmt.Errorf("%w: %s %d is made in several parts, one of which must be picked", ErrMove, g.thing(),
+			d.Node)
 	}
 	g.Tree = d
-	return g.judge(height, g.question(), l.Payload, r)
+	return g.judge(g.question(), l.Payload)
 }
 
 // partLeaf ends a game about one of several parts.
-func (g Dispute) partLeaf(height int64, l Leaf, r Referee) (Dispute, error) {
+func (g ply) partLeaf(l Leaf) (Dispute, error) {
 	v, err := g.Parts.pick(l.Index)
 	switch {
 	case err != nil:
-		return g, err
+		return g.Dispute, err
 	case !v.single():
-		return g, fmt.Errorf("%w: there are states between part %d and part %d, which must be shown", ErrMove, v.From, v.To)
+		return g.Dispute, fmt.Errorf("%w: there are states between part %d and part %d, which must be shown", ErrMove, v.From,
+			v.To)
 	}
 	g.Parts = v
-	return g.judge(height, g.question(), l.Payload, r)
+	return g.judge(g.question(), l.Payload)
 }
 
 // question is the claim about the picked part of the picked leaf.
@@ -253,18 +262,18 @@ func (g Dispute) claim(k Kind, index uint32) Claim {
 	return c
 }
 
-func (g Dispute) judge(height int64, c Claim, payload []byte, r Referee) (Dispute, error) {
+func (g ply) judge(c Claim, payload []byte) (Dispute, error) {
 	if len(payload) > MaxLeaf {
-		return g, fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrMove, len(payload), MaxLeaf)
+		return g.Dispute, fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrMove, len(payload), MaxLeaf)
 	}
 	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index,
 		Part: c.Part}
-	if ruling, err := r.Judge(c, payload); err != nil {
+	if ruling, err := g.referee.Judge(c, payload); err != nil {
 		v.Reason = BadLeaf
 	} else {
 		v.AsserterLies, v.Computed, v.Claimed = !ruling.Right, ruling.Computed, c.claimed()
 	}
-	return g.moved(height, Challenger, Over, Record{Event: Judged}).end(v), nil
+	return g.moved(g.height, Challenger, Over, Record{Event: Judged}).end(v), nil
 }
 
 // claimed is what the asserter says follows.

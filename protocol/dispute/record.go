@@ -53,13 +53,13 @@ type Names func(k Kind, index uint32) string
 func (g Dispute) Text(r Record, names Names) string {
 	switch r.Event {
 	case Opened:
-		return g.openedText(r.Index)
+		return openedText(g, r.Index)
 	case ShownSteps:
 		return fmt.Sprintf("shows %d states between step %d and step %d", r.Count, r.From, r.To)
 	case PickedStep:
 		return fmt.Sprintf("the state after step %d is the first that differs", r.To)
 	case ShownTree:
-		return fmt.Sprintf("shows %s, in %d parts", g.treeText(), r.Count)
+		return fmt.Sprintf("shows %s, in %d parts", treeText(g), r.Count)
 	case PickedNode:
 		return fmt.Sprintf("the first difference is in %s %d to %d", g.thing(), r.From, r.To)
 	case ShownNodes:
@@ -73,7 +73,7 @@ func (g Dispute) Text(r Record, names Names) string {
 	case Pointed:
 		return fmt.Sprintf("part %d of the update of parameter %d is not finite", r.From, r.Index)
 	case Judged:
-		return g.verdictText(names)
+		return verdictText(g, names)
 	case Late:
 		return fmt.Sprintf("the %s made no move by height %d and loses", r.Party, r.To)
 	case Moot:
@@ -84,7 +84,7 @@ func (g Dispute) Text(r Record, names Names) string {
 	return fmt.Sprintf("event %d, which this version does not know", r.Event)
 }
 
-func (g Dispute) openedText(segment uint32) string {
+func openedText(g Dispute, segment uint32) string {
 	switch last := uint32(len(g.Config.Segments)); {
 	case segment == 0:
 		return "the state at the start differs"
@@ -96,7 +96,7 @@ func (g Dispute) openedText(segment uint32) string {
 	return "the state that is handed on differs"
 }
 
-func (g Dispute) treeText() string {
+func treeText(g Dispute) string {
 	switch {
 	case g.aboutCarried():
 		return fmt.Sprintf("the state of %d tensors that is handed on", g.Tree.Leaves)
@@ -107,12 +107,12 @@ func (g Dispute) treeText() string {
 }
 
 // verdictText says what the referee found.
-func (g Dispute) verdictText(names Names) string {
+func verdictText(g Dispute, names Names) string {
 	v := g.Verdict
 	if v == nil {
 		return "the referee is asked"
 	}
-	subject := g.subject(names)
+	subject := subjectText(g, names)
 	switch {
 	case v.Reason == BadLeaf:
 		return "the verifier did not bring what " + subject + " is recomputed from, and loses"
@@ -128,8 +128,8 @@ func (g Dispute) verdictText(names Names) string {
 	return fmt.Sprintf("%s is %s, as the worker claims", subject, v.Computed.Short())
 }
 
-// subject names what was recomputed.
-func (g Dispute) subject(names Names) string {
+// subjectText names what was recomputed.
+func subjectText(g Dispute, names Names) string {
 	v, kind, name := g.Verdict, Kind(g.Verdict.Leaf), ""
 	if names != nil {
 		name = names(kind, v.Operator)

@@ -30,14 +30,21 @@ type Oracle interface {
 // ErrAgree is returned by Press when the challenger finds no difference in what it is shown.
 var ErrAgree = errors.New("dispute: nothing shown differs from what the challenger computed")
 
+// player is a game, of which its party knows what is right.
+type player struct {
+	Dispute
+	mine Oracle
+}
+
 // NextAsserterMove is the asserter's next move.
-func NextAsserterMove(g Dispute, mine Oracle) (Move, error) {
+func NextAsserterMove(d Dispute, mine Oracle) (Move, error) {
+	g := player{d, mine}
 	switch g.Stage {
 	case ShowStates:
-		states, err := g.states(mine, g.interval().Boundaries())
+		states, err := g.states(g.interval().Boundaries())
 		return Move{States: &States{Digests: states}}, err
 	case ShowTree, ShowNodes:
-		t, err := g.tree(mine)
+		t, err := g.tree()
 		if err != nil {
 			return Move{}, err
 		}
@@ -79,22 +86,23 @@ func point(update *canon.Tree, mine Oracle, c Claim) (Move, error) {
 }
 
 // NextChallengerMove is the challenger's next move.
-func NextChallengerMove(g Dispute, mine Oracle) (Move, error) {
+func NextChallengerMove(d Dispute, mine Oracle) (Move, error) {
+	g := player{d, mine}
 	switch g.Stage {
 	case ShowLeaf:
 		payload, err := mine.Leaf(g.last(), nil)
 		return Move{Leaf: &Leaf{Payload: payload}}, err
 	case PickState:
-		return g.pressState(mine)
+		return g.pressState()
 	case PickNode:
-		return g.pressNode(mine)
+		return g.pressNode()
 	}
 	return Move{}, fmt.Errorf("%w: the challenger has none", ErrMove)
 }
 
-func (g Dispute) pressState(mine Oracle) (Move, error) {
+func (g player) pressState() (Move, error) {
 	v := g.interval()
-	own, err := g.states(mine, append(v.Boundaries(), v.To))
+	own, err := g.states(append(v.Boundaries(), v.To))
 	if err != nil {
 		return Move{}, err
 	}
@@ -109,24 +117,24 @@ func (g Dispute) pressState(mine Oracle) (Move, error) {
 		return Move{Pick: &Pick{Index: i}}, nil
 	}
 	g.Parts = v
-	return g.pressLeaf(mine, i)
+	return g.pressLeaf(i)
 }
 
 // states are a party's own, at positions of the interval under way.
-func (g Dispute) states(mine Oracle, at []uint64) ([]canon.Digest, error) {
+func (g player) states(at []uint64) ([]canon.Digest, error) {
 	if g.parted() {
-		return mine.Partial(g.question(), at)
+		return g.mine.Partial(g.question(), at)
 	}
-	return mine.Steps(at)
+	return g.mine.Steps(at)
 }
 
-func (g Dispute) pressNode(mine Oracle) (Move, error) {
-	t, err := g.tree(mine)
+func (g player) pressNode() (Move, error) {
+	t, err := g.tree()
 	if err != nil {
 		return Move{}, err
 	}
 	if g.binds() && t.Top() == g.Tree.Top {
-		payload, err := mine.Leaf(g.claim(Binding, 0), nil)
+		payload, err := g.mine.Leaf(g.claim(Binding, 0), nil)
 		return Move{Bind: &BindClaim{Payload: payload}}, err
 	}
 	last := g.Tree.last()
@@ -138,26 +146,26 @@ func (g Dispute) pressNode(mine Oracle) (Move, error) {
 	if err != nil {
 		return Move{}, err
 	}
-	if last.Level > 0 || mine.Parts(g.claim(g.kind(), last.First+i)) > 1 {
+	if last.Level > 0 || g.mine.Parts(g.claim(g.kind(), last.First+i)) > 1 {
 		return Move{Pick: &Pick{Index: i}}, nil
 	}
 	if g.Tree, err = g.Tree.pick(i); err != nil {
 		return Move{}, err
 	}
-	return g.pressLeaf(mine, i)
+	return g.pressLeaf(i)
 }
 
 // pressLeaf brings the question that is left to the referee.
-func (g Dispute) pressLeaf(mine Oracle, i uint32) (Move, error) {
+func (g player) pressLeaf(i uint32) (Move, error) {
 	prove := func(int) (canon.Proof, error) { return nil, fmt.Errorf("%w: an update has no trace", ErrMove) }
 	if !g.aboutUpdate() {
-		t, err := mine.Trace(uint32(g.Steps.From)) // before Leaf, which may be exclusive
+		t, err := g.mine.Trace(uint32(g.Steps.From)) // before Leaf, which may be exclusive
 		if err != nil {
 			return Move{}, err
 		}
 		prove = func(operator int) (canon.Proof, error) { return g.Tree.proof(t, operator) }
 	}
-	payload, err := mine.Leaf(g.question(), prove)
+	payload, err := g.mine.Leaf(g.question(), prove)
 	return Move{Leaf: &Leaf{Index: i, Payload: payload}}, err
 }
 
@@ -174,11 +182,11 @@ func differ(theirs, mine []canon.Digest) (uint32, error) {
 }
 
 // tree is the party's own version of the tree that the game descends.
-func (g Dispute) tree(mine Oracle) (t *canon.Tree, err error) {
+func (g player) tree() (t *canon.Tree, err error) {
 	if g.aboutUpdate() {
-		t, err = mine.Result(g.kind())
+		t, err = g.mine.Result(g.kind())
 	} else {
-		t, err = mine.Trace(uint32(g.Steps.From))
+		t, err = g.mine.Trace(uint32(g.Steps.From))
 	}
 	if n := int(g.Tree.Leaves); err == nil && t.Len() != n {
 		err = fmt.Errorf("%w: a tree of %d leaves, the unit's has %d", ErrConfig, t.Len(), n)
