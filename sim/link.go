@@ -70,7 +70,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times
 		if err := w.clock.sleep(p.link.Delay(w.random, 0)); err != nil {
 			return nil, err
 		}
-		if !from.up || w.cut(p, from) {
+		if !from.up || w.cuts.apart(p, from) {
 			continue
 		}
 		b, err := from.store.Get(ctx, c)
@@ -80,7 +80,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times
 		if err := w.transfer(from, p, int(cmp.Or(times, 1)*float64(len(b)))); err != nil {
 			return nil, err
 		}
-		if !from.up || w.cut(p, from) {
+		if !from.up || w.cuts.apart(p, from) {
 			continue
 		}
 		_, err = p.store.Put(ctx, b)

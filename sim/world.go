@@ -118,7 +118,7 @@ type Network struct {
 	pool    pool       // of what all parties store
 	parties []*process // the consumer first
 	at      map[string]*process
-	cuts    map[[2]string]int
+	cuts    cuts
 	waiting map[[sha256.Size]byte]func(transaction.Result, error)
 	seen    map[string]*role.Block // runs by job as they are after the latest block, which everybody reads the same
 	digest  hash.Hash
@@ -152,7 +152,7 @@ func (c Config) Names() (names []string) {
 // New makes a network.
 func New(c Config, checks ...Checker) (*Network, error) {
 	w := &Network{
-		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: map[[2]string]int{},
+		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: cuts{},
 		waiting: map[[sha256.Size]byte]func(transaction.Result, error){}, seen: map[string]*role.Block{},
 		digest: sha256.New(),
 		checks: checks,
@@ -294,14 +294,17 @@ func (w *Network) Inject(f Fault) {
 
 func between(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-func (w *Network) cut(a, b *process) bool { return w.cuts[between(a.name, b.name)] > 0 }
+// cuts counts, for two parties by name, the faults that keep them apart.
+type cuts map[[2]string]int
+
+func (c cuts) apart(a, b *process) bool { return c[between(a.name, b.name)] > 0 }
 
 // isolated reports whether a party cannot reach the chain.
-func (w *Network) isolated(p *process) bool { return w.cuts[between(p.name, Chain)] > 0 }
+func (c cuts) isolated(p *process) bool { return c[between(p.name, Chain)] > 0 }
 
 // arrive delivers a transaction, once its sender can reach the chain.
 func (w *Network) arrive(from *process, tx []byte, answer func(transaction.Result, error)) {
-	if w.isolated(from) {
+	if w.cuts.isolated(from) {
 		w.clock.after(w.config.BlockTime, func() { w.arrive(from, tx, answer) })
 		return
 	}
@@ -341,7 +344,7 @@ func (w *Network) block() {
 			transaction.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
 	}
 	for _, p := range w.parties {
-		if delay := p.link.Delay(w.random, 0); !w.isolated(p) {
+		if delay := p.link.Delay(w.random, 0); !w.cuts.isolated(p) {
 			w.clock.after(delay, func() { p.block(height) })
 		}
 	}

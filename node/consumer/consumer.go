@@ -440,7 +440,7 @@ func (c *Consumer) rewind(ctx context.Context, round uint32) error {
 	if c.Options.Say != nil {
 		c.Options.Say(fmt.Sprintf("a verdict took the run back to the checkpoint of round %d", round))
 	}
-	names := c.names(kept)
+	names := checkpoints(c.Dir.Run.Blobs.Genesis, kept)
 	for _, l := range void {
 		if err := dropCheckpoint(ctx, c.store, l.AsCheckpoint(), names); err != nil {
 			return err
@@ -496,9 +496,9 @@ func tracked(metrics []rundir.Metric) []api.Metric {
 	return out
 }
 
-// names are the checkpoints of lines, and the first of all, which is never deleted: a later one may have blobs of it.
-func (c *Consumer) names(lines []rundir.Line) []terms.Checkpoint {
-	names := []terms.Checkpoint{{CID: c.Dir.Run.Blobs.Genesis}}
+// checkpoints are those of lines, and the first of all, which is never deleted: a later one may have blobs of it.
+func checkpoints(genesis string, lines []rundir.Line) []terms.Checkpoint {
+	names := []terms.Checkpoint{{CID: genesis}}
 	for _, l := range lines {
 		names = append(names, l.AsCheckpoint())
 	}
@@ -522,7 +522,7 @@ func (c *Consumer) prune(ctx context.Context, open int) error {
 			drop = append(drop, l)
 		}
 	}
-	names := c.names(kept)
+	names := checkpoints(c.Dir.Run.Blobs.Genesis, kept)
 	for _, l := range drop {
 		if err := dropCheckpoint(ctx, c.store, l.AsCheckpoint(), names); err != nil {
 			return err

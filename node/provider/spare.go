@@ -13,53 +13,57 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// spareRun is the run that a verifier watches without a part in it.
-type spareRun struct {
-	job string
-	end chan struct{} // closed when it shall stop
+// spareWatch is how a verifier that has a part in no run watches one. It belongs to the goroutine that follows the
+// blocks.
+type spareWatch struct {
+	*service
+	job    string          // that it watches; "": none
+	end    chan struct{}   // closed when it shall stop
+	failed map[string]bool // runs that it cannot watch
 }
 
 // look watches a run when the account has a part in none, and stops when it has. Which run it is follows from the key,
 // so that of several verifiers each looks at another.
-func (s *service) look(ctx context.Context, jobs []string) {
+func (s *spareWatch) look(ctx context.Context, jobs []string) {
 	s.mu.Lock()
-	if s.spare != nil && s.runs[s.spare.job] == nil {
-		s.spare = nil // it is over, or could not be watched
+	if s.job != "" && s.runs[s.job] == nil {
+		s.job = "" // it is over, or could not be watched
 	}
 	others := len(s.runs)
-	if s.spare != nil {
+	if s.job != "" {
 		others--
 	}
-	jobs = slices.DeleteFunc(slices.Clone(jobs), func(job string) bool { return s.unwatched[job] || s.refused[job] != "" })
+	jobs = slices.DeleteFunc(slices.Clone(jobs), func(job string) bool { return s.failed[job] || s.refused[job] != "" })
 	s.mu.Unlock()
 	switch {
 	case others > 0:
-		s.unwatch()
-	case s.spare == nil && len(jobs) > 0:
+		s.stop()
+	case s.job == "" && len(jobs) > 0:
 		seed := s.key.Derive("watch")
-		s.spare = &spareRun{end: make(chan struct{}), job: slices.MinFunc(jobs, func(a, b string) int {
+		s.end = make(chan struct{})
+		s.job = slices.MinFunc(jobs, func(a, b string) int {
 			x, y := canon.Sum("starling/watch-run/1", seed[:], []byte(a)), canon.Sum("starling/watch-run/1", seed[:], []byte(b))
 			return bytes.Compare(x[:], y[:])
-		})}
-		s.begin(ctx, s.spare.job, s.spare.end)
+		})
+		s.begin(ctx, s.job, s.end)
 	}
 }
 
-// unwatch ends the watching of a run, once nothing is open that it challenged there.
-func (s *service) unwatch() {
-	if s.spare != nil {
-		close(s.spare.end)
-		s.spare = nil
+// stop ends the watching of a run, once nothing is open that it challenged there.
+func (s *spareWatch) stop() {
+	if s.job != "" {
+		close(s.end)
+		s.job = ""
 	}
 }
 
 // watched says what came of watching a run.
-func (s *service) watched(job string, err error) {
+func (s *spareWatch) watched(job string, err error) {
 	if err == nil {
 		return
 	}
 	s.mu.Lock()
-	s.unwatched[job] = true
+	s.failed[job] = true
 	s.mu.Unlock()
 	s.Say(fmt.Sprintf("does not watch %s: %v", job, err))
 }
@@ -82,11 +86,11 @@ func RunWatcher(ctx context.Context, o Options) error {
 	} else {
 		s.closers = append(s.closers, stop)
 	}
-	return s.watchRuns(ctx)
+	return s.spare.follow(ctx)
 }
 
-// watchRuns watches one run after the other.
-func (s *service) watchRuns(ctx context.Context) error {
+// follow watches one run after the other.
+func (s *spareWatch) follow(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer s.working.Wait()
 	defer end()
@@ -104,7 +108,7 @@ func (s *service) watchRuns(ctx context.Context) error {
 		case <-leaving:
 			leaving = nil
 			close(s.drain)
-			s.unwatch()
+			s.stop()
 			s.Say("stops when nothing is open that it challenged; the next Ctrl-C stops at once")
 		case b, ok := <-blocks:
 			if !ok {

@@ -123,8 +123,7 @@ type service struct {
 	runs    map[string]*member.Process // that it works in
 	refused map[string]string          // runs that it left at once, and why
 
-	unwatched map[string]bool // runs that it cannot watch
-	spare     *spareRun       // of the goroutine that follows the blocks: the run that it watches; nil: none
+	spare *spareWatch
 
 	drains  bool
 	working sync.WaitGroup
@@ -148,7 +147,8 @@ func openService(ctx context.Context, o Options) (*service, error) {
 			" --phrase; it is not encrypted, unless --encrypt says so there")
 	}
 	s := &service{Options: o, key: h, drain: make(chan struct{}), runs: map[string]*member.Process{},
-		refused: map[string]string{}, unwatched: map[string]bool{}, since: time.Now()}
+		refused: map[string]string{}, since: time.Now()}
+	s.spare = &spareWatch{service: s, failed: map[string]bool{}}
 	s.watch = instrument.New(o.Version, s.role().String())
 	if err := s.open(ctx, h); err != nil {
 		s.close()
@@ -325,7 +325,7 @@ func (s *service) serve(ctx context.Context) error {
 			s.drains = true
 			s.mu.Unlock()
 			close(s.drain)
-			s.unwatch()
+			s.spare.stop()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
 			offer.begin(&s.working)
 		case err := <-offer.tried:
@@ -390,7 +390,7 @@ func (s *service) join(ctx context.Context) error {
 		}
 	}
 	if s.Verifies {
-		s.look(ctx, jobs)
+		s.spare.look(ctx, jobs)
 	}
 	return nil
 }
@@ -409,7 +409,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 	s.mu.Lock()
 	s.runs[job] = p
 	s.mu.Unlock()
-	unasked := s.spare != nil && s.spare.job == job
+	unasked := s.spare.job == job
 	s.Say(map[bool]string{false: "works on ", true: "watches "}[unasked] + job)
 	s.working.Go(func() {
 		err := p.Run(ctx)
@@ -422,7 +422,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		short := (*member.ShortageError)(nil)
 		switch {
 		case unasked:
-			s.watched(job, err)
+			s.spare.watched(job, err)
 		case errors.As(err, &short):
 			code, flag := short.Of.Code()
 			s.Say(fmt.Sprintf("%s: left %s: %v; give more with %s", code, job, err, flag))
