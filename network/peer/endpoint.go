@@ -20,6 +20,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/multiformats/go-multiaddr"
+
+	"github.com/starling-network/starling/network/peer/secure"
 )
 
 // Connections kept when there are too many, and where pruning starts.
@@ -43,7 +45,7 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err
 		libp2p.ListenAddrStrings(c.Listen...),
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		// In order of preference: processors have instructions for the cipher of TLS, and none for that of Noise.
-		libp2p.Security(libp2ptls.ID, newSecured),
+		libp2p.Security(libp2ptls.ID, secure.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Transport(quic.NewTransport),
 		libp2p.ResourceManager(resources),

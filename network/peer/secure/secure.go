@@ -1,4 +1,7 @@
-package peer
+// Package secure is how hosts make TCP connections to each other secure: TLS 1.3 with the certificates of libp2p, which
+// have no time in them, and records that leave and arrive several at a time. Who may connect is not its matter, nor
+// what is sent.
+package secure
 
 import (
 	"bufio"
@@ -29,19 +32,19 @@ var (
 	validTo   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// secured makes TCP connections secure: TLS 1.3 with libp2p's certificates (the protocol /tls/1.0.0), in which a key of
-// the peer signs that of the connection. It differs from libp2p's own in what others do not see: certificates have no
-// time in them that a wrong clock could miss, and records go to and come from the system several at a time.
-type secured struct {
+// Transport makes TCP connections secure: TLS 1.3 with libp2p's certificates (the protocol /tls/1.0.0), in which a key
+// of the peer signs that of the connection. It differs from libp2p's own in what others do not see: certificates have
+// no time in them that a wrong clock could miss, and records go to and come from the system several at a time.
+type Transport struct {
 	self     p2p.ID
 	identity *libp2ptls.Identity
 	muxers   []string // offered in the handshake, which saves a round trip
 }
 
-var _ sec.SecureTransport = (*secured)(nil)
+var _ sec.SecureTransport = (*Transport)(nil)
 
-// newSecured is called by libp2p.
-func newSecured(_ protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*secured, error) {
+// New is called by libp2p.
+func New(_ protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*Transport, error) {
 	self, err := p2p.IDFromPrivateKey(key)
 	if err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func newSecured(_ protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer
 	if err != nil {
 		return nil, err
 	}
-	s := &secured{self: self}
+	s := &Transport{self: self}
 	s.identity, err = libp2ptls.NewIdentity(key,
 		libp2ptls.WithCertTemplate(&x509.Certificate{SerialNumber: serial, NotBefore: validFrom, NotAfter: validTo}))
 	for _, m := range muxers {
@@ -60,20 +63,20 @@ func newSecured(_ protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer
 }
 
 // ID implements sec.SecureTransport.
-func (s *secured) ID() protocol.ID { return libp2ptls.ID }
+func (s *Transport) ID() protocol.ID { return libp2ptls.ID }
 
 // SecureInbound implements sec.SecureTransport.
-func (s *secured) SecureInbound(ctx context.Context, insecure net.Conn, id p2p.ID) (sec.SecureConn, error) {
+func (s *Transport) SecureInbound(ctx context.Context, insecure net.Conn, id p2p.ID) (sec.SecureConn, error) {
 	return s.secure(ctx, insecure, id, tls.Server)
 }
 
 // SecureOutbound implements sec.SecureTransport.
-func (s *secured) SecureOutbound(ctx context.Context, insecure net.Conn, id p2p.ID) (sec.SecureConn, error) {
+func (s *Transport) SecureOutbound(ctx context.Context, insecure net.Conn, id p2p.ID) (sec.SecureConn, error) {
 	return s.secure(ctx, insecure, id, tls.Client)
 }
 
 // secure shakes hands with a peer that must have the given ID, unless it is empty.
-func (s *secured) secure(ctx context.Context, insecure net.Conn, id p2p.ID,
+func (s *Transport) secure(ctx context.Context, insecure net.Conn, id p2p.ID,
 	side func(net.Conn, *tls.Config) *tls.Conn) (sec.SecureConn, error) {
 	config, keys := s.identity.ConfigForPeer(id)
 	plain := config.NextProtos // says no more than that it is libp2p
