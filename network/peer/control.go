@@ -100,7 +100,7 @@ func (h *Host) answerControl(s network.Stream) {
 		return
 	}
 	defer h.serving.Done()
-	l := h.link(s.Conn().RemotePeer())
+	l := h.links.to(s.Conn().RemotePeer())
 	var message [messageBytes]byte
 	for {
 		_, err := io.ReadFull(s, message[:])

@@ -136,7 +136,7 @@ func (h *Host) Providers(ctx context.Context, c blob.CID) ([]string, error) {
 }
 
 // widen searches for providers of a blob of at most so many bytes that the given holders did not give, and tries them.
-func (h *Host) widen(ctx context.Context, c blob.CID, from []string, most int64, err error) error {
+func (h *fetcher) widen(ctx context.Context, c blob.CID, from []string, most int64, err error) error {
 	if failed := (*FetchError)(nil); h.dht == nil || !errors.As(err, &failed) {
 		return err
 	}

@@ -52,6 +52,21 @@ func (e *FetchError) Unwrap() []error {
 	return list
 }
 
+// fetcher fetches blobs for a host: each once at a time, and from no peer that served false bytes.
+type fetcher struct {
+	*Host
+
+	mu      sync.Mutex
+	hostile map[ID]bool                // peers that served false bytes: not asked again
+	flights map[blob.CID]chan struct{} // fetches in progress; closed when they end
+	streams map[ID]chan struct{}       // slots for streams to a peer
+}
+
+func newFetcher(h *Host) *fetcher {
+	return &fetcher{Host: h, hostile: map[ID]bool{}, flights: map[blob.CID]chan struct{}{},
+		streams: map[ID]chan struct{}{}}
+}
+
 // Fetch returns the blob c and leaves it in the store. If the store has not got it, it is fetched from the peers at
 // the given multiaddrs, several at once; every leaf is verified before it is kept, and a peer that sends a false one is
 // never asked again. If none of them gives it, who announced it is asked (Config.Known). A failed or cancelled Fetch
@@ -64,7 +79,7 @@ func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) (data []byt
 // FetchWithin is Fetch of a blob of at most so many bytes: blob.ErrTooLarge for a larger one, of which nothing but its
 // size is read.
 func (h *Host) FetchWithin(ctx context.Context, c blob.CID, from []string, most int64) (data []byte, err error) {
-	err = h.obtain(ctx, c, from, most, func() error {
+	err = h.fetcher.obtain(ctx, c, from, most, func() error {
 		if err := h.stored(ctx, c, most); err != nil {
 			return err
 		}
@@ -95,7 +110,7 @@ func fits(c blob.CID, size, most int64) error {
 
 // Ensure is Fetch for who does not need the bytes now: what is stored already is not read.
 func (h *Host) Ensure(ctx context.Context, c blob.CID, from []string) error {
-	return h.obtain(ctx, c, from, h.config.MaxBlob, func() error {
+	return h.fetcher.obtain(ctx, c, from, h.config.MaxBlob, func() error {
 		has, err := h.config.Store.Has(ctx, c)
 		if err == nil && !has {
 			err = ErrNotFound
@@ -105,7 +120,7 @@ func (h *Host) Ensure(ctx context.Context, c blob.CID, from []string) error {
 }
 
 // obtain fetches a blob of at most so many bytes until the store has it, as look says.
-func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, most int64, look func() error) error {
+func (h *fetcher) obtain(ctx context.Context, c blob.CID, from []string, most int64, look func() error) error {
 	for {
 		err := look()
 		if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrCorrupt) {
@@ -131,7 +146,7 @@ func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, most int64
 }
 
 // joinFlight registers a fetch of c unless there is one, whose end is then the end of the channel.
-func (h *Host) joinFlight(c blob.CID) (ended <-chan struct{}, first bool) {
+func (h *fetcher) joinFlight(c blob.CID) (ended <-chan struct{}, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ended, ok := h.flights[c]; ok {
@@ -141,7 +156,7 @@ func (h *Host) joinFlight(c blob.CID) (ended <-chan struct{}, first bool) {
 	return h.flights[c], true
 }
 
-func (h *Host) endFlight(c blob.CID) {
+func (h *fetcher) endFlight(c blob.CID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	close(h.flights[c])
@@ -153,7 +168,7 @@ func fetchError(ctx context.Context, c blob.CID) error {
 }
 
 // download fetches a blob of at most so many bytes into the store.
-func (h *Host) download(ctx context.Context, c blob.CID, from []string, most int64) error {
+func (h *fetcher) download(ctx context.Context, c blob.CID, from []string, most int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(ErrClosed) })()
@@ -174,7 +189,7 @@ func (h *Host) download(ctx context.Context, c blob.CID, from []string, most int
 
 // download is one Fetch that needs peers.
 type download struct {
-	host  *Host
+	host  *fetcher
 	cid   blob.CID
 	peers []ID
 	bad   []Attempt // addresses that could not be read
@@ -263,7 +278,7 @@ func (d *download) assemble(ctx context.Context, m *blob.Manifest) error {
 func (d *download) run(ctx context.Context, t *transfer, streams int) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.host.byRate(d.peers)
+	d.host.links.byRate(d.peers)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -365,14 +380,14 @@ func (d *download) fail(id ID, err error) {
 	}
 }
 
-func (h *Host) isHostile(id ID) bool {
+func (h *fetcher) isHostile(id ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.hostile[id]
 }
 
 // drop never asks the peer again, and ends what it is being asked now.
-func (h *Host) drop(id ID) {
+func (h *fetcher) drop(id ID) {
 	h.mu.Lock()
 	h.hostile[id] = true
 	h.mu.Unlock()

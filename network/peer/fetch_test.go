@@ -301,7 +301,7 @@ func TestStoreFails(t *testing.T) {
 	if _, err := sink.Fetch(t.Context(), blob.Of([]byte("x")), addrs(source)); !errors.Is(err, full) {
 		t.Errorf("Fetch into a full store: %v", err)
 	}
-	if sink.isHostile(source.ID()) {
+	if sink.fetcher.isHostile(source.ID()) {
 		t.Error("the peer was blamed")
 	}
 }

@@ -79,7 +79,7 @@ func TestHostilePeers(t *testing.T) {
 			if _, err := sink.Fetch(t.Context(), c, addrs(liar)); !errors.Is(err, ErrHostile) {
 				t.Fatalf("Fetch from the liar alone: %v", err)
 			}
-			if !sink.isHostile(liar.ID()) {
+			if !sink.fetcher.isHostile(liar.ID()) {
 				t.Error("the liar was not dropped")
 			}
 			if has, err := sink.config.Store.Has(t.Context(), c); err != nil || has {
@@ -138,7 +138,7 @@ func TestBusy(t *testing.T) {
 	if _, err := sink.Fetch(t.Context(), blob.Of(nil), addrs(busy)); !errors.Is(err, ErrBusy) {
 		t.Errorf("Fetch from a busy peer: %v", err)
 	}
-	if sink.isHostile(busy.ID()) {
+	if sink.fetcher.isHostile(busy.ID()) {
 		t.Error("a busy peer was dropped")
 	}
 }

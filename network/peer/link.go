@@ -3,6 +3,7 @@ package peer
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,14 +40,9 @@ type Link struct {
 
 // Peers returns what is known about the peers that bulk or control messages went to or came from, sorted by peer.
 func (h *Host) Peers() []Link {
-	h.mu.Lock()
-	links := make([]*link, 0, len(h.links))
-	for _, l := range h.links {
-		links = append(links, l)
-	}
-	h.mu.Unlock()
-	list := make([]Link, len(links))
-	for i, l := range links {
+	all := h.links.list()
+	list := make([]Link, len(all))
+	for i, l := range all {
 		list[i] = l.snapshot()
 		for _, c := range h.host.Network().ConnsToPeer(l.peer) {
 			list[i].Addr, list[i].Relayed = c.RemoteMultiaddr().String(), c.Stat().Limited
@@ -76,27 +72,42 @@ type link struct {
 // maxLinks bounds what is remembered; those without a connection go first.
 const maxLinks = 1024
 
-// link returns the link to a peer, and measures it from now on.
-func (h *Host) link(id ID) *link {
-	h.mu.Lock()
-	l, ok := h.links[id]
+// links are those of a host to its peers.
+type links struct {
+	host *Host
+
+	mu sync.Mutex
+	of map[ID]*link
+}
+
+func (k *links) list() []*link {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.of))
+}
+
+// to returns the link to a peer, and measures it from now on.
+func (k *links) to(id ID) *link {
+	k.mu.Lock()
+	l, ok := k.of[id]
 	if !ok {
-		if len(h.links) >= maxLinks {
-			h.forget()
+		if len(k.of) >= maxLinks {
+			k.forget()
 		}
-		l = &link{host: h, peer: id, limiter: rate.NewLimiter(rate.Inf, 0), busy: make(chan struct{}, 1), pace: pace.New()}
-		h.links[id] = l
+		l = &link{host: k.host, peer: id, limiter: rate.NewLimiter(rate.Inf, 0), busy: make(chan struct{}, 1),
+			pace: pace.New()}
+		k.of[id] = l
 	}
-	h.mu.Unlock()
+	k.mu.Unlock()
 	l.measure()
 	return l
 }
 
 // forget drops links to peers that are not connected.
-func (h *Host) forget() {
-	for id := range h.links {
-		if h.host.Network().Connectedness(id) == network.NotConnected {
-			delete(h.links, id)
+func (k *links) forget() {
+	for id := range k.of {
+		if k.host.host.Network().Connectedness(id) == network.NotConnected {
+			delete(k.of, id)
 		}
 	}
 }
@@ -330,19 +341,19 @@ func (m *meter) measure(now time.Time) {
 
 // byRate orders peers for a download: the fastest first, those that are not known before those known to be slower than
 // most, and in the given order among equals.
-func (h *Host) byRate(peers []ID) {
+func (k *links) byRate(peers []ID) {
 	rates := make(map[ID]float64, len(peers))
 	var known []float64
-	h.mu.Lock()
+	k.mu.Lock()
 	for _, id := range peers {
-		if l := h.links[id]; l != nil {
+		if l := k.of[id]; l != nil {
 			if r := l.downloadRate(); r > 0 {
 				rates[id] = r
 				known = append(known, r)
 			}
 		}
 	}
-	h.mu.Unlock()
+	k.mu.Unlock()
 	if len(known) == 0 {
 		return
 	}
@@ -360,10 +371,10 @@ func (h *Host) byRate(peers []ID) {
 const spanTime = 500 * time.Millisecond
 
 // width is the number of leaves to ask a peer for at a time, by its measured rate.
-func (h *Host) width(id ID) int {
-	h.mu.Lock()
-	l := h.links[id]
-	h.mu.Unlock()
+func (k *links) width(id ID) int {
+	k.mu.Lock()
+	l := k.of[id]
+	k.mu.Unlock()
 	if l == nil {
 		return maxSpan
 	}

@@ -121,15 +121,15 @@ func TestByRate(t *testing.T) {
 	h := start(t, Config{})
 	rates := map[ID]float64{"slow": 1e6, "fast": 1e8, "medium": 1e7}
 	for id, rate := range rates {
-		h.links[id] = &link{peer: id, pace: pace.New(), download: meter{rate: rate}}
+		h.links.of[id] = &link{peer: id, pace: pace.New(), download: meter{rate: rate}}
 	}
 	peers := []ID{"slow", "new", "medium", "fast", "newer"}
-	h.byRate(peers)
+	h.links.byRate(peers)
 	if got := fmt.Sprintf("%s", peers); got != fmt.Sprintf("%s", []ID{"fast", "new", "medium", "newer", "slow"}) {
 		t.Errorf("order %s", got)
 	}
 	for id, want := range map[ID]int{"slow": 1, "fast": 23, "new": maxSpan} {
-		if got := h.width(id); got != want {
+		if got := h.links.width(id); got != want {
 			t.Errorf("%s: spans of %d leaves", string(id), got)
 		}
 	}

@@ -79,12 +79,10 @@ type Host struct {
 	received atomic.Uint64
 	began    time.Time
 	line     tally.Line // over which peers deliver
+	fetcher  *fetcher
+	links    *links
 
-	mu      sync.Mutex
-	hostile map[ID]bool                // peers that served false bytes: not asked again
-	flights map[blob.CID]chan struct{} // fetches in progress; closed when they end
-	streams map[ID]chan struct{}       // slots for streams to a peer
-	links   map[ID]*link
+	mu sync.Mutex // while an upload begins, or the host closes
 }
 
 // GenerateKey returns a new random key.
@@ -131,18 +129,16 @@ func New(config Config) (*Host, error) {
 		return nil, fmt.Errorf("peer: start on %v: %w", config.Listen, err)
 	}
 	h := &Host{
-		config:  config,
-		ctx:     ctx,
-		cancel:  cancel,
-		host:    endpoint,
-		dht:     table,
-		slots:   newSlots(config.UploadSlots),
-		hostile: map[ID]bool{},
-		flights: map[blob.CID]chan struct{}{},
-		streams: map[ID]chan struct{}{},
-		links:   map[ID]*link{},
-		began:   time.Now(),
+		config: config,
+		ctx:    ctx,
+		cancel: cancel,
+		host:   endpoint,
+		dht:    table,
+		slots:  newSlots(config.UploadSlots),
+		began:  time.Now(),
 	}
+	h.links = &links{host: h, of: map[ID]*link{}}
+	h.fetcher = newFetcher(h)
 	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(Stranger, c) })
 	endpoint.SetStreamHandler(Protocol, h.serve)
 	endpoint.SetStreamHandler(ControlProtocol, h.answerControl)

@@ -128,7 +128,7 @@ func (h *Host) directSoon(ctx context.Context, id ID) time.Duration {
 		return directWait - age
 	}
 	_ = net.ClosePeer(id)
-	if h.reach(ctx, id) != nil {
+	if h.fetcher.reach(ctx, id) != nil {
 		return 0 // whoever opens the stream finds out why
 	}
 	return directWait

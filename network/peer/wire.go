@@ -157,7 +157,7 @@ type wire struct {
 }
 
 func (h *Host) newWire(s network.Stream) *wire {
-	w := &wire{Stream: s, host: h, link: h.link(s.Conn().RemotePeer())}
+	w := &wire{Stream: s, host: h, link: h.links.to(s.Conn().RemotePeer())}
 	w.in = bufio.NewReaderSize(timed{w}, 4096)
 	return w
 }

@@ -28,7 +28,7 @@ func (d *download) work(ctx context.Context, t *transfer, id ID) {
 		return
 	}
 	for failures := 0; ; {
-		first, ok := t.take(id, d.host.width(id), true)
+		first, ok := t.take(id, d.host.links.width(id), true)
 		if !ok {
 			return
 		}
@@ -90,7 +90,7 @@ func (d *download) session(ctx context.Context, t *transfer, id ID, first span) 
 	defer frames.Put(buf)
 	for len(pending) > 0 {
 		for len(pending) < requestsAhead {
-			s, ok := t.take(id, d.host.width(id), false)
+			s, ok := t.take(id, d.host.links.width(id), false)
 			if !ok {
 				break
 			}
@@ -141,7 +141,7 @@ func receive(w *wire, t *transfer, s span, buf []byte) (delivered int, err error
 }
 
 // reach connects to a peer that was not hostile so far.
-func (h *Host) reach(ctx context.Context, id ID) error {
+func (h *fetcher) reach(ctx context.Context, id ID) error {
 	if h.isHostile(id) {
 		return fmt.Errorf("%w before", ErrHostile)
 	}
@@ -151,7 +151,7 @@ func (h *Host) reach(ctx context.Context, id ID) error {
 }
 
 // dial opens a blob stream to a peer, after waiting for a free slot, which release gives back.
-func (h *Host) dial(ctx context.Context, id ID) (w *wire, release func(), err error) {
+func (h *fetcher) dial(ctx context.Context, id ID) (w *wire, release func(), err error) {
 	slots := h.streamSlots(id)
 	select {
 	case slots <- struct{}{}:
@@ -168,7 +168,7 @@ func (h *Host) dial(ctx context.Context, id ID) (w *wire, release func(), err er
 	return h.newWire(s), func() { <-slots }, nil
 }
 
-func (h *Host) streamSlots(id ID) chan struct{} {
+func (h *fetcher) streamSlots(id ID) chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	slots, ok := h.streams[id]
