@@ -59,10 +59,7 @@ const (
 // enough, an epoch rewards who kept its promise and slashes who did not, a model earns for who made it, and the chain
 // is exported and imported on the way. After every block every module accounts for all its coins.
 func TestMarket(t *testing.T) {
-	first, err := NewJob(Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must(NewJob(Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3}))(t)
 	c := small(t)
 	c.genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
 	c.Joins = []Newcomer{{Name: citizen, Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
@@ -575,10 +572,9 @@ func (e *economy) settled() bool {
 		e.t.Errorf("the epochs paid who was there: %v", got)
 	}
 	away := must(e.w.Chain().Reward.Earnings(ctx, keyOf(dear).Address()))(e.t)
-	down := func(r reward.Receipt) bool {
+	if !slices.ContainsFunc(away, func(r reward.Receipt) bool {
 		return r.Kind == reward.Base && r.Amount == 0 && r.Reason == reward.Downtime
-	}
-	if !slices.ContainsFunc(away, down) {
+	}) {
 		e.t.Errorf("the receipts of who was away: %+v", away)
 	}
 	e.let(dear, func(ctx context.Context, c client.Member) error { return c.Market.Offer(ctx, crew.Worker, 450e9, 1) })

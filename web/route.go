@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,11 @@ var (
 )
 
 func init() {
-	routes = []route{
+	routes = slices.Concat(runRoutes(), modelRoutes(), networkRoutes(), tuningRoutes(), serverRoutes())
+}
+
+func runRoutes() []route {
+	return []route{
 		{method: "GET", path: "/v1/jobs", scope: ScopeRead, summary: "List runs, the latest first", answer: api.JobList{},
 			handle: (*Server).listJobs,
 			params: append([]param{{"state", "string", "only those in a state"},
@@ -100,6 +105,11 @@ func init() {
 			events: (*Server).jobEvents},
 		{method: "GET", path: "/v1/events", scope: ScopeRead, summary: "Stream of runs that change, and of the network",
 			events: (*Server).allEvents},
+	}
+}
+
+func modelRoutes() []route {
+	return []route{
 		{method: "GET", path: "/v1/trained-models", scope: ScopeRead, summary: "The models that finished runs left",
 			answer: api.Models{}, handle: (*Server).models},
 		{method: "GET", path: "/v1/models", scope: ScopeRead, summary: "The models that can be asked; OpenAI's form",
@@ -114,6 +124,11 @@ func init() {
 			stream: (*Server).write},
 		{method: "POST", path: "/v1/completions", scope: ScopeSubmit,
 			summary: "Have a model go on with a text; OpenAI's form", patience: writingPatience, stream: (*Server).write},
+	}
+}
+
+func networkRoutes() []route {
+	return []route{
 		{method: "GET", path: "/v1/network", scope: ScopeRead, summary: "The network after its latest block",
 			answer: api.Network{}, handle: (*Server).network},
 		{method: "GET", path: "/v1/workers", scope: ScopeRead, summary: "Who works for the network", answer: api.Workers{},
@@ -132,6 +147,11 @@ func init() {
 			summary: "A transaction. Without a height it is looked for in the index of the validator, or, where there " +
 				"is none, in the latest 200 blocks", answer: api.Tx{}, handle: (*Server).tx,
 			params: []param{{"height", "integer", "of its block"}}},
+	}
+}
+
+func tuningRoutes() []route {
+	return []route{
 		{method: "POST", path: "/v1/files", scope: ScopeSubmit,
 			summary: "Keep a file of examples, read line by line; OpenAI's form", answer: api.FileObject{},
 			patience: planPatience, upload: true, handle: (*Server).keepFile},
@@ -170,6 +190,11 @@ func init() {
 		{method: "GET", path: "/v1/fine_tuning/jobs/{id}/checkpoints", scope: ScopeRead,
 			summary: "The attested checkpoints of a job, the latest first; OpenAI's form", answer: api.FineTuningCheckpoints{},
 			handle: (*Server).tuningCheckpoints, params: listParams},
+	}
+}
+
+func serverRoutes() []route {
+	return []route{
 		{method: "GET", path: "/v1/health", summary: "Whether the server, and what it shows, works", answer: api.Health{},
 			handle: (*Server).health},
 		{method: "GET", path: "/v1/version", summary: "Version of the server", answer: api.Version{},
