@@ -43,8 +43,8 @@ type Job struct {
 	lineage []canon.Digest // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
 	from    []work.HandedState // what the units after it start from
-	handed  []hold.Blob       // blobs of that
-	sent    []sent            // units whose updates are in no checkpoint yet
+	handed  []hold.Blob        // blobs of that
+	sent    []sent             // units whose updates are in no checkpoint yet
 }
 
 // sent is what there is of a unit.
