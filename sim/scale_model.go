@@ -169,7 +169,7 @@ func (c ScaleModel) gather(index, workers int) (*gathering, error) {
 	g := &gathering{of: c, random: rand.New(rand.NewPCG(c.Seed, uint64(index)))}
 	job := "job-" + strconv.Itoa(index)
 	spec := &train.Spec{Rounds: c.Rounds, Units: uint32(workers), Steps: 1, Segment: 1}
-	terms := bundle.Terms(job, spec, 1, bundle.Checks{AuditPPM: c.AuditPPM, Screen: run.ScreenOff})
+	terms := bundle.Terms(job, spec, 1, bundle.Checks{AuditPPM: c.AuditPPM, Screen: terms.ScreenOff})
 	terms.SpecCID, terms.Genesis = "spec", combined(job, 0)
 	var members []crew.Member
 	for i := range workers + c.Verifiers {
