@@ -17,6 +17,17 @@ func TestQuarterOfAllStakeLoses(t *testing.T) {
 	}
 }
 
+// With seed 3 the beacon draws the adversary for three of the six seats, so that neither half of the votes is a
+// majority.
+func TestAQuarterWithHalfOfTheSeats(t *testing.T) {
+	forges := Plans[len(Plans)-1]
+	o := must(Quarter{Seed: 3, Job: must(QuarterJob())(t), Plan: forges}.Play())(t)
+	if o.Final > 0 || o.Gain >= 0 && o.Attested > 0 {
+		t.Errorf("%+v", o)
+	}
+	t.Logf("%+v", o)
+}
+
 // The canary: where the seats of a run decide who audits, who has them fakes what it likes and is paid. Where audits
 // are drawn from the whole network the same adversary loses.
 func TestWhoChoosesItsVerifierWins(t *testing.T) {

@@ -3,7 +3,7 @@ package transaction
 import (
 	"testing"
 
-	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/app/queries"
 	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/client/gas"
 )
@@ -25,8 +25,8 @@ func TestFeeOf(t *testing.T) {
 			t.Errorf("%q: %s (%v), want %q", words, f.Amount, err, c.want)
 		}
 	}
-	if app.ErrBusy.Codespace() != busySpace || app.ErrBusy.ABCICode() != busyCode {
-		t.Errorf("a busy validator says %s %d", app.ErrBusy.Codespace(), app.ErrBusy.ABCICode())
+	if queries.ErrBusy.Codespace() != busySpace || queries.ErrBusy.ABCICode() != busyCode {
+		t.Errorf("a busy validator says %s %d", queries.ErrBusy.Codespace(), queries.ErrBusy.ABCICode())
 	}
 	if gas.Most != room.MaxGas {
 		t.Errorf("clients declare at most %d units of gas, chains take %d", gas.Most, room.MaxGas)

@@ -103,9 +103,9 @@ func TestEveryConstantIsExplained(t *testing.T) {
 		reason.WrongAttest:  true,
 		reason.MissedSlices: true, reason.WrongSlice: true, reason.Unproven: true, reason.OnProbation: true,
 		reason.Returning: true, reason.Guest: true}
-	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
+	for name, why := range reasons(t, filepath.Join("..", "run", "reason", "reason.go"), "") {
 		if because[lostUnit(why)] == "" && because[lostAudit(why)] == "" && !never[why] {
-			t.Errorf("run.%s (%s) is not explained", name, why)
+			t.Errorf("reason.%s (%s) is not explained", name, why)
 		}
 	}
 }

@@ -143,6 +143,7 @@ func (w *world) block() {
 		w.attest(p)
 	}
 	w.judge()
+	w.refute()
 	env := w.env()
 	env.BudgetExhausted = w.escrow.Remaining() < market.Exposure(w.s)
 	s, events := w.s.Tick(env)
@@ -346,6 +347,20 @@ func (w *world) attest(p party) {
 	}
 	next.CID = "bafy" + next.Root.Short()
 	w.apply(w.s.Attest(w.env(), w.s.Round, progress.Vote{Member: p.offer.ID, Next: next}))
+}
+
+// refute shows that a checkpoint is wrong, as the first honest party does that finds another.
+func (w *world) refute() {
+	if w.s.Base.Root != digest("astray") || w.s.Over() {
+		return
+	}
+	at := slices.IndexFunc(w.parties, party.honest)
+	for _, e := range slices.Backward(w.events) {
+		if e.Kind == event.RoundAttested && e.Entry.Attestation.Checkpoint == w.s.Base {
+			w.apply(w.s.Refute(w.env(), w.parties[at].offer.ID, *e.Entry))
+			return
+		}
+	}
 }
 
 // judge is the referee: it knows what is right.

@@ -369,11 +369,10 @@ func TestAttestation(t *testing.T) {
 		attest(g, "w2", false)
 		attest(g, "v0", false)
 		g.phase(progress.Attest) // somebody may join
-		g.tick(200)
-		g.phase(progress.Halted)
-		if g.s.Why != reason.NoQuorum {
-			t.Error(g.s.Why)
+		for g.s.Phase == progress.Attest && g.height < 1000 {
+			g.tick(1)
 		}
+		g.phase(progress.Assign) // one of the two, which can be refuted
 	})
 	t.Run("silence", func(t *testing.T) {
 		g := reach()

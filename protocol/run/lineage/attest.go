@@ -1,9 +1,11 @@
 package lineage
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -15,8 +17,10 @@ import (
 
 // Tally ends the round when a quorum agrees and its units are committed. When all have voted and there is no quorum,
 // more than half of the weight is enough: that checkpoint can be refuted like any other, and one false vote of three
-// must not end a run. That of a round in slices cannot. Where not even half agrees, the run waits for who joins, and
-// ends when nobody comes in time.
+// must not end a run. Where not even half agrees, the run waits for who joins. When nobody comes in time, the
+// checkpoint with the most weight is attested, of several with as much one that the beacon draws: if it is wrong,
+// anybody refutes it, and who signed it is out. A checkpoint of a round in slices cannot be refuted: there the run
+// ends.
 func (d *Lineage) Tally() {
 	agree, voted := make(map[terms.Checkpoint]map[string]bool), 0
 	for _, v := range d.Votes {
@@ -42,9 +46,32 @@ func (d *Lineage) Tally() {
 			return
 		}
 	}
-	if all && (voted == 0 || d.Env.Height >= d.Since+transition.MaxMissedAlone*d.Terms.Deadlines.Attest) {
+	switch late := d.Env.Height >= d.Since+transition.MaxMissedAlone*d.Terms.Deadlines.Attest; {
+	case !all || voted > 0 && !late:
+	case voted == 0 || d.Terms.Sliced():
 		d.Halt(reason.NoQuorum)
+	case !d.Env.Beacon.IsZero() && d.ended(): // else in a block that has one
+		d.attested(d.heaviest(agree))
 	}
+}
+
+// heaviest is the checkpoint that members of the most weight agree on. Where several are, the beacon draws one.
+func (d *Lineage) heaviest(agree map[terms.Checkpoint]map[string]bool) (next terms.Checkpoint) {
+	var most uint64
+	var drawn canon.Digest
+	for _, v := range d.Votes {
+		ids := agree[v.Next]
+		if ids == nil || v.Next == next {
+			continue
+		}
+		weight, _ := d.Weighs(ids)
+		lot := canon.Sum("starling/run/tie/1", d.Env.Beacon[:], v.Next.Root[:], []byte(v.Next.CID))
+		if next == (terms.Checkpoint{}) || weight > most ||
+			weight == most && bytes.Compare(lot[:], drawn[:]) < 0 {
+			next, most, drawn = v.Next, weight, lot
+		}
+	}
+	return next
 }
 
 // attested adds a checkpoint to the lineage and begins the next round. The round stays open until it is final.
@@ -82,7 +109,7 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 // speaks there is nobody to go on with, and all are waited for.
 func (d *Lineage) LateVotes() {
 	if !d.Env.Expired(d.Since, d.Terms.Deadlines.Attest) {
-		if d.Env.Passed(d.Since + transition.MaxMissedAlone*d.Terms.Deadlines.Attest) {
+		if d.Env.Height >= d.Since+transition.MaxMissedAlone*d.Terms.Deadlines.Attest {
 			d.Tally()
 		}
 		return
