@@ -7,7 +7,6 @@ package admit
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
@@ -39,10 +38,9 @@ func Verify(p *program.Program, l program.Limits) error {
 	if n := p.Work(); n > l.MaxFlops {
 		return fmt.Errorf("%w: %d operations, at most %d are allowed", program.ErrLimit, n, l.MaxFlops)
 	}
-	// The sum of all values bounds every sum that planning takes, so that none overflows.
 	var all uint64
 	for i := range p.Ops {
-		if all += uint64(p.Ops[i].Out.Bytes()); all > math.MaxInt64/8 {
+		if all += uint64(p.Ops[i].Out.Bytes()); all > program.MaxSum {
 			return fmt.Errorf("%w: its values have %d bytes in sum, and more", program.ErrLimit, all)
 		}
 	}

@@ -8,10 +8,15 @@ import (
 
 // Recompute returns a program with the same inputs, outputs and bits that keeps less of a forward pass: what its
 // backward pass needs is computed again, from what the layers hand on to each other (Chen et al. 2016). Forward passes
-// are those of the CrossEntropy operators. A program that this makes no smaller is returned as it is.
+// are those of the CrossEntropy operators. A program that this makes no smaller is returned as it is, and so is one
+// with more than maxLosses of them.
 func Recompute(p *program.Program) *program.Program {
-	best, least := p, Program(Fresh(p)).Arena
 	f := forwardOf(p)
+	if len(f.ends) > maxLosses {
+		return p
+	}
+	f.find()
+	best, least := p, Program(Fresh(p)).Arena
 	for _, every := range []int{1, 2, 4} {
 		if f.cuts(every); len(f.kept) == 0 {
 			break
@@ -24,32 +29,43 @@ func Recompute(p *program.Program) *program.Program {
 	return best
 }
 
+// maxLosses bounds the forward passes: each is searched for in the whole program.
+const maxLosses = 1024
+
 // forward is which operators of a program are of forward passes.
 type forward struct {
-	p     *program.Program
-	pass  []int   // by operator: the pass that it is of, from 1; 0: none, or it depends on no input
-	root  []int32 // by operator: the value whose elements its result shows
-	ends  []int   // of each pass: its CrossEntropy
-	kept  map[int32]bool
-	tail  []int // of each pass: the operator after which its values are kept, as the backward pass begins with them
-	small int   // values of so many bytes are kept
+	p      *program.Program
+	pass   []int   // by operator: the pass that it is of, from 1; 0: none, or it depends on no input
+	root   []int32 // by operator: the value whose elements its result shows
+	ends   []int   // of each pass: its CrossEntropy
+	isEnd  []bool  // by operator
+	varies []bool  // by operator: with the inputs
+	kept   map[int32]bool
+	tail   []int // of each pass: the operator after which all values are kept: the backward pass begins with them
+	small  int   // values of so many bytes are kept
 }
 
-// forwardOf finds the forward passes: what each loss needs, and what else is made of that before it.
+// forwardOf finds the losses of a program, and the values that its operators show.
 func forwardOf(p *program.Program) *forward {
-	f := &forward{p: p, pass: make([]int, len(p.Ops)), root: make([]int32, len(p.Ops))}
-	varies := make([]bool, len(p.Ops)) // with the inputs
+	f := &forward{p: p, pass: make([]int, len(p.Ops)), root: make([]int32, len(p.Ops)), varies: make([]bool, len(p.Ops)),
+		isEnd: make([]bool, len(p.Ops))}
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		f.root[i] = int32(i)
 		if op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves() {
 			f.root[i] = f.root[op.In[0]]
 		}
-		varies[i] = op.Kind == program.Input || slices.ContainsFunc(op.In, func(v int32) bool { return varies[v] })
+		f.varies[i] = op.Kind == program.Input || slices.ContainsFunc(op.In, func(v int32) bool { return f.varies[v] })
 		if op.Kind == program.CrossEntropy {
-			f.ends = append(f.ends, i)
+			f.ends, f.isEnd[i] = append(f.ends, i), true
 		}
 	}
+	return f
+}
+
+// find finds the forward passes: what each loss needs, and what else is made of that before it.
+func (f *forward) find() {
+	p := f.p
 	for k, end := range f.ends {
 		needed := make([]bool, end+1)
 		needed[end] = true
@@ -60,38 +76,38 @@ func forwardOf(p *program.Program) *forward {
 		}
 		for i := range end {
 			op := &p.Ops[i]
-			if f.pass[i] > 0 || !varies[i] || op.Kind == program.Input {
+			if f.pass[i] > 0 || !f.varies[i] || op.Kind == program.Input {
 				continue
 			}
 			of := func(v int32) bool { return f.pass[v] == k+1 }
-			beside := slices.ContainsFunc(op.In, of) &&
-				!slices.ContainsFunc(op.In, func(v int32) bool { return !of(v) && varies[v] && p.Ops[v].Kind != program.Input })
+			other := func(v int32) bool { return !of(v) && f.varies[v] && p.Ops[v].Kind != program.Input }
+			beside := slices.ContainsFunc(op.In, of) && !slices.ContainsFunc(op.In, other)
 			if needed[i] || beside {
 				f.pass[i] = k + 1
 			}
 		}
 	}
-	return f
 }
 
 // cuts keeps what is alive between layers: where the fewest bytes of a pass are, at one of so many of these places.
 func (f *forward) cuts(every int) {
 	f.kept, f.tail = map[int32]bool{}, make([]int, len(f.ends)+1)
 	for k, end := range f.ends {
-		alive := f.alive(k+1, end)
+		places, last := f.places(k+1, end)
 		least := -1
 		dots, all := 0, 0
-		for _, a := range alive {
+		for _, a := range places {
 			all += a.dots
 		}
-		for _, a := range alive {
+		for _, a := range places {
 			if dots += a.dots; dots > 0 && dots < all && (least < 0 || a.bytes < least) {
 				least = a.bytes
 			}
 		}
 		f.small = least / 16
+		var cuts []int
 		at, since, dots := 0, true, 0
-		for _, a := range alive {
+		for _, a := range places {
 			if dots += a.dots; a.dots > 0 {
 				since = true
 			}
@@ -99,28 +115,40 @@ func (f *forward) cuts(every int) {
 				continue
 			}
 			if since = false; at%every == 0 {
-				for _, v := range a.values {
-					f.kept[v] = true
-				}
+				cuts = append(cuts, a.op)
 				f.tail[k+1] = a.op
 			}
 			at++
 		}
+		f.keep(places, last, cuts)
 	}
 }
 
-// living is what is alive after an operator of a pass.
-type living struct {
-	op, bytes, dots int // dots: 1 if the operator is a product
-	values          []int32
+// keep keeps the values that are alive at one of the cuts, which ascend: made at it or before, and read after it.
+func (f *forward) keep(places []place, last []int, cuts []int) {
+	next := 0 // the first cut that is not before the operator
+	for _, a := range places {
+		for next < len(cuts) && cuts[next] < a.op {
+			next++
+		}
+		if next < len(cuts) && f.root[a.op] == int32(a.op) && last[a.op] > cuts[next] {
+			f.kept[int32(a.op)] = true
+		}
+	}
 }
 
-// alive lists, for each operator that a loss needs, what of the pass is needed by those after it.
-func (f *forward) alive(pass, end int) (out []living) {
-	needed := map[int32]bool{int32(end): true}
-	last := map[int32]int{}
+// place is an operator of a pass that its loss needs, and what is alive after it.
+type place struct {
+	op, bytes, dots int // dots: 1 if the operator is a product
+}
+
+// places lists the operators of a pass that its loss needs, in order, and by value the last of them that reads it.
+func (f *forward) places(pass, end int) (out []place, last []int) {
+	needed := make([]bool, end+1)
+	needed[end] = true
+	last = make([]int, end+1)
 	for i := end; i >= 0; i-- {
-		if !needed[int32(i)] {
+		if !needed[i] {
 			continue
 		}
 		for _, v := range f.p.Ops[i].In {
@@ -130,25 +158,25 @@ func (f *forward) alive(pass, end int) (out []living) {
 			}
 		}
 	}
-	var now []int32
+	dies := make([]int, end+1) // bytes of the values that nothing after the operator reads
+	alive := 0
 	for i := range end {
-		if f.pass[i] != pass || !needed[int32(i)] {
+		if f.pass[i] != pass || !needed[i] {
 			continue
 		}
-		if f.root[i] == int32(i) {
-			now = append(now, int32(i))
+		a := place{op: i}
+		if f.root[i] == int32(i) && last[i] > i {
+			alive += f.p.Ops[i].Out.Bytes()
+			dies[last[i]] += f.p.Ops[i].Out.Bytes()
 		}
-		now = slices.DeleteFunc(now, func(v int32) bool { return last[v] <= i })
-		l := living{op: i, values: slices.Clone(now)}
-		for _, v := range now {
-			l.bytes += f.p.Ops[v].Out.Bytes()
-		}
+		alive -= dies[i]
+		a.bytes = alive
 		if f.p.Ops[i].Kind == program.Dot {
-			l.dots = 1
+			a.dots = 1
 		}
-		out = append(out, l)
+		out = append(out, a)
 	}
-	return out
+	return out, last
 }
 
 // rewrite computes again, for operators of no pass, what is of one and not kept.
@@ -180,7 +208,7 @@ func (f *forward) rewrite() *program.Program {
 		op := &f.p.Ops[i]
 		in := make([]int32, len(op.In))
 		for k, v := range op.In {
-			if in[k] = first[v]; f.pass[i] == 0 && !f.isEnd(i) && i > f.ends[0] {
+			if in[k] = first[v]; f.pass[i] == 0 && !f.isEnd[i] && i > f.ends[0] {
 				in[k] = value(v)
 			}
 		}
@@ -191,6 +219,3 @@ func (f *forward) rewrite() *program.Program {
 	}
 	return out
 }
-
-// isEnd reports whether an operator is the loss of a pass.
-func (f *forward) isEnd(i int) bool { return slices.Contains(f.ends, i) }

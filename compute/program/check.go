@@ -22,6 +22,9 @@ var DefaultLimits = Limits{MaxOps: 1 << 16, MaxBytes: 64 << 20, MaxMemory: 1 << 
 var Unlimited = Limits{MaxOps: math.MaxInt32, MaxBytes: math.MaxInt64, MaxMemory: math.MaxInt64,
 	MaxFlops: math.MaxUint64}
 
+// MaxSum bounds the bytes of all values of a program in sum, so that no sum that planning takes overflows.
+const MaxSum = math.MaxInt64 / 8
+
 const (
 	maxName     = 256  // bytes of the name of an input or output
 	maxOperands = 4096 // of a Concat
