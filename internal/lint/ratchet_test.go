@@ -30,6 +30,7 @@ var ratchets = []ratchet{
 	{"package_lines", "lines outside tests and generated files", 1500, packageLines},
 	{"type_methods", "methods", 25, typeMethods},
 	{"columns", "lines of more than 120 columns", 0, wideLines},
+	{"prose", "unclear turns of phrase", 0, prose},
 }
 
 // maxColumns counts characters; a tab is one.

@@ -1,0 +1,93 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// unclear are turns of phrase that leave the reader to find what they are about: a relative clause without the word
+// that it is about, a person that does not exist, a figure of speech.
+var unclear = []*regexp.Regexp{
+	regexp.MustCompile(`(?:^|[.:;!?|] |\*\*)(?:Who|Whoever|What|Whatever|Whose) [^.?!:|]*[.!:|]`), // no question
+	regexp.MustCompile(`\b(?:of|to|by|for|from|with|on|at|than|and|or|says|knows|tells|beside) who\b`),
+	regexp.MustCompile(`\b(?:of|to|by|from|with|than|beside) what\b`),
+	regexp.MustCompile(`(?i)\b(?:nobody|somebody|whoever|anew|in vain|beside|is told|are told)\b`),
+	regexp.MustCompile(`(?i)\b(?:comes? to|came to|go(?:es)? on|went on|hand(?:s|ed)? (?:it |them )?on|of so many)\b`),
+}
+
+func countUnclear(text string) (n int) {
+	text = strings.Join(strings.Fields(text), " ")
+	for _, r := range unclear {
+		n += len(r.FindAllString(text, -1))
+	}
+	return n
+}
+
+// prose counts the unclear turns of phrase of a folder: in its comments, in the texts that its code prints, and in its
+// pages. docs/cli.md is made of those texts.
+func prose(all []source) map[string]int {
+	out := map[string]int{}
+	for _, s := range all {
+		if s.generated() {
+			continue
+		}
+		for _, c := range s.file.Comments {
+			out[s.dir()] += countUnclear(c.Text())
+		}
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				if text, err := strconv.Unquote(l.Value); err == nil {
+					out[s.dir()] += countUnclear(text)
+				}
+			}
+			return true
+		})
+	}
+	if err := pages(out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// pages counts the unclear turns of phrase of the pages of a folder.
+func pages(out map[string]int) error {
+	root := filepath.Join("..", "..")
+	return filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(name, root+string(filepath.Separator)))
+		switch {
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata" ||
+			d.Name() == "out" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(rel, ".md") || rel == "docs/cli.md" || rel == "docs/glossary.md":
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		out[path.Dir(rel)] += countUnclear(string(text))
+		return err
+	})
+}
+
+func TestUnclearPhrasesAreCounted(t *testing.T) {
+	for text, want := range map[string]int{
+		"Who signs is paid.": 1, "Who signs?": 0, "It ends. What is left is paid.": 1, "the account of who signs": 1,
+		"The worker that signs is paid.": 0, "Nobody is told anew.": 3, "What it does: nothing. It goes on": 2,
+	} {
+		if n := countUnclear(text); n != want {
+			t.Errorf("%q: %d, want %d", text, n, want)
+		}
+	}
+}
