@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/works"
 )
 
-// council is a chain of some validators in one application, whose blocks the test proposes.
+// council is a chain of several validators in one application. The test proposes its blocks.
 type council struct {
 	*testing.T
 	db     dbm.DB
@@ -44,14 +44,14 @@ func newCouncil(t *testing.T, n int) *council {
 	return c
 }
 
-// seat makes the keys of validators.
+// seat makes the keys of n validators.
 func (c *council) seat(n int) {
 	for i := range n {
 		c.keys = append(c.keys, NewKeys(canon.Sum("council", []byte{byte(i)})))
 	}
 }
 
-// begin starts an application from the genesis.
+// begin initializes an application with the genesis.
 func (c *council) begin(a *app.App, doc *cmttypes.GenesisDoc) {
 	c.Helper()
 	params := doc.ConsensusParams.ToProto()
@@ -74,7 +74,8 @@ func (c *council) open() *app.App {
 	return a
 }
 
-// finalize proposes a block over an extended commit, and executes it if it is accepted: its beacon.
+// finalize proposes a block over an extended commit and, if the application accepts the block, executes it. It returns
+// the beacon of the block.
 func (c *council) finalize(a *app.App, commit abci.ExtendedCommitInfo,
 	said abci.CommitInfo) (value string, accepted bool) {
 	c.Helper()
@@ -106,7 +107,7 @@ func (c *council) finalize(a *app.App, commit abci.ExtendedCommitInfo,
 	return value, true
 }
 
-// next makes a block of the votes of all, and has everybody vote on it.
+// next makes a block from the votes of all validators, and all validators vote on it.
 func (c *council) next() string {
 	c.Helper()
 	value, ok := c.finalize(c.app, c.commit, cast(c.commit))
@@ -153,7 +154,7 @@ func cast(c abci.ExtendedCommitInfo) abci.CommitInfo {
 	return out
 }
 
-// without is an extended commit whose proposer says that some validators did not vote.
+// without returns an extended commit whose proposer claims that the validators at the indices gone did not vote.
 func without(c abci.ExtendedCommitInfo, gone ...int) abci.ExtendedCommitInfo {
 	c.Votes = slices.Clone(c.Votes)
 	for _, i := range gone {
@@ -162,7 +163,7 @@ func without(c abci.ExtendedCommitInfo, gone ...int) abci.ExtendedCommitInfo {
 	return c
 }
 
-// silent is an extended commit in which validators of one owner voted and added nothing.
+// silent returns an extended commit in which the validators at the indices who voted and added nothing.
 func (c *council) silent(commit abci.ExtendedCommitInfo, who ...int) abci.ExtendedCommitInfo {
 	commit.Votes = slices.Clone(commit.Votes)
 	for _, i := range who {
@@ -180,7 +181,7 @@ func (c *council) silent(commit abci.ExtendedCommitInfo, who ...int) abci.Extend
 	return commit
 }
 
-// signs makes blocks until a group signs the votes, and returns how many.
+// signs makes blocks until a group signs the votes, at height 8.
 func (c *council) signs() {
 	c.Helper()
 	for c.height < 8 {
@@ -188,8 +189,8 @@ func (c *council) signs() {
 	}
 }
 
-// A proposer leaves out the votes of any third, and has those of its own, of as many, say nothing: the beacon is one
-// and the same.
+// A proposer leaves out the votes of any third of the validators, or lets the validators that it owns, up to a third,
+// add nothing to their votes: the beacon stays the same.
 func TestAProposerCannotChooseTheBeacon(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 4, 10, 21} {
@@ -215,7 +216,7 @@ func TestAProposerCannotChooseTheBeacon(t *testing.T) {
 			for c.height < 3 {
 				c.next()
 			}
-			if n == 4 { // before the first group is there, a proposer chooses
+			if n == 4 { // before the first group exists, a proposer can choose
 				if got := values(6); len(got) < 3 {
 					t.Errorf("before there is a group, a proposer chooses among %d beacons", len(got))
 				}
@@ -240,7 +241,7 @@ func TestAProposerCannotChooseTheBeacon(t *testing.T) {
 	}
 }
 
-// A vote that the last commit of the block counts is in the extended commit too.
+// The extended commit must contain every vote that the last commit of the block counts.
 func TestAProposerCannotHideWhatAVoteSays(t *testing.T) {
 	c := newCouncil(t, 4)
 	c.signs()
@@ -252,7 +253,7 @@ func TestAProposerCannotHideWhatAVoteSays(t *testing.T) {
 	}
 }
 
-// A beacon of a group is the same for a process that was started again and has nothing but the state.
+// A process that restarts with only the state computes the same beacon of a group.
 func TestTheBeaconSurvivesARestart(t *testing.T) {
 	c := newCouncil(t, 4)
 	c.signs()
@@ -262,7 +263,7 @@ func TestTheBeaconSurvivesARestart(t *testing.T) {
 	if got := c.next(); !ok || got != want || got == (canon.Digest{}).String() {
 		t.Errorf("the beacon is %s, of another process %s", got, want)
 	}
-	if got := c.next(); got == (canon.Digest{}).String() { // signed after it
+	if got := c.next(); got == (canon.Digest{}).String() { // signed after the restart
 		t.Error("after a restart there is no beacon")
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// Calls is how CometBFT calls an application in its process. Consensus and the pool of transactions take turns, as the
-// SDK's own server has them; queries and reads of snapshots need no turn, so that no query delays a block
-// (docs/adr/0040-queries-beside-consensus.md). The signature of a transaction is verified before it waits for its turn,
-// by as many goroutines as bring transactions.
+// Calls returns the connections from CometBFT to an application in the same process. Calls of consensus and of the
+// transaction pool are serialized, as in the SDK's server. Queries and reads of snapshots are not, so that no query
+// delays a block (docs/adr/0040-queries-beside-consensus.md). CheckTx verifies the signature of a transaction before it
+// takes the lock, so that signatures are verified in parallel.
 func Calls(a *app.App) proxy.ClientCreator {
 	return calls{proxy.NewLocalClientCreator(server.NewCometABCIWrapper(a)), a}
 }
 
-// calls are those of CometBFT to the application of this validator, or to what its act makes of it.
+// calls returns the connections from CometBFT to the application of this validator, wrapped by c.Act if that is set.
 func (c Config) calls(a *app.App) proxy.ClientCreator {
 	if c.Act == nil {
 		return Calls(a)

@@ -14,8 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// A block that is executed holds the lock of the calls of CometBFT. Nobody who asks something waits for it, or holds
-// it.
+// Executing a block holds the lock of CometBFT's calls. Queries neither wait for that lock nor hold it.
 func TestQueriesDoNotTakeTheTurnOfConsensus(t *testing.T) {
 	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test"})
 	if err != nil {

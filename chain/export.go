@@ -19,8 +19,9 @@ import (
 // ErrNoState is returned for a folder whose validator has made no block.
 var ErrNoState = errors.New("chain: the folder holds no block")
 
-// Export is the state of the validator in a folder, which is stopped, as the genesis of a chain that goes on with the
-// next height: nothing is lost, and what was under way goes on. Blocks and transactions stay with the old chain.
+// Export returns the state of the stopped validator in the folder home, as the genesis of a chain that continues at the
+// next height. Runs, disputes and votes under way continue. Blocks and transactions stay with the old chain. It returns
+// ErrNoState if the validator has made no block.
 func Export(home string) (*cmttypes.GenesisDoc, error) {
 	doc, err := cmttypes.GenesisDocFromFile(filepath.Join(home, "config", "genesis.json"))
 	if err != nil {
@@ -39,12 +40,12 @@ func Export(home string) (*cmttypes.GenesisDoc, error) {
 	}
 	doc.InitialHeight, doc.GenesisTime, doc.Validators = last.LastBlockHeight+1, last.LastBlockTime, nil
 	doc.ConsensusParams = &last.ConsensusParams
-	// the first votes of the chain are for its first block
+	// the first block of the chain has the first vote extensions
 	doc.ConsensusParams.ABCI.VoteExtensionsEnableHeight = doc.InitialHeight
 	return doc, doc.ValidateAndComplete()
 }
 
-// lastState is what CometBFT knows of the latest block.
+// lastState is the state that CometBFT has stored after the latest block.
 func lastState(cfg *cmtcfg.Config) (state.State, error) {
 	h, err := openHistory(cfg)
 	if err != nil {
@@ -71,8 +72,9 @@ func exportState(cfg *cmtcfg.Config, chainID string, height int64) (raw json.Raw
 	return a.Export()
 }
 
-// Import puts a genesis, such as Export makes, in the folder of a validator, and sets aside the chain that it holds.
-// Keys stay, and so does what the validator has signed. It returns where the old chain is; "" if there was none.
+// Import writes a genesis, such as Export returns, to the folder of a validator, and moves the chain that the folder
+// holds out of the way. It keeps the validator's keys and its record of signed votes. It returns the folder of the old
+// chain; "" if there was none.
 func Import(home string, doc *cmttypes.GenesisDoc) (aside string, err error) {
 	if err := doc.ValidateAndComplete(); err != nil {
 		return "", fmt.Errorf("chain: %w", err)
@@ -94,7 +96,7 @@ func Import(home string, doc *cmttypes.GenesisDoc) (aside string, err error) {
 	return aside, keep(doc, cfg.GenesisFile())
 }
 
-// keep writes a genesis at once or not at all.
+// keep writes a genesis atomically.
 func keep(doc *cmttypes.GenesisDoc, file string) error {
 	partial := file + ".partial"
 	if err := doc.SaveAs(partial); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/chain"
 )
 
-// A real validator goes on from its own exported state, in its folder and under its keys, and has a beacon again.
+// A real validator continues from its own exported state, in its folder and under its keys, and has a beacon again.
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -5,13 +5,14 @@ import (
 	"runtime/debug"
 )
 
-// garbagePercent is how much a validator allocates, in parts of a hundred of what it keeps, between two collections of
-// garbage. It keeps little and allocates for every transaction, and what it keeps grows with the accounts of the chain,
-// so that to mark it often would make a transaction dearer the more accounts there are.
+// garbagePercent is the value of GOGC for a validator: how much it allocates between two garbage collections, in
+// percent of its live heap. A validator has a small live heap and allocates for every transaction. The live heap grows
+// with the number of accounts, so that with frequent collections a transaction would cost more the more accounts there
+// are.
 const garbagePercent = 400
 
-// CollectLess sets the pace of garbage collection for a process that is a validator and little else, unless GOGC says
-// what it shall be. The returned function sets it back.
+// CollectLess sets GOGC to garbagePercent in a process that runs a validator and little else, unless the environment
+// sets GOGC. The returned function restores the previous value.
 func CollectLess() (restore func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}

@@ -27,33 +27,33 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
-// Limits of a block. What a party of a dispute shows, and the opening of a job before it, have at most 2 MiB each, and
-// a transaction must hold both.
+// Limits of a block, in bytes. A transaction may hold both the data that a party of a dispute shows and the opening of
+// a job, of at most 2 MiB each.
 const (
 	MaxBlockBytes = 12 << 20
 	MaxTxBytes    = room.MaxTx
 )
 
-// maxBody is a request with the largest transaction, in base64.
+// maxBody is the size in bytes of a request with the largest transaction, in base64.
 const maxBody = MaxTxBytes*4/3 + 1<<16
 
-// A validator loses its vote, and a hundredth of its stake, when it has signed fewer than leastSigned of the last
-// signedWindow blocks: it may be away for hours. By the SDK's own default, half of a hundred blocks, a restart would
-// cost both, and the network its next fault.
+// A validator that signed fewer than the part leastSigned (5 %) of the last signedWindow blocks is jailed and loses a
+// hundredth of its stake. It may therefore be offline for hours. With the SDK's defaults, half of the last 100 blocks,
+// a restart would be punished, and the network could not bear another fault.
 const signedWindow = 10_000
 
 var leastSigned = math.LegacyNewDecWithPrec(5, 2)
 
-// SelfStake is what every validator of the genesis stakes, in uzen.
+// SelfStake is the stake of every validator of the genesis, in uzen.
 const SelfStake = 100_000_000
 
-// Funded is an account that has coins from the first block.
+// Funded is an account that has coins before the first block.
 type Funded struct {
 	Address string
 	Amount  uint64 // uzen
 }
 
-// Genesis makes the first state of a chain: its validators, each with SelfStake, and accounts with coins. Every process
+// Genesis returns the genesis of a chain: its validators, each with SelfStake, and accounts with coins. Every process
 // of the chain starts from the same document.
 func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded) (*cmttypes.GenesisDoc, error) {
 	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID, SyncPruning: true})
@@ -80,13 +80,13 @@ func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded)
 	}
 	params := cmttypes.DefaultConsensusParams()
 	params.Block.MaxBytes, params.Block.MaxGas = MaxBlockBytes, room.BlockGas
-	params.ABCI.VoteExtensionsEnableHeight = 1 // the beacon
+	params.ABCI.VoteExtensionsEnableHeight = 1 // for the beacon
 	doc := &cmttypes.GenesisDoc{ChainID: chainID, GenesisTime: at.UTC(), InitialHeight: 1, ConsensusParams: params,
 		AppState: raw}
 	return doc, doc.ValidateAndComplete()
 }
 
-// fund gives the accounts their coins.
+// fund adds the accounts and their coins to the state of the auth and bank modules.
 func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) error {
 	var auth authtypes.GenesisState
 	var bank banktypes.GenesisState
@@ -127,7 +127,8 @@ func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) 
 	return nil
 }
 
-// validate makes the validators: a signed transaction of each, and its key for the beacon.
+// validate adds the validators to the state: a signed transaction that creates each of them, and its key for the
+// beacon.
 func validate(a *app.App, state map[string]json.RawMessage, chainID string, validators []Keys) error {
 	keys := map[string]ed25519.PublicKey{}
 	var txs []sdk.Tx
@@ -147,7 +148,7 @@ func validate(a *app.App, state map[string]json.RawMessage, chainID string, vali
 	return err
 }
 
-// create is the transaction with which an operator creates its validator.
+// create returns the signed transaction with which an operator creates its validator.
 func create(a *app.App, chainID, moniker string, v Keys) (sdk.Tx, error) {
 	msg, err := v.creation(moniker, SelfStake)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/starling-network/starling/chain/wire"
 )
 
-// Keys are all keys of one validator, made from one secret seed.
+// Keys are all keys of one validator, derived from one secret seed.
 type Keys struct {
 	Consensus crypto.PrivKey     // signs votes
-	Node      crypto.PrivKey     // identity of the process among the validators' processes
-	VRF       ed25519.PrivateKey // adds to the beacon
-	Operator  *secp256k1.PrivKey // account that created the validator
+	Node      crypto.PrivKey     // identity of the process among the processes of validators
+	VRF       ed25519.PrivateKey // signs its part of the beacon
+	Operator  *secp256k1.PrivKey // key of the account that created the validator
 }
 
-// NewKeys derives the keys from a seed. Each key comes from a digest of its own, so that none says anything of another.
+// NewKeys derives the keys from a seed. Each key comes from its own digest, so that no key reveals another.
 func NewKeys(seed [32]byte) Keys {
 	derive := func(purpose string) []byte {
 		d := canon.Sum("starling/validator/1/"+purpose, seed[:])
@@ -34,8 +34,8 @@ func NewKeys(seed [32]byte) Keys {
 	}
 }
 
-// KeysOf are the keys of a kept secret: those of NewKeys, but the operator is the account that wallets open with its
-// words.
+// KeysOf derives the keys from a stored secret. They are those of NewKeys, except that the operator is the account that
+// wallets derive from the words of the secret, unless s.Digest is set.
 func KeysOf(s wire.Secret) Keys {
 	keys := NewKeys(s.Bytes)
 	if !s.Digest {
@@ -44,8 +44,8 @@ func KeysOf(s wire.Secret) Keys {
 	return keys
 }
 
-// Address is the account of the operator.
+// Address is the account address of the operator.
 func (k Keys) Address() string { return sdk.AccAddress(k.Operator.PubKey().Address()).String() }
 
-// NodeID names the process in the Peers of another validator.
+// NodeID is the name of the process in the Peers of another validator.
 func (k Keys) NodeID() string { return string(p2p.PubKeyToID(k.Node.PubKey())) }

@@ -41,8 +41,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// court is a chain of validators, each with an application and a pool of its own, on which workers and verifiers have
-// disputes.
+// court is a chain of validators, each with its own application and pool, on which workers and verifiers have disputes.
 type court struct {
 	*council
 	apps    []*app.App
@@ -50,11 +49,11 @@ type court struct {
 	parties []*secp256k1.PrivKey
 	coming  []arrival
 	events  []abci.Event // of the latest block
-	failed  int          // transactions of it
+	failed  int          // transactions of the latest block that failed
 	random  *rand.Rand
-	during  func()                                       // what happens between the next proposal and the votes on it
+	during  func()                                       // called between the next proposal and the votes on it
 	delay   func(validator int) int64                    // blocks that a transaction takes to a validator; nil: none
-	censor  func(validator int, tx []byte) (leaves bool) // nil: nobody leaves out anything
+	censor  func(validator int, tx []byte) (leaves bool) // whether a validator leaves out a transaction; nil: none does
 }
 
 // arrival is a transaction on its way to a validator.
@@ -64,7 +63,7 @@ type arrival struct {
 	tx        []byte
 }
 
-// caseOf is work of which nothing is ever recomputed: these disputes are about long descents.
+// caseOf is a referee that never recomputes anything: these disputes only test long descents.
 type caseOf struct{}
 
 func (caseOf) Bound(terms.Terms) error { return nil }
@@ -88,11 +87,11 @@ func (caseOf) Config(job string, d work.AuditTarget, challenger string, blocks i
 	}, nil
 }
 
-// loaders are accounts that have no part in a dispute.
+// loaders is the number of accounts that take no part in a dispute.
 const loaders = 4
 
-// newCourt begins with a run of as many workers as verifiers, with two units of each worker, which wait for their
-// audits.
+// newCourt starts a chain with a run of as many workers as verifiers (pairs), and two units of each worker that wait
+// for their audits.
 func newCourt(t *testing.T, n, pairs int) *court {
 	t.Helper()
 	c := &court{council: &council{T: t, start: time.Unix(1_000_000_000, 0)}, random: rand.New(rand.NewPCG(7, 7)),
@@ -128,7 +127,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 	return c
 }
 
-// disputable adds a run to the state of a new chain, in which every worker has committed to a unit.
+// disputable adds to the genesis state of a chain a run in which every worker has committed to its units.
 func (c *court) disputable(raw json.RawMessage, members []crew.Member, units int) json.RawMessage {
 	c.Helper()
 	slices.SortFunc(members, func(a, b crew.Member) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
@@ -222,7 +221,7 @@ func (c *court) sign(account string, m sdk.Msg) []byte {
 	key, sequence := c.parties[at], info.Info.Sequence
 	b := c.app.Tx.NewTxBuilder()
 	c.must(b.SetMsgs(m))
-	b.SetGasLimit(12_300_000 + 48*uint64(m.(interface{ Size() int }).Size())) // as clients do
+	b.SetGasLimit(12_300_000 + 48*uint64(m.(interface{ Size() int }).Size())) // the gas that clients declare
 	const mode = signing.SignMode_SIGN_MODE_DIRECT
 	s := signing.SignatureV2{PubKey: key.PubKey(), Sequence: sequence, Data: &signing.SingleSignatureData{SignMode: mode}}
 	c.must(b.SetSignatures(s))
@@ -236,13 +235,13 @@ func (c *court) sign(account string, m sdk.Msg) []byte {
 	return raw
 }
 
-// send brings a transaction to all validators, to each when it arrives there.
+// send sends a transaction to all validators. It reaches each validator after that validator's delay.
 func (c *court) send(tx []byte) {
 	c.coming = append(c.coming, c.late(tx)...)
 	c.arrive()
 }
 
-// late is a transaction on its way to all validators.
+// late returns the arrivals of a transaction at all validators.
 func (c *court) late(tx []byte) (all []arrival) {
 	for v := range c.apps {
 		blocks := int64(0)
@@ -254,7 +253,7 @@ func (c *court) late(tx []byte) (all []arrival) {
 	return all
 }
 
-// arrive has the validators check what has come to them, in any order.
+// arrive lets the validators check the transactions that have reached them, in random order.
 func (c *court) arrive() {
 	c.random.Shuffle(len(c.coming), func(i, j int) { c.coming[i], c.coming[j] = c.coming[j], c.coming[i] })
 	c.coming = slices.DeleteFunc(c.coming, func(a arrival) bool {
@@ -269,7 +268,7 @@ func (c *court) arrive() {
 	})
 }
 
-// block has a validator propose a block, which all execute and vote on.
+// block lets a validator propose a block, which all validators execute and vote on.
 func (c *court) block(proposer int) {
 	c.Helper()
 	height, at, who := c.height+1, c.start.Add(time.Duration(c.height)*time.Second),
@@ -353,7 +352,7 @@ func (c *court) block(proposer int) {
 	c.arrive()
 }
 
-// leftOut are the turns that the latest block counts, and the power that it slashes.
+// leftOut returns the turns counted against proposers, and the voting power slashed, in the latest block.
 func (c *court) leftOut() (turns, slashed int) {
 	for _, e := range c.events {
 		for _, a := range e.Attributes {
@@ -371,7 +370,7 @@ func (c *court) leftOut() (turns, slashed int) {
 
 func trimmed(quoted string) string { return string(bytes.Trim([]byte(quoted), `"`)) }
 
-// tokens are those of a validator, and whether it has lost its vote.
+// tokens returns the tokens of a validator, and whether it is jailed.
 func (c *court) tokens(validator int) (uint64, bool) {
 	c.Helper()
 	var r stakingtypes.QueryValidatorResponse
@@ -382,7 +381,7 @@ func (c *court) tokens(validator int) (uint64, bool) {
 	return r.Validator.Tokens.Uint64(), r.Validator.Jailed
 }
 
-// challenge opens a dispute about a unit, by the verifier that audits it.
+// challenge opens a dispute about a unit, sent by the verifier that audits the unit.
 func (c *court) challenge(u work.Unit) {
 	c.Helper()
 	d := u.Commit.Digest()
@@ -398,7 +397,7 @@ func (c *court) challenge(u work.Unit) {
 	}
 }
 
-// move is the next move of a dispute over the steps of a unit; nil: that is over.
+// move returns the next move of a dispute over the steps of a unit; nil if the dispute is over.
 func (c *court) move(g dispute.Dispute) []byte {
 	c.Helper()
 	var m dispute.Move
@@ -421,16 +420,16 @@ func (c *court) move(g dispute.Dispute) []byte {
 	})
 }
 
-// load is a transaction of somebody without a part in a dispute that takes a sixth of a block.
+// load returns a transaction that takes a sixth of a block, from an account that takes no part in a dispute.
 func (c *court) load(i int) []byte {
 	address := sdk.AccAddress(c.parties[len(c.parties)-1-i%loaders].PubKey().Address()).String()
 	body := dispute.Move{Leaf: &dispute.Leaf{Payload: bytes.Repeat([]byte{byte(i)}, dispute.MaxLeaf-i)}}
 	return c.sign(address, &trainingpb.MsgMove{Sender: address, Job: "job", Body: body.Encode()})
 }
 
-// A party sends its move in time, and the last block up to its deadline is proposed by who leaves the move out. Its
-// clock stands still for that block, and the next has the move. The proposer leaves out what it can with each of its
-// turns: after six in succession it pays, and nobody else.
+// A party sends its move in time, and a validator that leaves the move out proposes the last block before the deadline.
+// The deadline does not advance for that block, and the next block has the move. The validator leaves out the move in
+// each of its turns: after six turns in succession it is slashed, and no other validator is.
 func TestWhoLeavesOutMovesPaysAndNobodyLosesByIt(t *testing.T) {
 	t.Parallel()
 	const censor = 3
@@ -463,7 +462,7 @@ func TestWhoLeavesOutMovesPaysAndNobodyLosesByIt(t *testing.T) {
 			for moved == 0 && c.height < g.Deadline-2 {
 				c.block(int(c.height) % 3)
 			}
-			c.during = func() { c.send(tx) } // the block is proposed by then, and the votes on it speak of the move
+			c.during = func() { c.send(tx) } // the block is proposed by then, and the votes on it report the move
 			c.block(0)
 			c.block(censor)
 			if moved == 0 && c.height != g.Deadline {
@@ -492,8 +491,8 @@ func TestWhoLeavesOutMovesPaysAndNobodyLosesByIt(t *testing.T) {
 	}
 }
 
-// Moves come late to some validators, in another order to each, while others fill the blocks: no honest proposer pays,
-// and every move is made.
+// Moves reach some validators late, and in another order at each, while other transactions fill the blocks: no honest
+// proposer is slashed, and every move is executed.
 func TestHonestProposersDoNotPay(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, 4, 4)
@@ -510,7 +509,7 @@ func TestHonestProposersDoNotPay(t *testing.T) {
 		}
 		return 0
 	}
-	sent := map[string]int64{} // moves, by dispute: height
+	sent := map[string]int64{} // height at which a move was sent, by dispute and ply
 	missed, next := 0, 4
 	for loaded := 0; c.height < 200; {
 		open, busy := 0, map[string]bool{}
@@ -523,7 +522,7 @@ func TestHonestProposersDoNotPay(t *testing.T) {
 			if busy[g.Mover()] {
 				continue
 			}
-			busy[g.Mover()] = true // one after the other
+			busy[g.Mover()] = true // one dispute of a party after the other
 			if id := fmt.Sprint(g.Config.Unit, " ", g.Ply()); sent[id] == 0 || sent[id] < c.height-6 {
 				sent[id] = c.height
 				c.coming = append(c.coming, c.late(tx)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/cometbft/cometbft/libs/service"
 )
 
-// withoutGoodbyes is a log that leaves out what CometBFT calls an error whenever a client of its RPC says goodbye, or
-// the node stops: it stops connections twice, answers on one that is closed, and accepts none any more.
+// withoutGoodbyes is a log that leaves out the errors that CometBFT logs whenever an RPC client disconnects or the node
+// stops: connections stopped twice, writes to a closed connection, and a closed listener.
 type withoutGoodbyes struct{ cmtlog.Logger }
 
 // Error implements cmtlog.Logger.
@@ -29,11 +29,11 @@ func (l withoutGoodbyes) Error(text string, pairs ...any) {
 	l.Logger.Error(text, pairs...)
 }
 
-// toClient are the errors of connections to clients of the RPC. The log tells of peers that are lost.
+// toClient are the errors of connections to RPC clients. Errors of connections to peers stay in the log.
 var toClient = map[string]bool{"Failed to write response": true, "Failed to write ping": true,
 	"Failed to read request": true}
 
-// hungUp reports whether a connection has ended that one of its sides closed.
+// hungUp reports whether an error says that either side closed the connection.
 func hungUp(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cometbft/cometbft/libs/service"
 )
 
-// A client that leaves is no error, and everything else is, whatever module says it.
+// The log leaves out a client that disconnects, and keeps every other error, of any module.
 func TestLogLeavesOutGoodbyes(t *testing.T) {
 	var b bytes.Buffer
 	l := withoutGoodbyes{cmtlog.NewTMLogger(&b)}.With("module", "rpc-server")

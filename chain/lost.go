@@ -9,13 +9,14 @@ import (
 	cmtcfg "github.com/cometbft/cometbft/config"
 )
 
-// ErrLost is returned when a validator without peers has lost blocks that its state was made of, or more than one
-// state: the disk lost data that it had confirmed as written.
+// ErrLost is returned when a validator has lost blocks that its state was made from, or more than one state: the disk
+// lost data that it had confirmed as written.
 var ErrLost = errors.New("chain: a part of it is lost")
 
-// checkStores compares the heights of the stores in a folder with that of the application. A state that is one behind
-// its blocks catches up by itself: that is where a validator may be killed. If the application has executed the last
-// block by then, the state needs what it answered.
+// checkStores compares the heights of the stores in a folder with the height of the application, and returns ErrLost if
+// the validator cannot recover by itself. A state one height behind the blocks is normal after a kill, and CometBFT
+// replays the block. If the application has executed that block, the replay needs the stored response of the
+// application.
 func checkStores(cfg *cmtcfg.Config, application int64) error {
 	h, err := openHistory(cfg)
 	if err != nil {
@@ -35,8 +36,8 @@ func checkStores(cfg *cmtcfg.Config, application int64) error {
 	return nil
 }
 
-// setAside moves the chain in a folder out of the way, so that the validator fetches it again, and returns where it is.
-// What the validator has signed stays: it signs nothing twice.
+// setAside moves the chain in a folder out of the way, so that the validator fetches the chain again, and returns the
+// new folder. The record of signed votes stays, so that the validator signs nothing twice.
 func setAside(cfg *cmtcfg.Config) (string, error) {
 	var aside string
 	for n := 1; ; n++ {
@@ -49,7 +50,8 @@ func setAside(cfg *cmtcfg.Config) (string, error) {
 			return "", fmt.Errorf("chain: %w", err)
 		}
 	}
-	// The application comes last: until then another start finds the same, and does it again.
+	// The application is moved last: if the process stops before that, the next start finds the same loss and repeats
+	// this.
 	for _, name := range []string{"blockstore.db", "state.db", "evidence.db", "cs.wal", "application.db"} {
 		err := os.Rename(filepath.Join(cfg.DBDir(), name), filepath.Join(aside, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
-// creation is the message with which an operator makes its validator, with a stake in uzen.
+// creation is the message with which an operator creates its validator, with a stake in uzen.
 func (k Keys) creation(moniker string, stake uint64) (*stakingtypes.MsgCreateValidator, error) {
 	public, err := cryptocodec.FromCmtPubKeyInterface(k.Consensus.PubKey())
 	if err != nil {
@@ -24,11 +24,11 @@ func (k Keys) creation(moniker string, stake uint64) (*stakingtypes.MsgCreateVal
 		stakingtypes.NewCommissionRates(tenth, tenth, tenth), math.OneInt())
 }
 
-// validator is the address of the operator as that of a validator.
+// validator is the validator address of the operator.
 func (k Keys) validator() string { return sdk.ValAddress(k.Operator.PubKey().Address()).String() }
 
-// Bond are the messages with which the operator makes its validator in a chain that runs, with a stake in uzen, and
-// gives it its key for the beacon. The validator votes from the second block after them on.
+// Bond returns the messages with which the operator creates its validator on a running chain, with a stake in uzen, and
+// registers the validator's key for the beacon. The validator votes from the second block after these messages on.
 func (k Keys) Bond(moniker string, stake uint64) ([]sdk.Msg, error) {
 	create, err := k.creation(moniker, stake)
 	if err != nil {
@@ -44,5 +44,5 @@ func (k Keys) Add(stake uint64) sdk.Msg {
 		Amount: adapter.Coins(stake)[0]}
 }
 
-// Unjail is the message with which the operator gives its validator the vote back that it lost over being away.
+// Unjail is the message with which the operator ends the jailing of a validator that was offline for too long.
 func (k Keys) Unjail() sdk.Msg { return &slashingtypes.MsgUnjail{ValidatorAddr: k.validator()} }

@@ -21,30 +21,31 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// ErrBegins is returned for the blocks of a validator that came later: it began with a state of the others, and not
-// with the first block.
+// ErrBegins is returned if the first blocks are not in the folder: the validator began with a snapshot of the state,
+// not with the first block.
 var ErrBegins = errors.New("chain: the first blocks are not here")
 
-// Replayed is what came of playing blocks back.
+// Replayed is the result of executing blocks again.
 type Replayed struct {
 	ChainID   string     `json:"chain_id"`
 	From      int64      `json:"from"` // heights
 	To        int64      `json:"to"`
 	Txs       int        `json:"transactions"`
-	Different *Otherwise `json:"different,omitempty"` // nil: every state is the one that the validators agreed on
+	Different *Otherwise `json:"different,omitempty"` // nil: every state has the hash that the validators agreed on
 }
 
-// Otherwise is a block that leads to another state than the validators agreed on, which the next block names.
+// Otherwise is a block whose state has another hash than the validators agreed on. The next block contains the agreed
+// hash.
 type Otherwise struct {
 	Height   int64  `json:"height"`
 	Agreed   string `json:"agreed"` // hashes of the application
 	Replayed string `json:"replayed"`
 }
 
-// Replay executes the blocks of the stopped validator in a folder once more, from the genesis on, in an application of
-// its own, and compares the state after each with the one that its validators agreed on. It ends at a height, with 0 at
-// the last whose state is known, or at the first difference. Nothing in the folder changes. each is called after every
-// block.
+// Replay executes the blocks of the stopped validator in a folder again, from the genesis on, in a separate
+// application, and compares the application hash after each block with the hash that the validators agreed on. It ends
+// at the height until (0: the last height whose hash is known) or at the first difference. It changes nothing in the
+// folder. It calls each after every block. It returns ErrBegins if the first blocks are missing.
 func Replay(ctx context.Context, home string, until int64, each func(height, last int64)) (r Replayed, err error) {
 	doc, err := cmttypes.GenesisDocFromFile(filepath.Join(home, "config", "genesis.json"))
 	if err != nil {
@@ -99,10 +100,10 @@ func Replay(ctx context.Context, home string, until int64, each func(height, las
 	return r, nil
 }
 
-// history is what a validator has of its past.
+// history is the blocks and states that a validator has stored.
 type history struct {
 	blocks *store.BlockStore
-	states state.Store // with the validators of every height
+	states state.Store // with the validator set of every height
 }
 
 func openHistory(cfg *cmtcfg.Config) (h history, err error) {
@@ -119,7 +120,7 @@ func openHistory(cfg *cmtcfg.Config) (h history, err error) {
 
 func (h history) close() error { return errors.Join(h.blocks.Close(), h.states.Close()) }
 
-// newStage returns an application at the genesis of a chain, and what removes it again.
+// newStage returns an application at the genesis of a chain, and a function that removes the application again.
 func newStage(doc *cmttypes.GenesisDoc) (proxy.AppConnConsensus, func() error, error) {
 	dir, err := os.MkdirTemp("", "starling-replay-")
 	if err != nil {
@@ -145,7 +146,7 @@ func newStage(doc *cmttypes.GenesisDoc) (proxy.AppConnConsensus, func() error, e
 	return conns.Consensus(), leave, nil
 }
 
-// begin tells an application its genesis, as CometBFT does.
+// begin initializes an application with its genesis, as CometBFT does.
 func begin(a proxy.AppConnConsensus, doc *cmttypes.GenesisDoc) error {
 	validators := make([]*cmttypes.Validator, len(doc.Validators))
 	for i, v := range doc.Validators {

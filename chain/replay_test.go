@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/chain"
 )
 
-// The blocks of a validator lead to the states that it has, once more; from another genesis they do not, and the first
-// block is where that shows.
+// Replaying the blocks of a validator gives the agreed states; from another genesis it does not, and the first block
+// shows the difference.
 func TestReplay(t *testing.T) {
 	home, nothing := t.TempDir(), func(int64, int64) {}
 	if _, err := chain.Replay(t.Context(), home, 0, nothing); err == nil {

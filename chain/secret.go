@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/internal/keyfile"
 )
 
-// Errors of the secret of a validator.
+// Errors about the secret of a validator.
 var (
 	// ErrNoSecret is returned for a folder without the secret of a validator.
 	ErrNoSecret = errors.New("chain: the folder holds no keys of a validator")
@@ -20,11 +20,12 @@ var (
 	ErrSecretExists = errors.New("chain: the folder holds the keys of a validator already")
 )
 
-// SecretFile is where the secret of the validator in a folder is: a file of package keyfile with what wire.Secret is
-// kept as.
+// SecretFile is the path of the secret of the validator in a folder: a file of package keyfile that holds
+// wire.Secret.Kept.
 func SecretFile(home string) string { return filepath.Join(home, "config", "validator.seed") }
 
-// ReadSecret is what all keys of the validator in a folder come from: ErrNoSecret if it has none.
+// ReadSecret reads the secret that all keys of the validator in a folder are derived from. It returns ErrNoSecret if
+// the folder has none.
 func ReadSecret(home string) (secret wire.Secret, err error) {
 	file := SecretFile(home)
 	kept, err := keyfile.Read(file)
@@ -42,7 +43,8 @@ func ReadSecret(home string) (secret wire.Secret, err error) {
 	return secret, nil
 }
 
-// RestoreSecret puts a secret in the folder of a validator, which is made if need be: ErrSecretExists if it has one.
+// RestoreSecret writes a secret to the folder of a validator and creates the folder if necessary. It returns
+// ErrSecretExists if the folder has a secret.
 func RestoreSecret(home string, secret wire.Secret) error {
 	file := SecretFile(home)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -57,7 +59,7 @@ func RestoreSecret(home string, secret wire.Secret) error {
 	return nil
 }
 
-// MakeKeys are the keys of the validator in a folder, made if there are none yet.
+// MakeKeys returns the keys of the validator in a folder, and makes a secret if the folder has none.
 func MakeKeys(home string) (Keys, error) {
 	secret, err := ReadSecret(home)
 	if errors.Is(err, ErrNoSecret) {

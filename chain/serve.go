@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// services are the interfaces of a validator for the clients of the ecosystem, beside that of CometBFT: gRPC, and the
-// same over HTTP with JSON.
+// services are the interfaces of a validator for Cosmos clients, in addition to the RPC of CometBFT: gRPC, and the same
+// over HTTP with JSON.
 type services struct {
 	grpc *grpc.Server
 	http *http.Server
@@ -32,22 +32,22 @@ type services struct {
 	from sdkclient.Context
 }
 
-// slow bounds what a client may take over its request.
+// slow is the time limit for reading a client's request.
 const slow = 30 * time.Second
 
-// prepare registers what the interfaces of a validator answer, before the node runs.
+// prepare registers the services of a validator before the node runs.
 func (v *Validator) prepare(c Config, chainID string) error {
 	from := sdkclient.Context{}.WithClient(v.rpc).WithCodec(v.app.Codec).WithInterfaceRegistry(v.app.Registry).
 		WithTxConfig(v.app.Tx).WithChainID(chainID).WithAccountRetriever(authtypes.AccountRetriever{})
 	if c.GRPC == "" && c.REST == "" {
-		v.app.RegisterNodeService(from, *config.DefaultConfig()) // of which clients hear what it asks for gas
+		v.app.RegisterNodeService(from, *config.DefaultConfig()) // tells clients the gas price of this node
 		return nil
 	}
 	v.services = &services{from: from}
 	return v.app.Service(from)
 }
 
-// serve opens the ports of the services. Stop closes them.
+// serve opens the ports of the services. stop closes them.
 func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	s := v.services
 	if s == nil {
@@ -56,7 +56,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	if s.grpc, err = servergrpc.NewGRPCServer(s.from, v.app, config.DefaultConfig().GRPC); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
-	grpc_health_v1.RegisterHealthServer(s.grpc, health.NewServer()) // it serves as long as it answers
+	grpc_health_v1.RegisterHealthServer(s.grpc, health.NewServer()) // healthy as long as the server answers
 	if err := s.listen(c.GRPC, s.grpc.Serve); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 		return nil
 	}
 	within := bufconn.Listen(1 << 20)
-	go func() { _ = s.grpc.Serve(within) }() // it ends with the server
+	go func() { _ = s.grpc.Serve(within) }() // returns when the server stops
 	s.conn, err = grpc.NewClient("passthrough:///validator", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return within.DialContext(ctx) }),
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec.NewProtoCodec(v.app.Registry).GRPCCodec()),
@@ -75,7 +75,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	routes := api.New(s.from.WithGRPCClient(s.conn), logger, s.grpc)
 	v.app.RegisterAPIRoutes(routes, config.APIConfig{})
 	routes.Router.PathPrefix("/").Handler(routes.GRPCGatewayRouter)
-	// Wallets are pages of other origins. There are no cookies and nothing is secret.
+	// Wallets are web pages of other origins. The interface uses no cookies, and all its answers are public.
 	s.http = &http.Server{
 		Handler: handlers.CORS(handlers.AllowedHeaders([]string{"Content-Type"}))(http.MaxBytesHandler(
 			routes.Router, maxBody)),
@@ -84,7 +84,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	return s.listen(c.REST, s.http.Serve)
 }
 
-// listen serves an address, if there is one.
+// listen serves an address; "" serves nothing.
 func (s *services) listen(address string, serve func(net.Listener) error) error {
 	if address == "" {
 		return nil
@@ -93,7 +93,7 @@ func (s *services) listen(address string, serve func(net.Listener) error) error 
 	if err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
-	go func() { _ = serve(l) }() // it ends with the server, and says nothing else
+	go func() { _ = serve(l) }() // returns when the server stops; the error says nothing more
 	return nil
 }
 

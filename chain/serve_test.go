@@ -25,7 +25,7 @@ import (
 
 const mnemonic = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 
-// open is a validator with all its interfaces, and an account with coins.
+// open returns the configuration of a validator with all its interfaces, and an account with coins.
 func open(t *testing.T) (c chain.Config, address string) {
 	t.Helper()
 	secret, err := hd.Secp256k1.Derive()(mnemonic, "", sdk.GetConfig().GetFullBIP44Path())
@@ -47,7 +47,7 @@ func open(t *testing.T) (c chain.Config, address string) {
 	return c, address
 }
 
-// TestOrdinaryClients runs the JavaScript client of the ecosystem against a validator.
+// TestOrdinaryClients runs the JavaScript client of Cosmos (CosmJS) against a validator.
 func TestOrdinaryClients(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"node", "npm"} {
@@ -66,7 +66,7 @@ func TestOrdinaryClients(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", program, err, out)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil { // it is not installed
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil { // the client is not installed
 		dir = t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS("testdata/cosmjs")); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// A port that is taken is said, and nothing is left running.
+// A validator whose port is taken returns an error, and leaves nothing running.
 func TestPortTaken(t *testing.T) {
 	c, _ := open(t)
 	l, err := net.Listen("tcp", c.REST)

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/chain"
 )
 
-// The keys of a validator are in the file of its secret only, which may be encrypted, and what was signed last survives
+// Only the file of the validator's secret, which may be encrypted, holds its keys. The record of signed votes survives
 // a restart.
 func TestConsensusKeyIsInOneFile(t *testing.T) {
 	home := t.TempDir()

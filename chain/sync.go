@@ -14,27 +14,28 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// DefaultSnapshotEvery is the number of blocks from one snapshot of the state to the next, of a validator that takes
-// some.
+// DefaultSnapshotEvery is the number of blocks between two snapshots of the state, for a validator that takes
+// snapshots.
 const DefaultSnapshotEvery = 1000
 
-// keptSnapshots are the latest that stay. Whoever has begun to fetch one may end while the next is taken.
+// keptSnapshots is the number of latest snapshots that stay, so that a node can finish fetching one while the next is
+// taken.
 const keptSnapshots = 2
 
-// Sync says how a validator that has no blocks yet gets the state of its chain: from a snapshot of another validator,
-// checked against headers that lead to it from a block that its operator trusts. Without it the blocks are executed
+// Sync says how a validator without blocks gets the state of its chain: from a snapshot of another validator, checked
+// against headers that lead to it from a block that its operator trusts. Without Sync the validator executes all blocks
 // from the first on.
 type Sync struct {
-	Servers []string `json:"servers"` // HTTP interfaces that headers come from, such as http://10.0.0.7:26601
-	Height  int64    `json:"height"`  // of the block that is trusted
-	Hash    string   `json:"hash"`    // its own, hexadecimal
+	Servers []string `json:"servers"` // HTTP interfaces that serve headers, such as http://10.0.0.7:26601
+	Height  int64    `json:"height"`  // of the trusted block
+	Hash    string   `json:"hash"`    // hash of the trusted block, hexadecimal
 }
 
-// trusted is how long a block stays a ground for trust: less than it takes validators to take their stake back, after
-// which nothing punishes them for signing another history.
+// trusted is how long a block may be trusted. It is shorter than the unbonding period of validators, after which
+// signing another history is not punished.
 const trusted = 7 * 24 * time.Hour
 
-// comet is the configuration of CometBFT.
+// comet returns the state sync configuration of CometBFT.
 func (s *Sync) comet() *cmtcfg.StateSyncConfig {
 	cfg := cmtcfg.DefaultStateSyncConfig()
 	if s == nil || len(s.Servers) == 0 {
@@ -43,15 +44,15 @@ func (s *Sync) comet() *cmtcfg.StateSyncConfig {
 	cfg.Enable, cfg.TrustPeriod = true, trusted
 	cfg.TrustHeight, cfg.TrustHash = s.Height, s.Hash
 	cfg.RPCServers = s.Servers
-	if len(s.Servers) == 1 { // CometBFT wants a witness
+	if len(s.Servers) == 1 { // CometBFT requires a witness
 		cfg.RPCServers = append(cfg.RPCServers, s.Servers...)
 	}
-	cfg.DiscoveryTime = 5 * time.Second // the least that it takes
+	cfg.DiscoveryTime = 5 * time.Second // the least that CometBFT accepts
 	return cfg
 }
 
-// snapshots are where the state is kept whole for validators that come later, or put together by one of these; nil for
-// a validator that does neither.
+// snapshots opens the store of snapshots, for a validator that takes snapshots or restores one; nil for other
+// validators.
 func (c Config) snapshots(cfg *cmtcfg.Config) (*app.Snapshots, error) {
 	if c.SnapshotEvery == 0 && c.Sync == nil {
 		return nil, nil
@@ -69,11 +70,12 @@ func (c Config) snapshots(cfg *cmtcfg.Config) (*app.Snapshots, error) {
 	return &app.Snapshots{Store: store, Interval: c.SnapshotEvery, Keep: keptSnapshots}, nil
 }
 
-// snapshotPoll is how often a validator that stops looks whether its snapshot is taken.
+// snapshotPoll is how often a stopping validator checks whether its snapshot is complete.
 const snapshotPoll = 20 * time.Millisecond
 
-// finishSnapshot waits for a snapshot under way of a state at a height: the SDK panics when the database is closed
-// under it. A state at height 0 may be under restoration, which ends only with chunks that nobody brings any more.
+// finishSnapshot waits until the snapshot of a state at a height is complete: the SDK panics if the database closes
+// earlier. It does not wait at height 0: the state may be under restoration, and a stopped node receives no more
+// chunks.
 func finishSnapshot(m *snapshots.Manager, height int64) {
 	for m != nil && height > 0 {
 		if _, err := m.Prune(keptSnapshots); !errors.Is(err, storetypes.ErrConflict) {

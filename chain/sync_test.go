@@ -11,7 +11,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/store/v2/snapshots/types"
 )
 
-// A node that stops while it fetches the state of its chain waits for no snapshot: nobody will end what it restores.
+// A node that stops while it restores the state of its chain does not wait: the restoration cannot end.
 func TestNobodyWaitsForARestore(t *testing.T) {
 	store, err := snapshots.NewStore(dbm.NewMemDB(), t.TempDir())
 	if err != nil {
@@ -27,7 +27,7 @@ func TestNobodyWaitsForARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	finishSnapshot(m, 0)
-	if _, err := m.RestoreChunk(chunk); err == nil { // ends what writes into the directory of the test
+	if _, err := m.RestoreChunk(chunk); err == nil { // ends the goroutine that writes to the test's directory
 		t.Fatal("a chunk that holds no state restores one")
 	}
 }

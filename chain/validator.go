@@ -1,5 +1,5 @@
-// Package chain runs a validator of the chain inside our own process: its keys, its genesis, its files, its start and
-// its stop. What the chain does is chain/app; who talks to it is client.
+// Package chain runs a validator of the chain in our own process: its keys, its genesis, its files, its start and its
+// stop. The rules of the chain are chain/app, and its clients are client.
 package chain
 
 import (
@@ -40,10 +40,10 @@ import (
 // DefaultBlockTime is the time between two blocks of an embedded chain.
 const DefaultBlockTime = 200 * time.Millisecond
 
-// Governed is the price of gas that governance has set, of the chain.
+// Governed is the value of Config.GasPrice that means the gas price set by governance.
 const Governed = "governed"
 
-// ErrOtherChain is returned when the folder of a validator holds another chain than the one asked for.
+// ErrOtherChain is returned when the folder of a validator holds another chain than Config.ChainID.
 var ErrOtherChain = errors.New("chain: the folder holds another chain")
 
 // Config says where and how a validator runs.
@@ -53,29 +53,30 @@ type Config struct {
 	Accounts  []Funded      // with coins from the first block; not read when Home already holds the chain
 	BlockTime time.Duration // 0: DefaultBlockTime
 	Seed      []byte        // 32 secret bytes for all keys; nil: made at the first start and kept in Home
-	Full      bool          // it follows the chain of its Peers and answers clients, and holds no key of a validator
-	Log       io.Writer     // errors of the chain; nil: nowhere
-	// keep metrics of CometBFT in the default registry of Prometheus; one validator of a process may
+	Full      bool          // follows the chain of its Peers and answers clients, and has no key of a validator
+	Log       io.Writer     // log of errors; nil: none
+	// whether CometBFT keeps metrics in the default registry of Prometheus; at most one validator of a process may
 	Metrics bool
-	Say     func(string) // news for who runs it; nil: nobody
+	Say     func(string) // receives messages for the operator; nil: none
 
-	Genesis *cmttypes.GenesisDoc // of a chain with several validators; nil: this validator alone begins one
+	Genesis *cmttypes.GenesisDoc // of a chain with several validators; nil: a new chain with this validator alone
 	Listen  string               // host:port for other validators; "": a free port of the loopback
 	Peers   []string             // nodeID@host:port of other validators
 	RPC     string               // host:port of the HTTP interface of CometBFT; "": none
 	GRPC    string               // host:port of the gRPC interface of the application; "": none
 	REST    string               // host:port of the same over HTTP with JSON; "": none
 
-	SnapshotEvery uint64 // blocks between two snapshots of the state for validators that come later; 0: none
-	Sync          *Sync  // how a validator without blocks gets the state; nil: by executing the blocks of the others
+	SnapshotEvery uint64 // blocks between two snapshots of the state for nodes that join later; 0: none
+	Sync          *Sync  // how a validator without blocks gets the state; nil: it executes the blocks of the others
 
-	// GasPrice is what a transaction pays to come into the pool of this validator, in uzen for a unit of gas, with
-	// decimals, and what governance has set at least; Governed: that; "" and 0: nothing.
+	// GasPrice is what a transaction must pay to enter the pool of this validator, in uzen per unit of gas, as a decimal
+	// number. If it is above 0, the price set by governance is the minimum. Governed: the price set by governance; "" and
+	// 0: nothing.
 	GasPrice string
 
-	Referee works.Referee // nil: the one that recomputes; all validators of a chain have the same
+	Referee works.Referee // nil: the referee that recomputes; all validators of a chain have the same
 
-	Act func(abci.Application) abci.Application // how it breaks the rules, to see what comes of it; nil: it keeps them
+	Act func(abci.Application) abci.Application // makes the validator break the rules, for tests; nil: it keeps them
 }
 
 // Validator is a running validator.
@@ -86,20 +87,20 @@ type Validator struct {
 	rpc  *local.Local
 
 	services  *services  // nil: none
-	databases []cmtdb.DB // of the node
+	databases []cmtdb.DB // databases of the node
 
-	// CometBFT (v0.39.4) does not wait for what it does for every peer before it closes the files that this reads, and
-	// panics if it reads them then. linger is more than one turn of it; zero without peers.
+	// linger is how long Stop waits for CometBFT, in place of CometBFT (v0.39.4), which closes its files while the
+	// routines of its peers still read them, and panics. It exceeds one turn of a routine; zero without peers.
 	linger time.Duration
 
 	stop sync.Once
 }
 
-// queryEvery is how long CometBFT rests between two questions to a peer. It rests up to four times in one turn.
+// queryEvery is the pause of CometBFT between two questions to a peer. One turn has up to four pauses.
 const queryEvery = 50 * time.Millisecond
 
-// Start starts a validator and returns when it has made a block; one with Peers, when it runs. It ends with Stop or
-// with the context. Over a folder that holds a chain it continues that chain.
+// Start starts a validator. It returns after the first block, or, with Peers, as soon as the node runs. If Home holds a
+// chain, the validator continues it. The validator runs until Stop or until ctx ends.
 func Start(ctx context.Context, c Config) (*Validator, error) {
 	if c.BlockTime == 0 {
 		c.BlockTime = DefaultBlockTime
@@ -141,13 +142,13 @@ func Start(ctx context.Context, c Config) (*Validator, error) {
 	return v, nil
 }
 
-// Client is the connection to the validator from inside the process.
+// Client is the connection to the validator inside the process.
 func (v *Validator) Client() rpcclient.Client { return v.rpc }
 
 // Keys are the keys of the validator.
 func (v *Validator) Keys() Keys { return v.keys }
 
-// Stop ends the validator and closes its files. The client does not work after it.
+// Stop ends the validator and closes its files. Client does not work afterwards.
 func (v *Validator) Stop() {
 	v.stop.Do(func() {
 		if err := v.services.stop(); err != nil {
@@ -158,7 +159,7 @@ func (v *Validator) Stop() {
 				_ = v.node.Switch().Stop()
 				time.Sleep(v.linger)
 			}
-			// Stop fails only for what does not run.
+			// Stop fails only if the node does not run.
 			_ = v.node.Stop()
 			v.node.Wait()
 		}
@@ -172,7 +173,7 @@ func (v *Validator) Stop() {
 	})
 }
 
-// database opens a database of the node, which (v0.39.4) does not close that of its transactions.
+// database opens a database of the node and records it: CometBFT (v0.39.4) does not close the database of transactions.
 func (v *Validator) database(c *cmtcfg.DBContext) (cmtdb.DB, error) {
 	db, err := cmtcfg.DefaultDBProvider(c)
 	if err == nil {
@@ -181,7 +182,7 @@ func (v *Validator) database(c *cmtcfg.DBContext) (cmtdb.DB, error) {
 	return db, err
 }
 
-// again starts a validator that has lost blocks from nothing: it fetches the chain from its peers.
+// again restarts a validator that has lost blocks: it sets the chain aside and fetches it from its peers.
 func (v *Validator) again(c Config, doc *cmttypes.GenesisDoc, why error) error {
 	aside, err := setAside(c.comet())
 	if err != nil {
@@ -190,11 +191,11 @@ func (v *Validator) again(c Config, doc *cmttypes.GenesisDoc, why error) error {
 	if c.Say != nil {
 		c.Say(fmt.Sprintf("%v; fetching the whole chain from other validators; what was there is in %s", why, aside))
 	}
-	c.Sync = nil // what was trusted may be too old
+	c.Sync = nil // the trusted block may be too old
 	return v.open(c, doc)
 }
 
-// open starts the application and CometBFT over it.
+// open starts the application, and CometBFT with it.
 func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	cfg := c.comet()
 	db, err := dbm.NewDB("application", dbm.GoLevelDBBackend, cfg.DBDir())
@@ -259,7 +260,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	return nil
 }
 
-// gasPrice is what the validator asks for a unit of gas.
+// gasPrice is the validator's own price of a unit of gas; nil if it has none.
 func (c Config) gasPrice() (sdk.DecCoins, error) {
 	if c.GasPrice == "" || c.GasPrice == Governed {
 		return nil, nil
@@ -272,7 +273,7 @@ func (c Config) gasPrice() (sdk.DecCoins, error) {
 	return price, nil
 }
 
-// comet is the configuration of CometBFT.
+// comet returns the configuration of CometBFT.
 func (c Config) comet() *cmtcfg.Config {
 	cfg := cmtcfg.DefaultConfig()
 	cfg.SetRoot(c.Home)
@@ -283,7 +284,7 @@ func (c Config) comet() *cmtcfg.Config {
 	} else {
 		cfg.TxIndex.Indexer = "null"
 	}
-	cfg.RPC.CORSAllowedOrigins = []string{"*"} // wallets are pages of other origins
+	cfg.RPC.CORSAllowedOrigins = []string{"*"} // wallets are web pages of other origins
 	cfg.RPC.MaxBodyBytes = maxBody
 	cfg.P2P.ListenAddress = "tcp://127.0.0.1:0"
 	if c.Listen != "" {
@@ -302,11 +303,11 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.Mempool.CacheSize = 100_000
 	cfg.Mempool.MaxTxBytes = MaxTxBytes
 	cfg.Instrumentation.Prometheus = c.Metrics
-	cfg.Instrumentation.PrometheusListenAddr = "" // the process serves them with its own
+	cfg.Instrumentation.PrometheusListenAddr = "" // the process serves them with its own metrics
 	return cfg
 }
 
-// name is what other validators hear the validator called: its folder's name, where that is text that may be sent.
+// name is the name that other validators see: the name of the folder, if CometBFT can send that text.
 func (c Config) name() string {
 	home, err := filepath.Abs(c.Home)
 	if name := filepath.Base(home); err == nil && cmtstrings.IsASCIIText(name) && strings.TrimSpace(name) != "" {
@@ -315,7 +316,7 @@ func (c Config) name() string {
 	return "validator"
 }
 
-// voter is what the application adds to votes: nothing, if it has none.
+// voter returns the keys with which the application extends votes; none for a full node.
 func (c Config) voter(keys Keys) app.Validator {
 	if c.Full {
 		return app.Validator{}
@@ -323,16 +324,16 @@ func (c Config) voter(keys Keys) app.Validator {
 	return app.Validator{Address: keys.Consensus.PubKey().Address(), VRF: keys.VRF}
 }
 
-// signer holds the consensus key and remembers the last vote on disk, so that the validator never signs two votes for
-// one step, whenever it was killed. CometBFT wants a key of a full node, too: it is another at every start, of no
-// validator, and written nowhere.
+// signer holds the consensus key and stores the last vote on disk, so that the validator never signs two votes for one
+// step, even if it is killed. CometBFT requires a key of a full node too: signer makes a new one at every start and
+// does not store it.
 func (c Config) signer(cfg *cmtcfg.Config, keys Keys) (cmttypes.PrivValidator, error) {
 	if c.Full {
 		return privval.NewFilePV(cmted25519.GenPrivKey(), "", ""), nil
 	}
 	keyFile, stateFile := cfg.PrivValidatorKeyFile(), cfg.PrivValidatorStateFile()
 	signer := privval.NewFilePV(keys.Consensus, keyFile, stateFile)
-	// the key is in our own file only, which may be encrypted
+	// only our own file, which may be encrypted, holds the key
 	if err := os.Remove(keyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
@@ -369,8 +370,8 @@ func (v *Validator) next(ctx context.Context) error {
 	}
 }
 
-// keys are those of the given secret, or of the one in the folder, made at the first start. A full node has that of its
-// connections alone.
+// keys returns the keys of c.Seed or, without a seed, of the secret in the folder, which the first start makes. A full
+// node has only the key of its connections.
 func (c Config) keys() (Keys, error) {
 	if c.Full {
 		node, err := p2p.LoadOrGenNodeKey(filepath.Join(c.Home, "config", "node_key.json"))
@@ -389,7 +390,8 @@ func (c Config) keys() (Keys, error) {
 	return NewKeys([32]byte(c.Seed)), nil
 }
 
-// genesis is the genesis in the folder, or else the given or a new one, which is kept: its time is part of the chain.
+// genesis returns the genesis in the folder, or else c.Genesis or a new one, and stores it: its time is part of the
+// chain.
 func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
 	file := filepath.Join(c.Home, "config", "genesis.json")
 	doc, err := cmttypes.GenesisDocFromFile(file)

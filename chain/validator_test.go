@@ -23,7 +23,7 @@ import (
 
 const childHome = "STARLING_TEST_CHILD_HOME"
 
-// TestMain is a validator that says every height, when another test starts the test binary as one.
+// TestMain runs a validator that prints every height if another test started the test binary with childHome set.
 func TestMain(m *testing.M) {
 	home := os.Getenv(childHome)
 	if home == "" {
@@ -44,7 +44,7 @@ func config(home string) chain.Config {
 	return chain.Config{Home: home, ChainID: "test", BlockTime: 50 * time.Millisecond}
 }
 
-// heights calls more with the height of every block until it returns false.
+// heights calls more with the height of every block until more returns false.
 func heights(ctx context.Context, v *chain.Validator, more func(int64) bool) error {
 	events, err := v.Client().Subscribe(ctx, "test", cmttypes.QueryForEvent(cmttypes.EventNewBlockHeader).String(), 100)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestContinuesAfterAKill(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = child.Wait() // says that it was killed
+	_ = child.Wait() // returns that the process was killed
 	genesis, err := os.ReadFile(filepath.Join(home, "config", "genesis.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestStopsWithItsContext(t *testing.T) {
 	v.Stop()
 }
 
-// A validator that stops while it takes a snapshot of its state ends it first.
+// A validator that stops during a snapshot of its state completes the snapshot first.
 func TestStopsDuringASnapshot(t *testing.T) {
 	for range 5 {
 		c := config(t.TempDir())
@@ -156,7 +156,7 @@ func TestStopsDuringASnapshot(t *testing.T) {
 	}
 }
 
-// A disk that forgets the last block is noticed, and nothing else is touched when nobody else has the chain.
+// A validator detects that its disk lost the last block, and without peers it changes nothing else.
 func TestLostBlocks(t *testing.T) {
 	home := t.TempDir()
 	v, err := chain.Start(t.Context(), config(home))
@@ -185,8 +185,8 @@ func TestLostBlocks(t *testing.T) {
 	}
 }
 
-// A state that is one behind its blocks is where a validator was killed; one that is further behind is lost, and so is
-// one without what the application, which is not behind, answered to the last block.
+// A state one height behind the blocks is normal after a kill. A state further behind is lost, and so is one without
+// the stored response of an application that has executed the last block.
 func TestLostState(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -225,7 +225,7 @@ func TestLostState(t *testing.T) {
 	}
 }
 
-// forget takes the state of a stopped validator back to before its latest block, and then further.
+// forget rolls the state of a stopped validator back to before its latest block, and then calls more.
 func forget(t *testing.T, home string, more func(state.Store, state.State) error) {
 	t.Helper()
 	open := func(name string) cmtdb.DB {

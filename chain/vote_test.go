@@ -13,7 +13,8 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
-// TestVoteExtensions asks two validators' applications for their votes on the first block, and each about the other's.
+// TestVoteExtensions asks the applications of two validators for their votes on the first block, and lets each verify
+// the other's.
 func TestVoteExtensions(t *testing.T) {
 	keys := []Keys{NewKeys(canon.Sum("0")), NewKeys(canon.Sum("1"))}
 	doc, err := Genesis("test", time.Unix(1, 0), keys, []Funded{{Address: keys[0].Address(), Amount: 1}})

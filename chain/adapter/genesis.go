@@ -10,8 +10,7 @@ import (
 
 var _ appmodule.HasGenesis = Module{}
 
-// The genesis of a module is its whole state, one list for every collection: nothing can be forgotten when it is
-// exported.
+// The genesis of a module is its whole state, one list per collection, so that an export is complete.
 
 // DefaultGenesis implements appmodule.HasGenesis: every collection is empty.
 func (m Module) DefaultGenesis(to appmodule.GenesisTarget) error { return m.State.DefaultGenesis(to) }
@@ -31,7 +30,7 @@ func (m Module) ExportGenesis(ctx context.Context, to appmodule.GenesisTarget) e
 	return m.State.ExportGenesis(ctx, to)
 }
 
-// whole takes a collection that a genesis does not name for an empty one.
+// whole treats a collection that is missing in a genesis as empty.
 func whole(from appmodule.GenesisSource) appmodule.GenesisSource {
 	return func(collection string) (io.ReadCloser, error) {
 		r, err := from(collection)

@@ -16,12 +16,12 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Module is the part of a module that is the same for all: it is embedded, and the module adds its services and blocks.
+// Module is the common part of a module. A module embeds it and adds its services and the work of its blocks.
 type Module struct {
 	ID       string             // name, key of the store, codespace
 	Messages *grpc.ServiceDesc  // the Msg service
-	State    collections.Schema // all that the module stores, and so its genesis
-	Queries  Routes             // of the Query service
+	State    collections.Schema // everything that the module stores, which is also its genesis
+	Queries  Routes             // of the Query service, over HTTP
 }
 
 // Name implements module.HasName.
@@ -54,12 +54,12 @@ func (m Module) RegisterGRPCGatewayRoutes(c client.Context, mux *runtime.ServeMu
 	}
 }
 
-// RegisterInterfaces makes the messages of the module known.
+// RegisterInterfaces registers the messages of the module.
 func (m Module) RegisterInterfaces(r types.InterfaceRegistry) {
 	msgservice.RegisterMsgServiceDesc(r, m.Messages)
 }
 
-// Most is how many items one query returns when it asks for limit.
+// Most is the number of items that a query with this limit returns: at most 1000, and 1000 for 0.
 func Most(limit uint32) int {
 	const most = 1000
 	if limit == 0 || limit > most {
@@ -71,13 +71,13 @@ func Most(limit uint32) int {
 // Denom is the only coin of the chain: 10^6 uzen are 1 ZEN.
 const Denom = "uzen"
 
-// Coins is an amount of uzen as the SDK counts it.
+// Coins returns an amount of uzen as the SDK's type.
 func Coins(amount uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom, sdkmath.NewIntFromUint64(amount)))
 }
 
-// Isolate runs f on a copy of the state, and keeps what it wrote and emitted only if it succeeds: a fault in one job,
-// even a panic, must not stop the blocks of all the others.
+// Isolate runs f on a copy of the state, and keeps its writes and events only if f succeeds. An error in one job, even
+// a panic, must not stop the blocks.
 func Isolate(ctx context.Context, f func(context.Context) error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Parts of the text of a refusal that the SDK writes for its developers: the place in its source, and amounts as it
-// keeps them.
+// Parts of the SDK's error texts that are meant for its developers: the place in the source, and amounts in uzen.
 var (
 	sourcePlace = regexp.MustCompile(` \[[^\]\s]+\.go:\d+\]$`)
 	uzenAmount  = regexp.MustCompile(`\b\d{1,19}uzen\b`)
 )
 
-// Readable is the text of a refusal without places in source code, and with amounts in ZEN.
+// Readable returns the text of a refusal without places in source code, and with amounts in ZEN.
 func Readable(text string) string {
 	return uzenAmount.ReplaceAllStringFunc(sourcePlace.ReplaceAllString(text, ""), func(amount string) string {
 		uzen, err := strconv.ParseUint(strings.TrimSuffix(amount, "uzen"), 10, 64)

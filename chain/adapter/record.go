@@ -23,7 +23,7 @@ func (record[T]) Decode(b []byte) (v T, err error) {
 	return v, err
 }
 
-// EncodeJSON writes a value for a genesis, and checks that it can be read again with nothing lost.
+// EncodeJSON writes a value for a genesis, and checks that decoding it loses nothing.
 func (r record[T]) EncodeJSON(v T) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -52,8 +52,7 @@ func (record[T]) Stringify(v T) string { return fmt.Sprint(v) }
 
 func (record[T]) ValueType() string { return fmt.Sprintf("canon/%T", *new(T)) }
 
-// Text stores values as Record does, for callers that hold the canonical bytes of a value and decode it only when they
-// need it.
+// Text stores values as Record does, but callers get the canonical bytes and decode them when necessary.
 func Text[T any]() codec.ValueCodec[[]byte] { return text[T]{} }
 
 type text[T any] struct{ record record[T] }

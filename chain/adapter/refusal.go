@@ -1,6 +1,6 @@
-// Package adapter is what every module of the chain shares between the pure rules of protocol/ and the Cosmos SDK: how
-// a record is stored, how a refusal becomes an error code, and the parts of a module that are the same for all of them.
-// It holds no rule and no state.
+// Package adapter is the code that all modules of the chain share between the pure rules of protocol/ and the Cosmos
+// SDK: how a record is stored, how a refusal becomes an error code, and the common parts of a module. It has no rules
+// and no state.
 package adapter
 
 import (
@@ -8,21 +8,21 @@ import (
 	"fmt"
 )
 
-// ErrorCode is one reason for which a module refuses a message. Codes are part of the interface of the chain: a code is
-// never given another meaning.
+// ErrorCode is one reason for which a module refuses a message. Codes are part of the interface of the chain: the
+// meaning of a code never changes.
 type ErrorCode struct {
 	Code uint32 // from 2; 0 is success and 1 an internal error
-	Rule error  // sentinel of the pure rule
-	Fix  string // what the sender can do about it, one sentence
+	Rule error  // sentinel error of the pure rule
+	Fix  string // what the sender can do, one sentence
 }
 
-// ErrorTable are all refusals of one module.
+// ErrorTable lists all refusals of one module.
 type ErrorTable struct {
 	Space string // codespace: the name of the module
 	List  []ErrorCode
 }
 
-// Wrap gives the error of a rule its code. An error that no refusal knows stays as it is, and is an internal error.
+// Wrap adds the code to the error of a rule. An error that is not in the table stays as it is: an internal error.
 func (r *ErrorTable) Wrap(err error) error {
 	for _, refusal := range r.List {
 		if errors.Is(err, refusal.Rule) {
@@ -42,7 +42,7 @@ func (r *ErrorTable) Find(code uint32) (ErrorCode, bool) {
 	return ErrorCode{}, false
 }
 
-// Error is a refused message. It unwraps to the sentinel of the rule, on the chain and in its clients alike.
+// Error is a refused message. It unwraps to the sentinel error of the rule, both on the chain and in its clients.
 type Error struct {
 	ErrorCode
 	Space string
@@ -55,13 +55,13 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap returns the sentinel of the rule.
 func (e *Error) Unwrap() error { return e.Rule }
 
-// ABCICode is the code of the result of the transaction.
+// ABCICode is the code in the result of the transaction.
 func (e *Error) ABCICode() uint32 { return e.Code }
 
 // Codespace is the name of the module.
 func (e *Error) Codespace() string { return e.Space }
 
-// Advice is the error with its code and what to do, for people.
+// Advice is the error with its code and fix, for people.
 func (e *Error) Advice() string { return fmt.Sprintf("%s (%s %d). %s", e.Text, e.Space, e.Code, e.Fix) }
 
 // ErrAuthority is returned for a message that only governance may send.

@@ -8,9 +8,9 @@ import (
 	"cosmossdk.io/collections"
 )
 
-// Turn returns the members of a set whose turn it is in this block, at most n: all of them, or where there are more,
-// those after the last of the block before, and from the beginning again after the end. So the work of a block has a
-// bound, and everybody has a turn.
+// Turn returns at most n members of a set: all of them if there are no more than n, and otherwise the n after the last
+// member of the block before, continuing from the beginning after the end. This bounds the work of a block, and every
+// member has a turn.
 func Turn(ctx context.Context, set collections.KeySet[string], last collections.Item[string], n int) ([]string, error) {
 	first, err := upTo(ctx, set, nil, n+1)
 	if err != nil || len(first) <= n {

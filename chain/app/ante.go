@@ -8,9 +8,9 @@ import (
 	ibcante "github.com/cosmos/ibc-go/v11/modules/core/ante"
 )
 
-// ante is what a transaction passes before its messages are executed: its form, its fee, its signatures and sequences,
-// and, last, whether a relayer's messages were delivered by another already. It is the SDK's (ante.NewAnteHandler), in
-// the same order, but that fees are those of this chain (charge), that what costs nothing is bounded, and that
+// ante returns the checks of a transaction before its messages are executed: form, fee, signatures, sequences, and last
+// whether another relayer has delivered the same messages. It is the SDK's handler (ante.NewAnteHandler) in the same
+// order, with three differences: the fees are those of this chain (charge), free transactions are bounded, and valid
 // signatures are not verified twice.
 func (a *App) ante() sdk.AnteHandler {
 	k := &a.keepers
@@ -33,8 +33,8 @@ func (a *App) ante() sdk.AnteHandler {
 		enters{a},
 	)
 	return func(ctx sdk.Context, tx sdk.Tx, simulate bool) (sdk.Context, error) {
-		// An application that was opened again checks transactions at height 0 until the next block (SDK v0.54), where
-		// signatures are those of a genesis: over account number 0.
+		// After a restart, an application checks transactions at height 0 until the next block (SDK v0.54). At height 0 the
+		// SDK verifies signatures with account number 0, as in a genesis.
 		if ctx.IsCheckTx() && ctx.BlockHeight() == 0 {
 			ctx = ctx.WithBlockHeight(a.LastBlockHeight())
 		}
@@ -42,7 +42,7 @@ func (a *App) ante() sdk.AnteHandler {
 	}
 }
 
-// fewer refuses transactions of more messages than any client makes.
+// fewer refuses transactions of more than MaxMessages messages.
 type fewer struct{}
 
 // AnteHandle implements sdk.AnteDecorator.

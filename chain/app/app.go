@@ -1,6 +1,6 @@
 // Package app wires the modules of the SDK and our own into one application for CometBFT: accounts, coins, staking,
-// slashing, governance and fees are the SDK's, the rest is chain/x. It decides which modules there are and in which
-// order they run; it holds no rule, and starts no process.
+// slashing, governance and fees are the SDK's, the rest is chain/x. It decides which modules exist and in which order
+// they run. It has no rules and starts no process.
 package app
 
 import (
@@ -63,37 +63,37 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 )
 
-// Validator is what an application adds to the votes of the validator that runs it. An application without one executes
-// the chain and adds nothing.
+// Validator holds the keys with which an application extends the votes of its validator. An application without them
+// executes the chain and adds nothing to votes.
 type Validator struct {
 	Address []byte             // consensus address, 20 bytes
-	VRF     ed25519.PrivateKey // of the beacon
+	VRF     ed25519.PrivateKey // key for the beacon
 }
 
-// Config says what an application is opened for.
+// Config configures an application.
 type Config struct {
 	ChainID   string        // must be that of the genesis
-	Validator Validator     // zero: it executes the chain and adds nothing
-	Referee   works.Referee // part of the rules: all validators of a chain have the same; nil: the one that recomputes
-	Home      string        // folder in which an application that is too old notes what upgrade it waits for
-	Snapshots *Snapshots    // for nodes that come later; nil: none are taken
+	Validator Validator     // zero: adds nothing to votes
+	Referee   works.Referee // part of the rules, the same for all validators of a chain; nil: the referee that recomputes
+	Home      string        // where an application that is too old records the upgrade that it waits for
+	Snapshots *Snapshots    // for nodes that join later; nil: none are taken
 	Upgrades  []Upgrade     // nil: Upgrades
-	GasPrice  sdk.DecCoins  // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
-	Governed  bool          // it has to pay the price that governance has set as well, if that is higher
+	GasPrice  sdk.DecCoins  // price of a unit of gas for entering the pool; nil: none
+	Governed  bool          // the price set by governance also applies, if it is higher
 
-	// SyncPruning is an application of many in one process. Old versions of the state are dropped at once, not by
-	// goroutines of the stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
+	// SyncPruning is for processes with many applications. Old versions of the state are pruned at once, not by
+	// goroutines of the stores, which never end (iavl v1.2.8) and keep the whole state in memory.
 	SyncPruning bool
 }
 
-// Snapshots say how often the state is kept whole, and where.
+// Snapshots say how often snapshots of the state are taken, and where they are stored.
 type Snapshots struct {
 	Store    *snapshots.Store
 	Interval uint64 // blocks
 	Keep     uint32
 }
 
-// Version is what a validator says of its application: the numerics by which it judges. It takes no part in consensus.
+// Version is the application version that a validator reports: the version of its numerics. Consensus does not use it.
 var Version = fmt.Sprintf("numerics %d", kernel.Version)
 
 // App is the application.
@@ -101,7 +101,7 @@ type App struct {
 	*baseapp.BaseApp
 	*wire.Encoding
 
-	chain      string // its ID
+	chain      string // chain ID
 	keepers    keepers
 	modules    *module.Manager
 	basics     module.BasicManager
@@ -110,18 +110,18 @@ type App struct {
 	simulated  queries.Turns
 	reads      *queries.Store
 	passing    sdk.AnteHandler
-	governed   bool // what is asked for gas
+	governed   bool // asks at least the gas price set by governance
 	lane       *lane.Lane
-	// extends the vote of the validator, but while ExtendVoteOf does that of another
+	// extends the vote of this validator, except during ExtendVoteOf
 	voter  sdk.ExtendVoteHandler
-	voters map[string]sdk.ExtendVoteHandler // of ExtendVoteOf, by address
+	voters map[string]sdk.ExtendVoteHandler // used by ExtendVoteOf, by address
 }
 
-// cachedNodes is how many nodes of the tree of each module are kept in memory, of about half a KiB each. The default of
-// the SDK, 500,000, lets a validator grow by gigabytes in its first days.
+// cachedNodes is the number of tree nodes of each module that stay in memory, of about half a KiB each. With the SDK's
+// default, 500,000, a validator grows by gigabytes in its first days.
 const cachedNodes = 20_000
 
-// New opens the application over its database, which closes with it.
+// New opens the application over a database, which closes with the application.
 func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	e, err := wire.NewEncoding()
 	if err != nil {
@@ -168,12 +168,12 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	return a, a.LoadLatestVersion()
 }
 
-// Early verifies the signature of a transaction that waits for its turn, so that its check takes less of it. Unlike the
-// calls of CometBFT it may be made at any time, by many at once, with anything.
+// Early verifies the signature of a transaction before its CheckTx, so that CheckTx takes less time. Unlike the calls
+// of CometBFT, it may be called at any time, concurrently and with any bytes.
 func (a *App) Early(transaction []byte) { a.signatures.Early(a.chain, transaction) }
 
-// ExtendVoteOf extends the vote of another validator, whose keys are in the same process: where one application stands
-// for all of a chain. No other call may be made meanwhile.
+// ExtendVoteOf extends the vote of another validator whose keys are in the same process: for tests in which one
+// application stands for all validators of a chain. No other call may run meanwhile.
 func (a *App) ExtendVoteOf(ctx context.Context, v Validator,
 	req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
 	other := a.voters[string(v.Address)]
@@ -198,7 +198,7 @@ func recompute(spec canon.Digest, opening []byte) (works.Case, error) {
 	return r, nil
 }
 
-// arrange makes the modules and the orders in which they run.
+// arrange makes the modules and sets the orders in which they run.
 func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 	k, cdc := &a.keepers, a.Codec
 	a.modules = module.NewManager(
@@ -221,14 +221,14 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
 	})
 	a.basics.RegisterInterfaces(a.Registry)
-	// The rules of a new version hold from its first block on.
+	// The rules of an upgrade hold from its block on.
 	a.modules.SetOrderPreBlockers(upgradetypes.ModuleName, authtypes.ModuleName)
 	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, evidencetypes.ModuleName,
 		stakingtypes.ModuleName, ibcexported.ModuleName)
-	// The SDK asks for bank first. A run starts in the block in which its order is matched.
+	// The SDK requires bank first. A run starts in the block in which its order is matched.
 	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName,
 		registry.Name, market.Name, training.Name, reward.Name)
-	// Genesis transactions need everything else.
+	// Genesis transactions need all other modules.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
@@ -238,7 +238,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 	a.modules.SetOrderExportGenesis(order...)
 }
 
-// handle sets what CometBFT calls.
+// handle sets the handlers that CometBFT calls.
 func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 	a.passing = a.ante()
 	a.SetAnteHandler(a.passing)
@@ -247,8 +247,7 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
-		// A store that holds nothing cannot be opened again (iavl v1.2.8): those that may be empty hold the version of
-		// their form.
+		// An empty store cannot be opened again (iavl v1.2.8), so stores that may be empty hold a format version.
 		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
 			reward.Name, training.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})

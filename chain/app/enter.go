@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// enters puts what passed every other check into the lane.
+// enters adds a transaction that passed every other check to the lane.
 type enters struct{ app *App }
 
 // AnteHandle implements sdk.AnteDecorator.

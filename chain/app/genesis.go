@@ -7,11 +7,11 @@ import (
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 )
 
-// DefaultGenesis is the state before the first block, of every module.
+// DefaultGenesis is the state of every module before the first block.
 func (a *App) DefaultGenesis() map[string]json.RawMessage { return a.basics.DefaultGenesis(a.Codec) }
 
-// Export is the state of every module after the latest block, as the genesis of a chain that goes on with the next one:
-// the heights in it stay what they are, and runs, disputes and votes that are under way go on.
+// Export returns the state of every module after the latest block, as the genesis of a chain that continues at the next
+// height. The heights in it stay valid, and runs, disputes and votes under way continue.
 func (a *App) Export() (json.RawMessage, error) {
 	ctx, err := a.CreateQueryContext(a.LastBlockHeight(), false)
 	if err != nil {

@@ -50,14 +50,14 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 )
 
-// storeNames are the stores of the application; the name of a store is the name of its module.
+// storeNames are the stores of the application. The name of a store is the name of its module.
 var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
 }
 
-// permissions of the module accounts over the coins that they hold.
+// permissions are the rights of the module accounts.
 var permissions = map[string][]string{
 	authtypes.FeeCollectorName:     nil,
 	distrtypes.ModuleName:          nil,
@@ -65,13 +65,13 @@ var permissions = map[string][]string{
 	stakingtypes.NotBondedPoolName: {authtypes.Burner, authtypes.Staking},
 	govtypes.ModuleName:            {authtypes.Burner},
 	transfertypes.ModuleName:       {authtypes.Minter, authtypes.Burner}, // vouchers for coins of other chains
-	registry.Name:                  nil,                                  // all stakes of participants
-	market.Name:                    nil,                                  // all budgets of jobs
-	// the emission, shares of models, and revenue that nobody has claimed
+	registry.Name:                  nil,                                  // holds all stakes of participants
+	market.Name:                    nil,                                  // holds all budgets of jobs
+	// holds the emission, shares of models, and unclaimed revenue
 	reward.Name: {authtypes.Minter},
 }
 
-// keepers of all modules.
+// keepers are the keepers of all modules.
 type keepers struct {
 	accounts     account.Keeper
 	bank         bankkeeper.BaseKeeper
@@ -94,11 +94,11 @@ type keepers struct {
 	training *training.Keeper
 }
 
-// closed are the accounts that nobody can send coins to: what they hold is what their modules say that they hold.
+// closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
 func closed() map[string]bool {
 	accounts := map[string]bool{}
 	for name := range permissions {
-		// Governance receives: it may order work and offer it like anybody else.
+		// Governance receives coins, because it may order and offer work.
 		if name != govtypes.ModuleName {
 			accounts[authtypes.NewModuleAddress(name).String()] = true
 		}
@@ -127,7 +127,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.staking.SetHooks(stakingtypes.NewMultiStakingHooks(k.distribution.Hooks(), k.slashing.Hooks()))
 	k.gov = govkeeper.NewKeeper(cdc, store(govtypes.StoreKey), k.accounts, k.bank, k.distribution, a.MsgServiceRouter(),
 		govtypes.DefaultConfig(), governance, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
-	// texts in the form of old wallets
+	// proposals in the format of old wallets
 	k.gov.SetLegacyRouter(govbeta.NewRouter().AddRoute(govtypes.RouterKey, govbeta.ProposalHandler))
 
 	k.connect(a, store, governance)
@@ -151,8 +151,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	return k, errors.Join(errs[:]...)
 }
 
-// connect makes what speaks with other chains: light clients of CometBFT, connections, channels, and transfers of
-// coins.
+// connect makes the modules that communicate with other chains: light clients of CometBFT, connections, channels, and
+// transfers of coins.
 func (k *keepers) connect(a *App, store func(string) corestore.KVStoreService, governance string) {
 	k.ibc = ibckeeper.NewKeeper(a.Codec, store(ibcexported.StoreKey), k.upgrade, governance)
 	k.transfer = transferkeeper.NewKeeper(a.Codec, a.Accounts, store(transfertypes.StoreKey), k.ibc.ChannelKeeper,

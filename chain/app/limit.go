@@ -11,14 +11,14 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// Limits of a transaction that pays no fee, whoever proposes the block, and of one that is simulated.
+// Limits of a transaction that pays no fee, whoever proposes the block, and of a simulated one.
 const (
 	FreeMessages = 32
 	FreeBytes    = 4 << 20
 )
 
-// limited bounds the gas of every transaction, and the messages and bytes of one that costs its sender nothing. It
-// follows the decorator that sets the gas meter.
+// limited bounds the gas of every transaction, and the messages and bytes of a transaction without a fee. It runs after
+// the decorator that sets the gas meter.
 type limited struct{}
 
 // AnteHandle implements sdk.AnteDecorator.

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// fewMessages refuses a transaction of too many messages before it is decoded.
+// fewMessages refuses a transaction of more than MaxMessages messages without decoding the messages.
 func fewMessages(transaction []byte) error {
 	const raw, body = 1, 1 // fields: the body of a TxRaw, a message of a TxBody
 	n := 0
@@ -22,7 +22,7 @@ func fewMessages(transaction []byte) error {
 	return err
 }
 
-// fields calls each with the bytes of every field of a number.
+// fields calls each with the bytes of every field that has the given number.
 func fields(b []byte, number protowire.Number, each func([]byte) error) error {
 	for len(b) > 0 {
 		found, kind, n := protowire.ConsumeTag(b)

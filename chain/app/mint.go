@@ -15,16 +15,16 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 )
 
-// blocksPerYear is of a block a second.
+// blocksPerYear is the number of blocks in a year at one block per second.
 const blocksPerYear = 365 * 24 * 3600
 
-// mint answers what explorers ask the SDK's module of inflation, which this chain does not have: its coins are made by
-// the schedule of rewards (chain/x/reward). The answers are the most that the schedule makes in a year.
+// mint answers the queries of explorers to the SDK's mint module, which this chain does not have: the reward schedule
+// makes its coins (chain/x/reward). The answers are the most that the schedule makes in a year.
 type mint struct{ keepers *keepers }
 
 var _ minttypes.QueryServer = mint{}
 
-// Params answers with the denomination and with inflation as it is: no rule changes it to meet a goal.
+// Params returns the denomination and the current inflation: no rule changes it to meet a goal.
 func (m mint) Params(ctx context.Context, _ *minttypes.QueryParamsRequest) (*minttypes.QueryParamsResponse, error) {
 	inflation, err := m.Inflation(ctx, nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func (m mint) Params(ctx context.Context, _ *minttypes.QueryParamsRequest) (*min
 	}}, nil
 }
 
-// Inflation answers with what a year makes, as a part of what there is.
+// Inflation returns the coins made in a year, as a fraction of the supply.
 func (m mint) Inflation(ctx context.Context,
 	_ *minttypes.QueryInflationRequest) (*minttypes.QueryInflationResponse, error) {
 	made, err := m.AnnualProvisions(ctx, nil)
@@ -52,7 +52,7 @@ func (m mint) Inflation(ctx context.Context,
 	return r, nil
 }
 
-// AnnualProvisions answers with what a year of epochs like this one makes, in uzen.
+// AnnualProvisions returns the uzen made in a year of epochs like the current one.
 func (m mint) AnnualProvisions(ctx context.Context,
 	_ *minttypes.QueryAnnualProvisionsRequest) (*minttypes.QueryAnnualProvisionsResponse, error) {
 	schedule, err := m.keepers.reward.Params(ctx)
@@ -68,37 +68,36 @@ func (m mint) AnnualProvisions(ctx context.Context,
 	return &minttypes.QueryAnnualProvisionsResponse{AnnualProvisions: year.QuoInt64(params.EpochBlocks)}, nil
 }
 
-// grants answers what explorers ask the SDK's module of authorizations: the chain does not have it, so nobody grants
-// any.
+// grants answers the queries of explorers to the SDK's authz module, which this chain does not have: there are no
+// grants.
 type grants struct{}
 
 var _ authz.QueryServer = grants{}
 
-// Grants answers with none.
+// Grants returns none.
 func (grants) Grants(context.Context, *authz.QueryGrantsRequest) (*authz.QueryGrantsResponse, error) {
 	return &authz.QueryGrantsResponse{Pagination: &query.PageResponse{}}, nil
 }
 
-// GranterGrants answers with none.
+// GranterGrants returns none.
 func (grants) GranterGrants(context.Context,
 	*authz.QueryGranterGrantsRequest) (*authz.QueryGranterGrantsResponse, error) {
 	return &authz.QueryGranterGrantsResponse{Pagination: &query.PageResponse{}}, nil
 }
 
-// GranteeGrants answers with none.
+// GranteeGrants returns none.
 func (grants) GranteeGrants(context.Context,
 	*authz.QueryGranteeGrantsRequest) (*authz.QueryGranteeGrantsResponse, error) {
 	return &authz.QueryGranteeGrantsResponse{Pagination: &query.PageResponse{}}, nil
 }
 
-// answerForAbsent registers the queries of the modules of the SDK that the chain does not have and that explorers ask
-// for.
+// answerForAbsent registers the queries of SDK modules that explorers need and that the chain does not have.
 func answerForAbsent(s grpc.Server, k *keepers) {
 	minttypes.RegisterQueryServer(s, mint{k})
 	authz.RegisterQueryServer(s, grants{})
 }
 
-// routeAbsent gives these queries their addresses over HTTP.
+// routeAbsent serves these queries over HTTP.
 func routeAbsent(c client.Context, mux *runtime.ServeMux) error {
 	if err := minttypes.RegisterQueryHandlerClient(context.Background(), mux, minttypes.NewQueryClient(c)); err != nil {
 		return err

@@ -11,9 +11,10 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 )
 
-// newcomer reports whether a transaction is one of the first of an account with the stake of a role, of this chain's
-// own messages alone. The one that registers the account is, too, if the coins of its stake are there. An account with
-// a few coins and no stake has nothing for free, however many of them somebody has.
+// newcomer reports whether a transaction is one of the first FreeTransactions of an account with a role's stake and has
+// only messages of this chain. It may also be the registration of the account, if the account has the coins of the
+// stake. An account with a few coins and no stake has no free transactions, however many such accounts one person
+// holds.
 func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 	if d.Sequence >= FreeTransactions {
 		return false
@@ -41,8 +42,8 @@ func (f fees) has(ctx sdk.Context, account string, amount uint64) bool {
 	return !held.IsUint64() || held.Uint64() >= amount
 }
 
-// outsider reports whether a transaction accuses somebody in a run in which its account does not work, with the bond of
-// that behind it, and whether the bond is locked already.
+// outsider reports whether a transaction accuses a member of a run in which its account does not work, with coins or a
+// stake for the bond, and whether the bond is already locked.
 func (f fees) outsider(ctx sdk.Context, account string, msgs []sdk.Msg) (accuses, bonded bool) {
 	if account == "" || len(msgs) != 1 || !f.keepers.training.Accuses(ctx, account, msgs[0]) {
 		return false, false

@@ -8,10 +8,10 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 )
 
-// pool is the community pool of the distribution module, with its balance in uzen.
+// pool is the community pool of the distribution module.
 type pool struct{ distrkeeper.Keeper }
 
-// Available is what the community pool has, in uzen.
+// Available is the balance of the community pool, in uzen.
 func (p pool) Available(ctx context.Context) (uint64, error) {
 	f, err := p.FeePool.Get(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// fees says what transactions pay, and which pay nothing.
+// fees computes the fees of transactions, and which transactions are free.
 type fees struct {
 	keepers  *keepers
 	governed bool // this node follows the price of the chain (Config.Governed)
@@ -19,29 +19,28 @@ type fees struct {
 
 func (a *App) fees() fees { return fees{&a.keepers, a.governed} }
 
-// price is what the chain asks for a million units of gas, in uzen.
+// price is the gas price of the chain, in uzen per million units.
 func (f fees) price(ctx sdk.Context) (uint64, error) {
 	p, err := f.keepers.market.Params(ctx.WithGasMeter(storetypes.NewInfiniteGasMeter()))
 	return p.GasPrice, err
 }
 
-// FreeTransactions is how many transactions of an account need no fee where validators ask for one, if the stake of a
-// role stands behind the account, or the transaction puts it there: who offers a machine has to register it and have it
-// measured before it earns anything. Stakes are locked for long, so that nobody has many of them one after the other
-// with the same coins.
+// FreeTransactions is how many transactions of an account are free where validators ask for a fee, if a role's stake
+// backs the account or the transaction stakes it: a provider must register its machine and have it measured before it
+// earns anything. Stakes are locked for long, so that the same coins cannot back many accounts in turn.
 const FreeTransactions = 16
 
-// charge is the fee of a transaction (ante.TxFeeChecker). What comes into the pool of this node pays the higher of the
-// price of its owner and, where the node follows it (Config.Governed), of the chain. Duties and the first transactions
-// of an account with a stake are free. In a block the fee is the one that the transaction declares: validators refuse a
-// block with too many unpaid transactions (room).
+// charge returns the fee of a transaction (ante.TxFeeChecker). To enter the pool of this node, a transaction pays the
+// price set by the node's owner or, if the node follows it (Config.Governed), the price of the chain, whichever is
+// higher. Duties, and the first transactions of an account with a stake, are free. In a block the fee is the declared
+// fee: validators refuse a block with too many unpaid transactions (package room).
 func (f fees) charge(ctx sdk.Context, tx sdk.Tx) (sdk.Coins, int64, error) {
 	paid, ok := tx.(sdk.FeeTx)
 	if !ok {
 		return nil, 0, errorsmod.Wrap(sdkerrors.ErrTxDecode, "it says nothing of a fee")
 	}
 	fee := paid.GetFee()
-	if !ctx.IsCheckTx() || ctx.IsReCheckTx() && fee.IsZero() { // what was free when it came was bounded then
+	if !ctx.IsCheckTx() || ctx.IsReCheckTx() && fee.IsZero() { // its free use was bounded when it entered the pool
 		return fee, 0, nil
 	}
 	price, err := f.price(ctx)
@@ -61,7 +60,7 @@ func (f fees) charge(ctx sdk.Context, tx sdk.Tx) (sdk.Coins, int64, error) {
 	return fee, 0, nil
 }
 
-// asks is what this node asks for gas, in uzen.
+// asks is the fee in uzen that this node asks for an amount of gas.
 func (f fees) asks(ctx sdk.Context, price, gas uint64) uint64 {
 	own := ctx.MinGasPrices().AmountOf(adapter.Denom)
 	if f.governed {
@@ -80,7 +79,7 @@ func (f fees) free(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 	return d.Account != "" && (f.rank(ctx, d.Account, msgs) > 0 || f.newcomer(ctx, d, msgs))
 }
 
-// rank is that of the least urgent message; 0 if one is no duty.
+// rank is the rank of the least urgent message; 0 if any message is no duty.
 func (f fees) rank(ctx sdk.Context, account string, msgs []sdk.Msg) (rank int) {
 	for _, m := range msgs {
 		r := f.keepers.training.Duty(ctx, account, m)
@@ -95,5 +94,5 @@ func (f fees) rank(ctx sdk.Context, account string, msgs []sdk.Msg) (rank int) {
 	return rank
 }
 
-// leastUrgent is the rank of duties outside of runs.
+// leastUrgent is the rank of duties outside runs.
 const leastUrgent = 5

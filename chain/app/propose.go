@@ -9,12 +9,12 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// proposals makes and checks the proposals of blocks.
+// proposals makes and checks proposals of blocks.
 type proposals struct{ *App }
 
-// prepare proposes duties first, in at most three quarters of the bytes and the gas of the block, then what the
-// pool gives in its order, as far as there is room in a block. What an account sent after one for which there is none
-// waits, too.
+// prepare proposes the duties first, in at most three quarters of the bytes and the gas of the block, then the
+// transactions of the pool in its order, as long as there is room in the block. If a transaction does not fit, later
+// transactions of its account wait too.
 func (a proposals) prepare(ctx sdk.Context,
 	req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
 	price, err := a.fees().price(ctx)
@@ -34,7 +34,7 @@ func (a proposals) prepare(ctx sdk.Context,
 	for _, tx := range txs {
 		taken[sha256.Sum256(tx)] = true
 	}
-	left := map[string]bool{} // accounts of which something waits for another block
+	left := map[string]bool{} // accounts with a transaction that waits for another block
 	for _, tx := range req.Txs {
 		if len(taken) > 0 && taken[sha256.Sum256(tx)] {
 			continue
@@ -54,7 +54,7 @@ func (a proposals) prepare(ctx sdk.Context,
 	return a.keepers.beacon.PrepareProposal(ctx, &of)
 }
 
-// sequence is that of an account in the state before the block.
+// sequence returns the sequence of an account in the state before the block.
 func (a proposals) sequence(ctx sdk.Context) func(account string) uint64 {
 	return func(account string) uint64 {
 		address, err := sdk.AccAddressFromBech32(account)
@@ -68,8 +68,8 @@ func (a proposals) sequence(ctx sdk.Context) func(account string) uint64 {
 	}
 }
 
-// process refuses a block whose transactions take more gas than a block may have, or more of what is free: a
-// proposer cannot fill its blocks with what nobody pays for.
+// process refuses a block whose transactions take more gas than allowed, or whose free transactions take more than
+// their part: a proposer cannot fill its blocks with free transactions.
 func (a proposals) process(ctx sdk.Context,
 	req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
 	r, err := a.keepers.beacon.ProcessProposal(ctx, req)
@@ -91,7 +91,7 @@ func (a proposals) process(ctx sdk.Context,
 	return r, nil
 }
 
-// declared is what the bytes of a transaction declare. What is none has no gas, and so no room in a block.
+// declared reads a transaction. Bytes that are no transaction declare no gas, so that a block has no room for them.
 func (a *App) declared(transaction []byte) room.Declared {
 	if fewMessages(transaction) != nil {
 		return room.Declared{Bytes: int64(len(transaction))}

@@ -13,17 +13,17 @@ import (
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 )
 
-// Limits of what anybody may ask an application without an account. Queries and simulations run beside consensus and
-// not in its turn (chain.Calls), so that what they may take in all is a few processors and not a block.
+// Limits of queries and simulations, which need no account. They run concurrently with consensus (chain.Calls), so that
+// all of them together take a few processors and delay no block.
 const (
-	QueryGas       = 300_000_000 // of one query: about 100 MB read
-	SimulatedGas   = 300_000_000 // of one simulated transaction
-	SimulatedBytes = 4 << 20     // of it
-	answered       = 8           // queries at a time
-	simulations    = 1           // simulated at a time
+	QueryGas       = 300_000_000 // of a query: about 100 MB read
+	SimulatedGas   = 300_000_000 // of a simulated transaction
+	SimulatedBytes = 4 << 20     // of a simulated transaction
+	answered       = 8           // queries answered at a time
+	simulations    = 1           // transactions simulated at a time
 )
 
-// Query implements servertypes.ABCI. It may be called while a block is executed, and waits for none.
+// Query implements servertypes.ABCI. It may be called while a block is executed, and does not wait for the block.
 func (a *App) Query(ctx context.Context, req *abci.RequestQuery) (*abci.ResponseQuery, error) {
 	if p := baseapp.SplitABCIQueryPath(req.Path); len(p) >= 2 && p[0] == baseapp.QueryPathApp && p[1] == "simulate" {
 		return a.simulateQuery(req.Data), nil
@@ -58,7 +58,7 @@ func (a *App) simulateQuery(tx []byte) *abci.ResponseQuery {
 	return &abci.ResponseQuery{Codespace: sdkerrors.RootCodespace, Height: a.LastBlockHeight(), Value: value}
 }
 
-// simulation takes the turn of a simulation. How many messages there are and what they take is bounded by limited.
+// simulation waits for the turn of a simulation. The decorator limited bounds its messages and gas.
 func (a *App) simulation(ctx context.Context, tx []byte) (back func(), err error) {
 	if len(tx) > SimulatedBytes {
 		return nil, errorsmod.Wrap(sdkerrors.ErrTxTooLarge,

@@ -24,7 +24,7 @@ func opened(t *testing.T) *App {
 	return a
 }
 
-// What is asked beyond what may be answered at a time is refused, and so is a transaction too large to be simulated.
+// Queries and simulations above the limit are refused, and so is a transaction too large to be simulated.
 func TestFloodOfSimulationsIsRefused(t *testing.T) {
 	a := opened(t)
 	r, err := a.Query(t.Context(), &abci.RequestQuery{Path: "/app/simulate", Data: make([]byte, SimulatedBytes+1)})
@@ -51,7 +51,7 @@ func TestFloodOfSimulationsIsRefused(t *testing.T) {
 	}
 }
 
-// payload is a transaction with so many messages and a limit of gas, that pays a fee or none.
+// payload is a transaction with a number of messages, a gas limit, and a fee or none.
 type payload struct {
 	sdk.FeeTx
 	messages int
@@ -63,15 +63,15 @@ func (p payload) GetMsgs() []sdk.Msg { return make([]sdk.Msg, p.messages) }
 func (p payload) GetFee() sdk.Coins  { return p.fee }
 func (p payload) GetGas() uint64     { return p.gas }
 
-// Every transaction has a bounded limit of gas. One that pays nothing, or is only simulated, has a bounded number of
-// messages and bytes.
+// Every transaction has a bounded gas limit. A transaction that pays nothing, or is only simulated, has a bounded
+// number of messages and bytes.
 func TestWhatIsFreeIsBounded(t *testing.T) {
 	fee := sdk.NewCoins(sdk.NewInt64Coin("uzen", 1))
 	for name, c := range map[string]struct {
 		tx       payload
 		bytes    int
 		simulate bool
-		gas      uint64 // that it may take; 0: it is refused
+		gas      uint64 // its gas limit; 0: it is refused
 	}{
 		"paid":               {payload{messages: 1000, gas: room.MaxGas, fee: fee}, 8 << 20, false, room.MaxGas},
 		"paid for a block":   {payload{messages: 1, gas: room.MaxGas + 1, fee: fee}, 1, false, 0},

@@ -18,8 +18,8 @@ import (
 
 var _ servertypes.Application = (*App)(nil)
 
-// Service adds to the queries of the modules those that are about transactions, blocks and the node: what the ordinary
-// clients of the ecosystem ask for. It comes before the node of the client runs.
+// Service adds the queries about transactions, blocks and the node, which the usual Cosmos clients need, to the queries
+// of the modules. It must be called before the node of the client runs.
 func (a *App) Service(c client.Context) error {
 	reflection, err := runtimeservices.NewReflectionService()
 	if err != nil {
@@ -32,8 +32,7 @@ func (a *App) Service(c client.Context) error {
 	return nil
 }
 
-// RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. What is asked by gRPC waits for its turn,
-// too.
+// RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. Queries by gRPC are limited too.
 func (a *App) RegisterGRPCServerWithSkipCheckHeader(s gogogrpc.Server, skip bool) {
 	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(queries.Server{Server: s, Turns: a.asked}, skip)
 }
@@ -61,6 +60,6 @@ func (a *App) RegisterAPIRoutes(s *api.Server, _ config.APIConfig) {
 	nodeservice.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
 	a.basics.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
 	if err := routeAbsent(s.ClientCtx, s.GRPCGatewayRouter); err != nil {
-		panic(err) // as those of the modules do
+		panic(err) // as the routes of the modules do
 	}
 }

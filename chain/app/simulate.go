@@ -13,22 +13,22 @@ import (
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 )
 
-// MaxMessages is how many messages every transaction has at most, paid or not, in a block or simulated.
+// MaxMessages is the limit of messages in a transaction, paid or not, in a block or simulated.
 const MaxMessages = 128
 
-// Limits of a transaction without a signature, such as wallets simulate.
+// Limits of a simulated transaction without a signature, as wallets send it.
 const (
 	UnsignedBytes    = 64 << 10
 	UnsignedMessages = 16
 )
 
-// maxAhead is how many transactions of an account may be on their way before one that is simulated.
+// maxAhead is how far the sequence of a simulated transaction may be above the sequence of its account.
 const maxAhead = 1000
 
-// Simulate executes a transaction on a copy of the latest state and says what gas it takes. Unlike the SDK's it
-// verifies the signature, if there is one, and it is limited in bytes, messages and gas, the more without one; it reads
-// nothing that a block or the check of a transaction writes. The transactions that the account has on their way are
-// taken as executed: a sequence up to maxAhead too high is no error.
+// Simulate executes a transaction on a copy of the latest state and returns the gas that it takes. Unlike the SDK, it
+// verifies the signature if there is one, and limits bytes, messages and gas, more strictly without a signature. It
+// reads nothing that a block or CheckTx writes. It treats pending transactions of the account as executed: a sequence
+// up to maxAhead too high is no error.
 func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result, err error) {
 	done, err := a.simulation(context.Background(), transaction)
 	if err != nil {
@@ -70,10 +70,10 @@ func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result,
 // simulator executes transactions on copies of the state.
 type simulator struct{ *App }
 
-// copied is the context of a transaction that is simulated: the latest state, where the account of its signer has the
-// sequence that it claims.
+// copied returns the context of a simulated transaction: the latest state, in which the account of the signer has the
+// sequence that the transaction declares.
 func (a simulator) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
-	// A block may be committed just now.
+	// Another goroutine may be committing a block.
 	ctx, err := a.CreateQueryContextWithCheckHeader(0, false, false)
 	if err != nil {
 		return ctx, err
@@ -94,7 +94,7 @@ func (a simulator) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 		return ctx, err
 	}
 	if len(signers) != 1 || len(signatures) != 1 {
-		return ctx, nil // the signatures are verified at the sequences that the accounts have
+		return ctx, nil // the signatures are verified with the stored sequences of the accounts
 	}
 	account := a.keepers.accounts.GetAccount(ctx, signers[0])
 	if account == nil {
@@ -109,7 +109,7 @@ func (a simulator) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 	return ctx, nil
 }
 
-// passed is what a transaction passes before its messages.
+// passed checks a transaction before its messages are executed.
 func (a simulator) passed(ctx sdk.Context, tx sdk.Tx) (sdk.Context, error) {
 	for _, m := range tx.GetMsgs() {
 		if v, ok := m.(sdk.HasValidateBasic); ok {
@@ -129,7 +129,7 @@ func (a simulator) passed(ctx sdk.Context, tx sdk.Tx) (sdk.Context, error) {
 	return a.passing(ctx, tx, true)
 }
 
-// unsigned reports whether nothing is signed, as in the transactions that wallets simulate.
+// unsigned reports whether a transaction has one empty signature, as wallets send it for simulation.
 func unsigned(tx sdk.Tx) bool {
 	signed, ok := tx.(authsigning.SigVerifiableTx)
 	if !ok {
@@ -143,7 +143,7 @@ func unsigned(tx sdk.Tx) bool {
 	return ok && len(single.Signature) == 0
 }
 
-// messages executes those of a transaction.
+// messages executes the messages of a transaction.
 func (a simulator) messages(ctx sdk.Context, tx sdk.Tx) (*sdk.Result, error) {
 	all := &sdk.Result{}
 	for i, m := range tx.GetMsgs() {
@@ -161,7 +161,7 @@ func (a simulator) messages(ctx sdk.Context, tx sdk.Tx) (*sdk.Result, error) {
 	return all, nil
 }
 
-// CheckTx implements abci.Application. A transaction of too many messages is refused before it is decoded.
+// CheckTx implements abci.Application. It refuses a transaction of too many messages before decoding it.
 func (a *App) CheckTx(r *abci.RequestCheckTx) (*abci.ResponseCheckTx, error) {
 	if err := fewMessages(r.Tx); err != nil {
 		return sdkerrors.ResponseCheckTxWithEvents(err, 0, 0, nil, false), nil

@@ -8,15 +8,15 @@ import (
 	bankkeeper "github.com/cosmos/cosmos-sdk/x/bank/keeper"
 )
 
-// Simulation is what the SDK's simulation (x/simulation) needs of an application.
+// Simulation is what the SDK's simulation (x/simulation) needs from an application.
 type Simulation struct {
 	Manager  *module.SimulationManager
 	Accounts authkeeper.AccountKeeper
 	Bank     bankkeeper.Keeper
 }
 
-// Simulation gives the modules to the SDK's simulation: those of the SDK as they simulate themselves, with accounts of
-// a genesis, and others as they are given, by name.
+// Simulation returns the modules for the SDK's simulation: the SDK's modules simulate themselves, with accounts of a
+// genesis, and others replaces modules by name.
 func (a *App) Simulation(accounts authtypes.RandomGenesisAccountsFn, others ...module.AppModuleSimulation) Simulation {
 	given := map[string]module.AppModuleSimulation{authtypes.ModuleName: auth.NewAppModule(a.Codec,
 		a.keepers.accounts.AccountKeeper, accounts, nil)}

@@ -9,18 +9,18 @@ import (
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 )
 
-// Upgrade is a change of the rules of a running chain. A proposal names it and its height; there every application
-// stops that does not know it, and the others change what is stored and go on.
+// Upgrade is a change of the rules of a running chain. A governance proposal names the upgrade and its height. At that
+// height, an application that does not have the upgrade stops; the others migrate the state and continue.
 type Upgrade struct {
 	Name   string
-	Stores storetypes.StoreUpgrades          // that it adds, renames or deletes
-	Apply  func(context.Context, *App) error // before the modules migrate what they hold; nil: nothing to do
+	Stores storetypes.StoreUpgrades          // stores that it adds, renames or deletes
+	Apply  func(context.Context, *App) error // called before the migrations of the modules; nil: nothing to do
 }
 
-// Upgrades are those that this version knows, in the order of their heights.
+// Upgrades are the upgrades that this version has, in the order of their heights.
 var Upgrades []Upgrade
 
-// upgrades registers what is done at their heights.
+// upgrades registers the handlers of the upgrades.
 func (a *App) upgrades(c Config, configurator module.Configurator) (err error) {
 	list := c.Upgrades
 	if list == nil {

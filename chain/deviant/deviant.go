@@ -1,7 +1,7 @@
-// Package deviant holds validators that break the rules: each is an application for CometBFT around that of an honest
-// validator, and differs from it in the lie alone. They show, on a network of processes, what each attack meets.
+// Package deviant holds validators that break the rules, for tests on networks of processes. Each wraps the application
+// of an honest validator and differs from it in one deviation.
 //
-// Participants of runs that break the rules are role/adversary.
+// Participants of runs that break the rules are in role/adversary.
 package deviant
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 )
 
-// named are the acts that can be asked for by name, and what each is.
+// named are the deviations by name.
 var named = map[string]struct {
 	act   func(against []string) (func(abci.Application) abci.Application, error)
 	about string
@@ -31,20 +31,19 @@ var named = map[string]struct {
 	},
 }
 
-// Names lists the acts, in order.
+// Names lists the deviations, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(named)) }
 
-// About says in words what the act with a name is, or "".
+// About describes the deviation with a name; "" if there is none.
 func About(name string) string { return named[name].about }
 
-// Named returns what the act with a name makes of the application of a validator. against are the accounts that it is
-// against.
+// Named returns a function that wraps the application of a validator in the deviation with a name. against are the
+// accounts that the deviation is directed against.
 func Named(name string, against []string) (func(abci.Application) abci.Application, error) {
 	return named[name].act(against)
 }
 
-// groupSigns is a height at which the group that makes the beacon is there: before it the validator takes part in
-// making the key.
+// groupSigns is a height at which the group signs the beacon. Before it the validator takes part in making the key.
 const groupSigns = 30
 
 func withhold(honest abci.Application) abci.Application { return withholder{honest} }
@@ -80,11 +79,11 @@ func (c *censorship) PrepareProposal(ctx context.Context,
 	return p, err
 }
 
-// leaves reports whether a transaction is left out.
+// leaves reports whether the proposer leaves out a transaction.
 func (c *censorship) leaves(raw []byte) bool {
 	tx, err := c.decode(raw)
 	if err != nil {
-		return false // as what votes say, which is no transaction
+		return false // as vote extensions, which are no transactions
 	}
 	return slices.ContainsFunc(tx.GetMsgs(), func(m sdk.Msg) bool {
 		move, ok := m.(*trainingpb.MsgMove)

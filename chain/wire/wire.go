@@ -1,5 +1,5 @@
-// Package wire is how messages, transactions and addresses of the chain are written: what the application and every
-// client of it must agree on. It executes nothing; that is chain/app.
+// Package wire defines how messages, transactions and addresses of the chain are written. The application and every
+// client use it. It executes nothing; that is chain/app.
 package wire
 
 import (
@@ -40,7 +40,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 )
 
-// Name of the application, and the first part of every address of its accounts.
+// Name is the name of the application, and the prefix of account addresses.
 const Name = "starling"
 
 const (
@@ -48,9 +48,9 @@ const (
 	consensusPrefix = Name + "valcons"
 )
 
-// The SDK keeps prefixes and the bond denomination in globals: one application per process.
+// The SDK stores prefixes and the bond denomination in globals: one application per process.
 func init() {
-	// Without a name of its own the SDK asks the system for that of the program and of the machine with every address
+	// Without this variable, the SDK asks the system for the names of the program and of the host with every address that
 	// it reads.
 	if os.Getenv(sdk.EnvConfigScope) == "" {
 		if err := os.Setenv(sdk.EnvConfigScope, Name); err != nil {
@@ -65,7 +65,7 @@ func init() {
 	sdk.DefaultBondDenom = adapter.Denom
 }
 
-// Encoding is how messages, transactions and addresses are written.
+// Encoding holds the codecs of messages, transactions and addresses.
 type Encoding struct {
 	Registry types.InterfaceRegistry
 	Codec    codec.Codec
@@ -74,10 +74,10 @@ type Encoding struct {
 	Accounts, Validators, Consensus address.Codec
 }
 
-// Shared is an encoding that everybody in the process may use: nothing changes it.
+// Shared is one encoding for the whole process. Nothing changes it.
 var Shared = sync.OnceValues(NewEncoding)
 
-// NewEncoding returns the encoding of the chain, with every message that it knows.
+// NewEncoding returns the encoding of the chain, with all its messages.
 func NewEncoding() (*Encoding, error) {
 	e := &Encoding{
 		Accounts:   codecaddress.NewBech32Codec(Name),

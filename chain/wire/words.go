@@ -6,27 +6,27 @@ import (
 	"github.com/cosmos/go-bip39"
 )
 
-// Path is where wallets of the ecosystem find the account of a phrase: coin 118, its first account (BIP-44).
+// Path is the derivation path at which Cosmos wallets find the account of a phrase: coin 118, first account (BIP-44).
 const Path = "m/44'/118'/0'/0/0"
 
-// worded is the last byte of a kept secret whose account is that of its words. A secret of 32 bytes alone is older: its
-// account is a digest of it, and wallets find another account under its words.
+// worded is the last byte of a stored secret whose account is derived from its words. In the old format, a secret is 32
+// bytes without this byte: its account is derived from a digest, and wallets find another account under its words.
 const worded = 2
 
-// Secret is what all keys of a party or of a validator come from. 24 words of BIP-39 write it down.
+// Secret is the secret that all keys of a party or a validator are derived from. 24 words of BIP-39 represent it.
 type Secret struct {
 	Bytes  [32]byte
-	Digest bool // the key of the account is a digest of the bytes, not that of the words
+	Digest bool // the account key is a digest of the bytes, not derived from the words
 }
 
-// ReadSecret reads what Kept writes: false if it is none.
+// ReadSecret decodes the bytes that Kept returns; false if they are no secret.
 func ReadSecret(kept []byte) (s Secret, ok bool) {
 	s.Digest = len(kept) == len(s.Bytes)
 	copy(s.Bytes[:], kept)
 	return s, s.Digest || len(kept) == len(s.Bytes)+1 && kept[len(s.Bytes)] == worded
 }
 
-// Kept is how a file keeps the secret.
+// Kept encodes the secret for a file.
 func (s Secret) Kept() []byte {
 	if s.Digest {
 		return s.Bytes[:]
@@ -34,7 +34,7 @@ func (s Secret) Kept() []byte {
 	return append(s.Bytes[:], worded)
 }
 
-// Words are the phrase, in English.
+// Words returns the phrase, in English.
 func (s Secret) Words() string {
 	phrase, err := bip39.NewMnemonic(s.Bytes[:])
 	if err != nil {
@@ -43,11 +43,11 @@ func (s Secret) Words() string {
 	return phrase
 }
 
-// Account is the key that wallets derive from the words, without a passphrase of their own.
+// Account returns the key that wallets derive from the words without a passphrase.
 func (s Secret) Account() *secp256k1.PrivKey {
 	key, err := hd.Secp256k1.Derive()(s.Words(), "", Path)
 	if err != nil {
-		panic(err) // the words are right, and so is the path
+		panic(err) // the words and the path are valid
 	}
 	return &secp256k1.PrivKey{Key: key}
 }

@@ -1,4 +1,4 @@
-// Package account numbers accounts so that every wallet can read their numbers. All else about accounts is the SDK's.
+// Package account gives accounts numbers that every wallet can read. The SDK implements the rest of accounts.
 package account
 
 import (
@@ -11,16 +11,16 @@ import (
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 )
 
-// safeNumber is the first account number that wallets in JavaScript cannot read: a double has 53 bits for whole
-// numbers.
+// safeNumber is the first account number that wallets in JavaScript cannot read: a double represents integers of 53
+// bits exactly.
 const safeNumber = 1 << 53
 
-// Keeper keeps the accounts of the SDK, numbered one after the other. The SDK itself draws numbers with the highest of
-// 64 bits set, so that blocks may be executed in parallel; here they are executed in order, wallets read the small
-// ones, and no two accounts can draw the same number.
+// Keeper stores the accounts of the SDK and numbers them consecutively. The SDK draws numbers with the highest of 64
+// bits set, so that it can execute transactions in parallel. This chain executes them in order, and consecutive numbers
+// are unique and small enough for wallets.
 type Keeper struct{ authkeeper.AccountKeeper }
 
-// NextAccountNumber is the lowest number above those given before that no account of the genesis has.
+// NextAccountNumber is the lowest unused number above the last one given.
 func (k Keeper) NextAccountNumber(ctx context.Context, _ sdk.AccountI) uint64 {
 	for {
 		number, err := k.AccountNumber.Next(ctx) //nolint:staticcheck // what the SDK uses instead is too large for wallets
@@ -37,7 +37,7 @@ func (k Keeper) NextAccountNumber(ctx context.Context, _ sdk.AccountI) uint64 {
 	}
 }
 
-// taken says whether an account has a number.
+// taken reports whether an account has a number.
 func (k Keeper) taken(ctx context.Context, number uint64) (bool, error) {
 	_, err := k.Accounts.Indexes.Number.MatchExact(ctx, number)
 	if errors.Is(err, collections.ErrNotFound) {
@@ -46,7 +46,7 @@ func (k Keeper) taken(ctx context.Context, number uint64) (bool, error) {
 	return err == nil, err
 }
 
-// NewAccount gives an account its number. It is not stored.
+// NewAccount gives an account its number. It does not store the account.
 func (k Keeper) NewAccount(ctx context.Context, a sdk.AccountI) sdk.AccountI {
 	if err := a.SetAccountNumber(k.NextAccountNumber(ctx, a)); err != nil {
 		panic(err)
@@ -54,7 +54,7 @@ func (k Keeper) NewAccount(ctx context.Context, a sdk.AccountI) sdk.AccountI {
 	return a
 }
 
-// NewAccountWithAddress is a new account of an address. It is not stored.
+// NewAccountWithAddress returns a new account of an address. It does not store the account.
 func (k Keeper) NewAccountWithAddress(ctx context.Context, address sdk.AccAddress) sdk.AccountI {
 	a := authtypes.ProtoBaseAccount()
 	if err := a.SetAddress(address); err != nil {
@@ -63,7 +63,8 @@ func (k Keeper) NewAccountWithAddress(ctx context.Context, address sdk.AccAddres
 	return k.NewAccount(ctx, a)
 }
 
-// GetModuleAccountAndPermissions is the account of a module, which is made when it is first asked for, or nil.
+// GetModuleAccountAndPermissions returns the account of a module and makes it if necessary; nil if there is no such
+// module.
 func (k Keeper) GetModuleAccountAndPermissions(ctx context.Context, module string) (sdk.ModuleAccountI, []string) {
 	address, permissions := k.GetModuleAddressAndPermissions(module)
 	if address != nil && !k.HasAccount(ctx, address) {
@@ -72,14 +73,14 @@ func (k Keeper) GetModuleAccountAndPermissions(ctx context.Context, module strin
 	return k.AccountKeeper.GetModuleAccountAndPermissions(ctx, module)
 }
 
-// GetModuleAccount is the account of a module, which is made when it is first asked for, or nil.
+// GetModuleAccount returns the account of a module and makes it if necessary; nil if there is no such module.
 func (k Keeper) GetModuleAccount(ctx context.Context, module string) sdk.ModuleAccountI {
 	a, _ := k.GetModuleAccountAndPermissions(ctx, module)
 	return a
 }
 
-// Renumber gives accounts of the genesis that have numbers of the SDK others, and lets new ones go on above all of
-// them.
+// Renumber gives new numbers to accounts of the genesis whose numbers are too large for wallets. New accounts continue
+// above all of them.
 func (k Keeper) Renumber(ctx context.Context) error {
 	var large []sdk.AccountI
 	next := uint64(0)

@@ -1,6 +1,6 @@
 // Package lane orders the transactions in this node's pool by sender, so that the node proposes duties first: the
-// messages that members of runs and parties of disputes must send by a deadline. It decides nothing that other nodes
-// check. The caller says which transactions are duties.
+// messages that members of runs and parties of disputes must send by a deadline. Other nodes check none of its
+// decisions. The caller says which transactions are duties.
 package lane
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 )
 
-// What waits for a block that is no duty, at most: less than the pool of CometBFT holds (chain.Config), so that a duty
-// always finds room.
+// Limits of the waiting transactions that are no duties. They are below the limits of CometBFT's pool (chain.Config),
+// so that a duty always finds room.
 const (
 	maxOrdinary      = 40_000
 	maxOrdinaryBytes = 40 << 20
-	maxDuties        = 16 // of an account; more of them are no duties
+	maxDuties        = 16 // of an account; further ones do not count as duties
 
-	maxGranted      = 512 // of newcomers, free
+	maxGranted      = 512 // free transactions of newcomers
 	maxGrantedBytes = 1 << 20
-	maxGrantedGas   = room.BlockGas / room.GrantedPart * 4 // what is free in four blocks
+	maxGrantedGas   = room.BlockGas / room.GrantedPart * 4 // the free room of four blocks
 
 	maxOutsiders = 256 // accusations by accounts that work in no run; further ones are not duties
-	mostAccuse   = 8   // of them in a block before what comes in the order of the pool
+	mostAccuse   = 8   // of them in a block before the other transactions of the pool
 )
 
-// Lane is what the pool holds. What is in it was checked with its signature and its fee.
+// Lane holds the transactions of the pool. Their signatures and fees were checked.
 type Lane struct {
 	mu       sync.Mutex
 	known    map[[sha256.Size]byte]*Waiting
-	accounts map[string][]*Waiting // in the order of their arrival, which is that of their sequences
-	duties   map[string]int        // how many of an account are duties
-	ordinary room.Share            // what there is still room for
+	accounts map[string][]*Waiting // in the order of arrival, which is the order of sequences
+	duties   map[string]int        // number of duties, by account
+	ordinary room.Share            // remaining room
 	granted  room.Share
 	outside  int
 	arrived  uint64
@@ -48,15 +48,15 @@ type Lane struct {
 type Waiting struct {
 	room.Declared
 	Tx       []byte
-	Charged  bool // this node asks for a fee for such
-	Rank     int  // of a duty, the most urgent is 1; 0: none
+	Charged  bool // this node asks for a fee for this transaction
+	Rank     int  // of a duty, 1 is the most urgent; 0: no duty
 	Outsider bool // the sender accuses a member of a run in which it does not work
 	arrived  uint64
 	until    uint64               // height after which it is void; 0: none
-	sight    *censorship.Sighting // of the move of a dispute; nil: it is none
+	sight    *censorship.Sighting // of the move of a dispute; nil: it is no move
 }
 
-// New is a lane in which nothing waits.
+// New returns an empty lane.
 func New() *Lane {
 	return &Lane{
 		known: map[[sha256.Size]byte]*Waiting{}, accounts: map[string][]*Waiting{}, duties: map[string]int{},
@@ -65,7 +65,7 @@ func New() *Lane {
 	}
 }
 
-// Add takes a transaction that was checked. It is refused if it is no duty and too many others wait that are none.
+// Add adds a checked transaction. It refuses a transaction that is no duty if too many of those wait.
 func (l *Lane) Add(w Waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,10 +104,10 @@ func (l *Lane) Add(w Waiting) error {
 	return nil
 }
 
-// grant reports whether it is free for a newcomer.
+// grant reports whether the transaction is free because its sender is a newcomer.
 func (w *Waiting) grant() bool { return w.Charged && w.Fee == 0 && w.Rank == 0 }
 
-// Drop forgets a transaction that is in a block, or can no longer be.
+// Drop removes a transaction that is in a block, or that no block can contain any more.
 func (l *Lane) Drop(tx []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *Lane) Drop(tx []byte) {
 		l.outside--
 	}
 	rest := slices.DeleteFunc(l.accounts[w.Account], func(o *Waiting) bool { return o == w })
-	for _, o := range rest { // the others have their turn first
+	for _, o := range rest { // other accounts have their turn first
 		l.arrived++
 		o.arrived = l.arrived
 	}
@@ -138,9 +138,10 @@ func (l *Lane) Drop(tx []byte) {
 	}
 }
 
-// First are the transactions that go before all others, as far as they fit: the duties, each after what its account
-// sent before it. The account with the most urgent one is first. An account whose transactions do not follow its
-// sequence is passed over. Of the accounts that work in no run, mostAccuse are served in a block.
+// First returns the transactions that a block has before all others, as far as they fit: the duties, each after the
+// earlier transactions of its account. The account with the most urgent duty is first. First skips accounts whose
+// transactions do not follow their sequences. A block has at most mostAccuse accusations by accounts that work in no
+// run.
 func (l *Lane) First(fits func(room.Declared) bool, sequence func(account string) uint64) (txs [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +185,7 @@ func (l *Lane) First(fits func(room.Declared) bool, sequence func(account string
 	return txs
 }
 
-// tooMany is the refusal of what is free, and more than there is room for.
+// tooMany is the error for a free transaction beyond the limits.
 func tooMany(format string, args ...any) error {
 	return errorsmod.Wrapf(sdkerrors.ErrInsufficientFee, "%s: it needs a fee", fmt.Sprintf(format, args...))
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// arrived is a transaction as it waits, of a spammer or of somebody with a duty.
+// arrived returns a transaction as it waits in the lane, of a spammer or of an account with a duty.
 func arrived(tx, account string, sequence uint64, rank int) Waiting {
 	d := room.Declared{Account: account, Sequence: sequence, Bytes: int64(len(tx)), Gas: 1, Fee: 1}
 	return Waiting{Declared: d, Tx: []byte(tx), Rank: rank, Charged: true}
 }
 
-// inOrder lists the transactions that the lane proposes first, of at most that many bytes.
+// inOrder lists the transactions that the lane proposes first, in at most the given bytes.
 func (l *Lane) inOrder(bytes int64, sequences map[string]uint64) string {
 	left := room.Share{Count: 1000, Bytes: bytes, Gas: room.BlockGas}
 	return fmt.Sprintf("%s", l.First(func(d room.Declared) bool {
@@ -28,8 +28,8 @@ func (l *Lane) inOrder(bytes int64, sequences map[string]uint64) string {
 	}, func(a string) uint64 { return sequences[a] }))
 }
 
-// Fifty thousand transactions of a spammer come before the move of a dispute: most wait, the others are refused, and
-// the move finds room and is proposed first, after what its sender sent before it.
+// Fifty thousand transactions of a spammer arrive before the move of a dispute. Most of them wait, the others are
+// refused. The move finds room and is proposed first, after the earlier transactions of its sender.
 func TestSpamKeepsNoMoveOut(t *testing.T) {
 	l := New()
 	refused := 0
@@ -75,8 +75,8 @@ func TestSpamKeepsNoMoveOut(t *testing.T) {
 	}
 }
 
-// The pool is full of spam, and of accusations by strangers with coins for a bond: the challenge of an outsider with a
-// locked stake is proposed before all of them, after the moves of disputes, and strangers leave room for the duties of
+// The pool is full of spam and of accusations by outsiders with coins for a bond. A challenge by an outsider with a
+// locked stake is proposed before all of them, after the moves of disputes. Outsiders leave room for the duties of
 // members.
 func TestOutsidersChallengeIsProposedUnderSpam(t *testing.T) {
 	l := New()
@@ -116,7 +116,7 @@ func TestOutsidersChallengeIsProposedUnderSpam(t *testing.T) {
 	}
 }
 
-// Ten thousand accounts that pay nothing have a bounded part of the pool, and leave the rest to who pays.
+// Ten thousand accounts that pay nothing have a bounded part of the pool, and leave the rest to transactions that pay.
 func TestNewcomersFillNoPool(t *testing.T) {
 	l := New()
 	taken := 0
@@ -140,7 +140,7 @@ func TestNewcomersFillNoPool(t *testing.T) {
 	}
 }
 
-// Who sends many duties has its turn after everybody had theirs.
+// An account that sends many duties has its next turn after all other accounts have had theirs.
 func TestDutiesTakeTurns(t *testing.T) {
 	l := New()
 	for i := range 3 {

@@ -13,8 +13,8 @@ type Sighter interface {
 	Sighted(ctx context.Context, account string, sequence uint64, m sdk.Msg) (censorship.Sighting, bool)
 }
 
-// Look notes what a vote says of a transaction: the move of a dispute that it makes. One that is void at a time, or
-// outside of its account's sequence, is not spoken of: a block may leave it out with reason.
+// Look records which move of a dispute a transaction makes, as a vote reports it. It records nothing for a transaction
+// with a timeout timestamp or without a sequence: a block may leave such a transaction out for a valid reason.
 func (w *Waiting) Look(ctx sdk.Context, k Sighter, tx sdk.Tx) {
 	if timed, ok := tx.(sdk.TxWithTimeoutTimeStamp); ok && !timed.GetTimeoutTimeStamp().IsZero() &&
 		timed.GetTimeoutTimeStamp().Unix() != 0 {
@@ -31,8 +31,8 @@ func (w *Waiting) Look(ctx sdk.Context, k Sighter, tx sdk.Tx) {
 	}
 }
 
-// Seen are the moves of disputes that the next block after one of a height may have, each the next transaction of its
-// account as far as the lane knows.
+// Seen returns the moves of disputes that the block after the given height may contain. Each is the next transaction of
+// its account, as far as the lane knows.
 func (l *Lane) Seen(height int64) (all []censorship.Sighting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package queries is how an application answers what anybody may ask of it without an account: so many at a time, and
-// of the block that was committed last. Which questions there are, and what they may take, is app's.
+// Package queries limits how many queries an application answers at a time, and answers them from the latest committed
+// block. Queries need no account. Package app defines the queries and their limits of gas.
 package queries
 
 import (
@@ -15,17 +15,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// patience is how long a question waits for its turn.
+// patience is how long a query waits for its turn.
 const patience = 3 * time.Second
 
-// ErrBusy is returned to who asks while others ask for all that may be answered at a time.
+// ErrBusy is returned for a query if the limit of queries at a time is reached.
 var ErrBusy = errorsmod.Register("app", 2, "too many queries or simulations at a time: ask again, or ask a node of "+
 	"your own")
 
-// Turns are the places of what may go on at a time; its capacity is how many there are.
+// Turns limits the number of concurrent queries to the capacity of the channel.
 type Turns chan struct{}
 
-// Take waits for a place, and returns what gives it back.
+// Take waits for a place, and returns the function that frees it. It returns ErrBusy after the timeout patience.
 func (t Turns) Take(ctx context.Context) (back func(), err error) {
 	waiting := time.NewTimer(patience)
 	defer waiting.Stop()
@@ -63,14 +63,14 @@ func (s Server) RegisterService(d *grpc.ServiceDesc, handler any) {
 	s.Server.RegisterService(&of, handler)
 }
 
-// Store is what queries read. It remembers the height of the last block, for which the store of the SDK computes the
-// hash of all modules' states each time that it is asked.
+// Store is the store that queries read. It remembers the height of the latest block; the SDK's store would hash the
+// states of all modules at every call.
 type Store struct {
 	storetypes.MultiStore
-	height atomic.Int64 // 0: no block was committed since the process began
+	height atomic.Int64 // 0: no block was committed since the process started
 }
 
-// Committed says that a block of a height was committed.
+// Committed records the height of a committed block.
 func (s *Store) Committed(height int64) { s.height.Store(height) }
 
 // LatestVersion implements storetypes.MultiStore.

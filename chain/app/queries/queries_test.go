@@ -12,7 +12,7 @@ type stored struct{ storetypes.MultiStore }
 
 func (stored) LatestVersion() int64 { return 7 }
 
-// A store that has seen no block asks the one below it, which knows what was restored from disk or from a snapshot.
+// Before the first commit, Store asks the store below it, which knows the height restored from disk or from a snapshot.
 func TestStoreKnowsTheLatestBlock(t *testing.T) {
 	s := &Store{MultiStore: stored{}}
 	if h := s.LatestVersion(); h != 7 {
@@ -23,7 +23,7 @@ func TestStoreKnowsTheLatestBlock(t *testing.T) {
 	}
 }
 
-// Who finds no place waits for one, and is refused in the end.
+// A query waits for a free place, and is refused after the timeout.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := make(Turns, 1)

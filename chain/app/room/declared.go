@@ -11,18 +11,18 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 )
 
-// Declared is what a transaction says of itself.
+// Declared is what a transaction declares.
 type Declared struct {
-	Account  string // its only signer; "": it has several, or is none
+	Account  string // its only signer; "": it has several signers, or it cannot be decoded
 	Sequence uint64
 	Bytes    int64
-	Gas      uint64 // its limit
+	Gas      uint64 // gas limit
 	Fee      uint64 // uzen
-	Owed     bool   // all of its messages are such as members of runs and parties of disputes owe
-	Moves    bool   // all are moves of disputes
+	Owed     bool   // all its messages are of kinds that members of runs and parties of disputes may owe
+	Moves    bool   // all its messages are moves of disputes
 }
 
-// Declare reads what a transaction of a size in bytes declares.
+// Declare reads a transaction of size bytes.
 func Declare(tx sdk.Tx, size int) (d Declared) {
 	d.Bytes = int64(size)
 	if f, ok := tx.(sdk.FeeTx); ok {
@@ -48,7 +48,7 @@ func Declare(tx sdk.Tx, size int) (d Declared) {
 	return d
 }
 
-// Pays reports whether a transaction pays a price for its gas, in uzen for a million units.
+// Pays reports whether the fee covers the gas limit at a price in uzen per million units.
 func (d Declared) Pays(price uint64) bool {
 	if d.Gas == 0 || price == 0 {
 		return d.Gas > 0

@@ -1,5 +1,6 @@
-// Package room is what transactions may take of a block: all of them its gas, and those that do not pay the price of
-// the chain a part of it. Who proposes and who votes count the same. Which duties an account has is decided elsewhere.
+// Package room counts the room in a block: the gas of all transactions, and the part of the block for those that do not
+// pay the gas price of the chain. The proposer and the voters count the same. Other packages decide which transactions
+// are duties.
 package room
 
 import (
@@ -8,28 +9,30 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 )
 
-// Limits of gas.
+// Limits of gas, in units.
 const (
-	// of a block, in the genesis of a new network; what is free is measured by it where a network has no limit
+	// of a block, in the genesis of a new network; where a network has no limit, the room for free transactions follows
+	// from it
 	BlockGas = 200_000_000
-	MaxGas   = 100_000_000 // of a transaction, paid or not: more than the opening of the largest work takes
+	MaxGas   = 100_000_000 // of a transaction, paid or not: more than opening the largest job takes
 )
 
-// MaxTx is how many bytes every transaction has at most, paid or not, in a block or simulated.
+// MaxTx is the size limit of a transaction in bytes, paid or not, in a block or simulated.
 const MaxTx = 5 << 20
 
-// What transactions without the price of the chain may take of a block, whoever proposes it: duties the lane that an
-// honest proposer gives them, other transactions an eighth of that limit, and one account mostOfOne transactions.
+// Limits of the transactions in a block that do not pay the gas price of the chain, whoever proposes the block: duties
+// the share that an honest proposer gives them (Front), other transactions an eighth of the gas and of the bytes, and
+// one account mostOfOne transactions.
 const (
 	mostFree    = 4096 // transactions
 	mostGranted = 256
 	mostOfOne   = 16
-	gasOfOne    = 24_000_000 // but for moves of disputes, of which the largest takes more
+	gasOfOne    = 24_000_000 // except for moves of disputes, the largest of which takes more
 	laneOf4     = 3          // quarters
 	GrantedPart = 8          // an eighth
 )
 
-// Share is what is left of a part of a block.
+// Share is the remaining room of a part of a block.
 type Share struct {
 	Count int
 	Bytes int64
@@ -39,33 +42,33 @@ type Share struct {
 // Fits reports whether there is room for a transaction.
 func (s Share) Fits(d Declared) bool { return s.Count > 0 && s.Bytes >= d.Bytes && s.Gas >= d.Gas }
 
-// Take takes the room of a transaction.
+// Take subtracts a transaction.
 func (s *Share) Take(d Declared) {
 	s.Count--
 	s.Bytes -= d.Bytes
 	s.Gas -= d.Gas
 }
 
-// Give gives it back.
+// Give adds a transaction back.
 func (s *Share) Give(d Declared) {
 	s.Count++
 	s.Bytes += d.Bytes
 	s.Gas += d.Gas
 }
 
-// Room is what is left of a block. It depends on the state before the block alone, so that who proposes and who votes
-// count the same.
+// Room is the remaining room of a block. It depends only on the state before the block, so that the proposer and the
+// voters count the same.
 type Room struct {
-	limited bool  // the block has a limit of gas
-	all     Share // but for bytes, of which CometBFT takes care
-	free    Share // of what does not pay
-	granted Share // of that, for what is no duty
+	limited bool  // whether the block has a gas limit
+	all     Share // of all transactions; CometBFT limits the bytes
+	free    Share // of transactions that do not pay
+	granted Share // of those, transactions that are no duties
 	of      map[string]*Share
 }
 
-// New is the room of the block that a context is of.
+// New returns the room of the block of a context.
 func New(ctx sdk.Context) *Room {
-	const unlimited = 100 << 20 // bytes, of CometBFT
+	const unlimited = 100 << 20 // bytes, as CometBFT reads -1
 	bytes, gas, limited := int64(unlimited), uint64(BlockGas), false
 	if b := ctx.ConsensusParams().Block; b != nil {
 		if b.MaxBytes > 0 {
@@ -82,14 +85,14 @@ func New(ctx sdk.Context) *Room {
 	}
 }
 
-// Front is the share of a block of the given size, in bytes, that an honest proposer fills with duties first.
+// Front is the share of a block that an honest proposer fills with duties first. bytes is the size limit of the block.
 func (r *Room) Front(bytes int64) Share {
 	return Share{mostFree, bytes / 4 * laneOf4, r.all.Gas / 4 * laneOf4}
 }
 
-// Take takes the room of a transaction, or says why there is none, and leaves it as it was.
+// Take subtracts a transaction, or returns an error that says why there is no room for it and changes nothing.
 func (r *Room) Take(d Declared, paid bool) error {
-	own := d // of its account's share
+	own := d // counted against the share of its account
 	if d.Moves {
 		own.Gas = 0
 	}

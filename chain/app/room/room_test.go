@@ -8,14 +8,14 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 )
 
-// block is the room of a block of a new network.
+// block returns the room in a block of a new network.
 func block() *Room {
 	return New(sdk.Context{}.WithConsensusParams(cmtproto.ConsensusParams{
 		Block: &cmtproto.BlockParams{MaxBytes: 12 << 20, MaxGas: BlockGas}}))
 }
 
-// What pays nothing has a part of a block, whoever sends it: duties three quarters, others an eighth, an account
-// sixteen transactions.
+// Transactions that pay nothing have a limited part of a block, whoever sends them: duties three quarters, others an
+// eighth, one account sixteen transactions.
 func TestWhatIsFreeLeavesRoomInABlock(t *testing.T) {
 	const price = 10_000
 	of := func(i int) string { return strings.Repeat("a", 1+i) }
@@ -67,7 +67,7 @@ func TestWhatIsFreeLeavesRoomInABlock(t *testing.T) {
 	}
 }
 
-// The free transactions of a block leave room for those that pay.
+// Free transactions leave room in the block for those that pay.
 func TestWhoPaysHasRoom(t *testing.T) {
 	r := block()
 	for i := 0; r.Take(Declared{Account: strings.Repeat("a", 1+i), Bytes: 200, Gas: 500_000, Owed: true},

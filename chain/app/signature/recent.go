@@ -2,11 +2,11 @@ package signature
 
 import "sync"
 
-// generation is how many keys are remembered before those of the generation before them are forgotten: more than the
-// pool of transactions holds.
+// generation is the number of entries in one generation: more than the pool of transactions holds. A new generation
+// replaces the one before the last.
 const generation = 1 << 13
 
-// recent is a map of the keys that were put last, of one generation to two. It may be used by many at once.
+// recent is a map of the latest entries, of one to two generations. It is safe for concurrent use.
 type recent[K comparable, V any] struct {
 	mu          sync.Mutex
 	now, before map[K]V

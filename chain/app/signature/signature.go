@@ -1,6 +1,6 @@
-// Package signature remembers which signatures of transactions are valid, so that a signature that was verified when
-// its transaction entered the pool is not verified again when a block contains it. It refuses nothing: a signature that
-// it does not remember is verified with the key.
+// Package signature remembers which signatures of transactions are valid, so that a signature verified when its
+// transaction entered the pool is not verified again when a block contains it. It refuses nothing: it verifies a
+// signature that it does not remember with the key.
 package signature
 
 import (
@@ -17,20 +17,19 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Memory remembers which signatures were found right, so that one that was verified when its transaction came is
-// not verified again when a block has it. What is remembered is a digest of all that the answer depends on, the key,
-// what is signed and the signature: the answer is the same whether it is remembered or not. Only right ones are
-// remembered, so that what is forgotten for others has cost somebody an account and a signature.
+// Memory remembers valid signatures. The key of an entry is a digest of everything that the result depends on: the
+// public key, the signed text and the signature. The result is therefore the same with and without the memory. Memory
+// stores only valid signatures, so that an attacker who displaces entries needs an account and a signature for each.
 //
-// It also remembers the numbers of accounts, which are signed and never change, by their keys. With them it verifies
-// transactions before it is their turn.
+// It also remembers the number of an account by its public key. The number is part of the signed text and never
+// changes, so that Early can verify a transaction without the state.
 type Memory struct {
 	right   recent[canon.Digest, struct{}]
 	numbers recent[string, uint64]
 }
 
-// Early verifies the signature of a transaction of one signer whose account is remembered. It decides nothing: what it
-// passes over or finds wrong is verified when it is its turn.
+// Early verifies the signature of a transaction of one signer whose account number is remembered. It decides nothing:
+// CheckTx verifies the signatures that Early skips or finds wrong.
 func (s *Memory) Early(chain string, transaction []byte) {
 	var raw tx.TxRaw
 	var auth tx.AuthInfo
@@ -57,10 +56,10 @@ func (s *Memory) Early(chain string, transaction []byte) {
 	}
 }
 
-// Accounts are the accounts as the SDK's verification of signatures sees them, with keys that remember.
+// Accounts wraps the accounts for the SDK's verification of signatures. Their keys use the memory.
 func (s *Memory) Accounts(k ante.AccountKeeper) ante.AccountKeeper { return verifying{k, s} }
 
-// verifying are accounts with keys that remember. Keys of other kinds, and those of many together, are as they are.
+// verifying are accounts whose secp256k1 keys use the memory. Other keys, and multisignature keys, stay as they are.
 type verifying struct {
 	ante.AccountKeeper
 	seen *Memory
@@ -80,7 +79,7 @@ func (v verifying) GetAccount(ctx context.Context, address sdk.AccAddress) sdk.A
 	return holder{a, key{k, v.seen}}
 }
 
-// holder is an account with a key that remembers.
+// holder is an account whose key uses the memory.
 type holder struct {
 	sdk.AccountI
 	key key
@@ -89,13 +88,13 @@ type holder struct {
 // GetPubKey implements sdk.AccountI.
 func (h holder) GetPubKey() cryptotypes.PubKey { return h.key }
 
-// key is a key that remembers what it verified.
+// key is a public key that uses the memory.
 type key struct {
 	*secp256k1.PubKey
 	seen *Memory
 }
 
-// XXX_MessageName is what the key is called on the wire, where it is the key that it holds.
+// XXX_MessageName is the name of the key on the wire: that of the plain key.
 func (k key) XXX_MessageName() string { return proto.MessageName(k.PubKey) }
 
 // VerifySignature implements cryptotypes.PubKey.

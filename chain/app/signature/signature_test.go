@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/chain/wire"
 )
 
-// TestRemembersWhatItVerified asks a key that remembers and one that does not the same things, each twice.
+// TestRemembersWhatItVerified asks a key with a memory and a key without one the same questions, each twice.
 func TestRemembersWhatItVerified(t *testing.T) {
 	seen := new(Memory)
 	secret, other := secp256k1.GenPrivKeyFromSecret([]byte("a")), secp256k1.GenPrivKeyFromSecret([]byte("b"))
@@ -53,7 +53,7 @@ func TestRemembersWhatItVerified(t *testing.T) {
 	}
 }
 
-// TestKeyOnTheWire compares a key that remembers with the one that it holds as a part of what is signed.
+// TestKeyOnTheWire compares a key with a memory and the plain key in the bytes that are signed.
 func TestKeyOnTheWire(t *testing.T) {
 	plain := secp256k1.GenPrivKeyFromSecret([]byte("a")).PubKey().(*secp256k1.PubKey)
 	want, err := types.NewAnyWithValue(plain)
@@ -86,7 +86,7 @@ func TestForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// signed is a transaction of one signer, with what is signed and the signature.
+// signed returns a transaction of one signer, the text that is signed, and the signature.
 func signed(t testing.TB, secret *secp256k1.PrivKey, chain string,
 	number uint64) (transaction, text, signature []byte) {
 	t.Helper()
@@ -126,8 +126,7 @@ func signed(t testing.TB, secret *secp256k1.PrivKey, chain string,
 	return transaction, text, signature
 }
 
-// What is verified early is what the SDK verifies when it is the transaction's turn, and nothing that is wrong is
-// remembered.
+// Early verifies the same text that the SDK verifies in CheckTx, and does not remember wrong signatures.
 func TestVerifiesEarly(t *testing.T) {
 	secret := secp256k1.GenPrivKeyFromSecret([]byte("a"))
 	k := secret.PubKey().(*secp256k1.PubKey)
@@ -135,7 +134,7 @@ func TestVerifiesEarly(t *testing.T) {
 	for _, c := range []struct {
 		name, chain string
 		number      uint64
-		known       bool // the account
+		known       bool // whether the number of the account is remembered
 		right       int
 	}{
 		{"right", "chain", 7, true, 1},

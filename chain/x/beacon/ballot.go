@@ -12,20 +12,20 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// ballot is what a vote carries for the beacon. A proof alone is sent as its 80 bytes.
+// ballot is the content of a vote extension. A ballot with only a proof is sent as the 80 bytes of the proof.
 type ballot struct {
-	Proof     []byte                `cbor:"1,keyasint,omitempty"` // of the VRF, where no group signs yet
-	Key       []byte                `cbor:"2,keyasint,omitempty"` // of the validator, for rosters to come
-	Epoch     uint64                `cbor:"3,keyasint,omitempty"` // of the ceremony that the next three are for
+	Proof     []byte                `cbor:"1,keyasint,omitempty"` // of the VRF, while no group signs
+	Key       []byte                `cbor:"2,keyasint,omitempty"` // of the validator, for later rosters
+	Epoch     uint64                `cbor:"3,keyasint,omitempty"` // of the ceremony of the next three fields
 	Deal      *threshold.Deal       `cbor:"4,keyasint,omitempty"`
 	Complaint *threshold.Complaint  `cbor:"5,keyasint,omitempty"`
-	Done      bool                  `cbor:"6,keyasint,omitempty"` // every share of every deal that is left is right
-	Partials  []byte                `cbor:"7,keyasint,omitempty"` // signatures of the validator's shares
+	Done      bool                  `cbor:"6,keyasint,omitempty"` // the validator has no complaint about the remaining deals
+	Partials  []byte                `cbor:"7,keyasint,omitempty"` // signatures with the validator's shares
 	Seen      []censorship.Sighting `cbor:"8,keyasint,omitempty"` // moves of disputes that wait for a block
-	Longer    bool                  `cbor:"9,keyasint,omitempty"` // so that it has not the size of a proof alone
+	Longer    bool                  `cbor:"9,keyasint,omitempty"` // adds a field, so that the encoding has not the size of a proof
 }
 
-// maxBallot is more than the largest deal, of MaxMembers, has.
+// maxBallot is the size limit in bytes, above the size of the largest deal, for MaxMembers.
 const maxBallot = 128 << 10
 
 func (b ballot) encode() ([]byte, error) {
@@ -37,7 +37,7 @@ func (b ballot) encode() ([]byte, error) {
 	}
 	same, err := canon.Marshal(alone)
 	if err == nil && string(same) == string(out) {
-		return b.Proof, nil // nothing at all, if there is none
+		return b.Proof, nil // empty without a proof
 	}
 	if b.Longer = len(out) == ecvrf.ProofSize; b.Longer {
 		return canon.Marshal(b)
@@ -63,8 +63,8 @@ func decodeBallot(v []byte) (b ballot, err error) {
 	return b, nil
 }
 
-// fits reports whether a ballot holds no more than the ceremony asks of its validator: extended commits are part of
-// blocks, and the votes of a few must not fill them.
+// fits reports whether a ballot holds only what the ceremony needs from its validator: extended commits are part of
+// blocks, and a few votes must not fill them.
 func (k ceremonies) fits(ctx context.Context, validator []byte, b ballot) (bool, error) {
 	if len(b.Key) > threshold.KeySize || !censorship.Fit(b.Seen) {
 		return false, nil

@@ -1,12 +1,12 @@
-// Package beacon gives every block a value that nobody could know or choose: the digest of a signature, over the block
-// before, of a key that a group of validators shares (protocol/threshold). The shares of the signature come in the
-// votes, and who signed does not show in it.
+// Package beacon gives every block a value that no party can know in advance or choose: the digest of a signature over
+// the block before, with a key that a group of validators shares (protocol/threshold). Votes carry the shares of the
+// signature, and the signature does not depend on which members signed.
 //
-// The votes for block h make the beacon of block h+1. Validators make the key themselves, in their votes, and make
-// another when they change. Before there is one, the beacon combines the outputs of a verifiable random function (RFC
-// 9381, ECVRF-EDWARDS25519-SHA512-ELL2): there a proposer may leave out those of up to a third of the voting power and
-// so choose. On a chain with one validator that validator can compute every beacon ahead. The package draws nothing
-// from the beacon; that is protocol/audit and protocol/run.
+// The votes for block h make the beacon of block h+1. Validators make the key themselves, in their votes, and make a
+// new key when the validators change. Before the first key exists, the beacon combines the outputs of a verifiable
+// random function (RFC 9381, ECVRF-EDWARDS25519-SHA512-ELL2). A proposer may then leave out the outputs of up to a
+// third of the voting power, and so choose among beacons. On a chain with one validator, that validator can compute
+// every beacon in advance. The package draws nothing from the beacon; that is protocol/audit and protocol/run.
 package beacon
 
 import (
@@ -39,15 +39,15 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 5, Rule: ErrParams, Fix: "Correct the parameters of the proposal."},
 }}
 
-// Key of a validator. A new key counts two blocks after it was set, so that it is fixed before the beacon that its
-// input depends on is known.
+// Key holds the VRF keys of a validator. A new key counts two blocks after it was set, so that it is fixed before the
+// beacon that its input depends on is known.
 type Key struct {
 	Public []byte `cbor:"1,keyasint,omitempty"`
 	Next   []byte `cbor:"2,keyasint,omitempty"`
 	From   int64  `cbor:"3,keyasint"` // height of the first vote under Next
 }
 
-// At is the key for the votes of a height; nil if there is none.
+// At returns the key for the votes of a height; nil if there is none.
 func (k Key) At(height int64) []byte {
 	if height >= k.From {
 		return k.Next
@@ -55,7 +55,7 @@ func (k Key) At(height int64) []byte {
 	return k.Public
 }
 
-// Set returns the key record after a message in the block of a height.
+// Set returns the record after a message in the block of a height sets a key.
 func (k Key) Set(public []byte, height int64) Key {
 	return Key{Public: k.At(height), Next: public, From: height + 2}
 }
@@ -66,10 +66,10 @@ func Alpha(chainID string, height int64, previous canon.Digest) []byte {
 	return d[:]
 }
 
-// Prove returns the output of a validator with its proof, 80 bytes: what its vote carries.
+// Prove returns the proof of a validator's output, 80 bytes, which its vote carries.
 func Prove(private ed25519.PrivateKey, alpha []byte) []byte { return ecvrf.Prove(private, alpha) }
 
-// Verify returns the output (64 bytes) that a proof shows, and whether the proof is right.
+// Verify returns the output (64 bytes) that a proof shows, and whether the proof is valid.
 func Verify(public, alpha, proof []byte) ([]byte, bool) {
 	if len(public) != ed25519.PublicKeySize || len(proof) != ecvrf.ProofSize {
 		return nil, false
@@ -78,14 +78,14 @@ func Verify(public, alpha, proof []byte) ([]byte, bool) {
 	return output, ok
 }
 
-// Output is what one validator adds to a beacon.
+// Output is the contribution of one validator to a beacon.
 type Output struct {
 	Validator []byte // consensus address
 	Beta      []byte // 64 bytes
 }
 
-// Combine makes the beacon of a block from the outputs in the order of the validators in the commit. With no output
-// there is no beacon: the zero digest.
+// Combine returns the beacon of a block from the outputs, in the order of the validators in the commit; the zero digest
+// without outputs.
 func Combine(chainID string, height int64, previous canon.Digest, outputs []Output) canon.Digest {
 	if len(outputs) == 0 {
 		return canon.Digest{}

@@ -52,8 +52,7 @@ func TestProofIsForOneKeyAndOneInput(t *testing.T) {
 	}
 }
 
-// What is remembered is what Verify says, for right proofs and for wrong ones, as often as it is asked and however much
-// there is.
+// seen returns the result of Verify for valid and invalid proofs, at every call and with any number of entries.
 func TestSeen(t *testing.T) {
 	var s seen
 	key := private("a")
@@ -114,7 +113,7 @@ func TestNewKeyCountsTwoBlocksLater(t *testing.T) {
 	if !bytes.Equal(k.At(11), first) || !bytes.Equal(k.At(12), second) {
 		t.Errorf("the key set at 10 is %q at 11 and %q at 12", k.At(11), k.At(12))
 	}
-	k = k.Set(third, 11) // before the second counts
+	k = k.Set(third, 11) // before the second key counts
 	if !bytes.Equal(k.At(12), first) || !bytes.Equal(k.At(13), third) {
 		t.Errorf("the key set at 11 is %q at 12 and %q at 13", k.At(12), k.At(13))
 	}

@@ -11,38 +11,38 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// A ceremony makes the key of a group of validators. What they say in it they say in their votes: first everybody
-// deals, then everybody complains about deals that are wrong, or says that there is nothing to complain about.
+// A ceremony makes the key of a group of validators. Its messages are parts of votes: first every member deals, then
+// every member complains about a wrong deal or reports that it has no complaint.
 
-// Limits of a ceremony, in blocks and for a block.
+// Limits of a ceremony, in blocks, or per block.
 const (
-	// that deals are waited for, unless all are there; longer if those of two thirds of the power are not
+	// wait for deals, unless all have arrived; longer if the deals of two thirds of the power are missing
 	dealing     = 20
-	longest     = 100 // after which a ceremony without them begins anew
-	complaining = 20  // that complaints are waited for, unless all say that they have none
-	lifetime    = 100 // that a group signs before another roster takes its place
-	patience    = 100 // without a value, after which a group signs no longer
-	mostDeals   = 16  // taken of a block
-	mostShown   = 4   // complaints heard in a block
+	longest     = 100 // after which a ceremony without them restarts
+	complaining = 20  // wait for complaints, unless all members report that they have none
+	lifetime    = 100 // that a group signs before a group of another roster replaces it
+	patience    = 100 // without a beacon, after which the groups are dropped
+	mostDeals   = 16  // taken from a block
+	mostShown   = 4   // complaints handled in a block
 )
 
-// What is known of the deal of a member.
+// State of the deal of a member.
 const (
 	none  = 0
 	right = 1
 	wrong = 2
 )
 
-// ceremony is one that goes on.
+// ceremony is a ceremony under way.
 type ceremony struct {
 	Roster threshold.Roster `cbor:"1,keyasint"`
 	Began  int64            `cbor:"2,keyasint"` // height
-	Closed int64            `cbor:"3,keyasint"` // height after which no deal is taken; 0: not yet
+	Closed int64            `cbor:"3,keyasint"` // height after which no deal is accepted; 0: not yet set
 	Deals  []uint8          `cbor:"4,keyasint"` // none, right or wrong, by member
-	Heard  []bool           `cbor:"5,keyasint"` // members that may complain no more
+	Heard  []bool           `cbor:"5,keyasint"` // members that may not complain any more
 }
 
-// group is who signs the beacons from the votes of a height on.
+// group signs the beacons from the votes of height From on.
 type group struct {
 	Roster  threshold.Roster `cbor:"1,keyasint"`
 	Dealers []uint32         `cbor:"2,keyasint"` // members whose deals make the key
@@ -50,12 +50,12 @@ type group struct {
 	From    int64            `cbor:"4,keyasint"`
 }
 
-// groups are the one that signs and the one that will.
+// groups are the group that signs and the group that will sign next.
 type groups struct {
 	List []group `cbor:"1,keyasint"`
 }
 
-// at is the group that signs the votes of a height.
+// at returns the group that signs the votes of a height.
 func (g groups) at(height int64) (group, bool) {
 	for i := len(g.List) - 1; i >= 0; i-- {
 		if height >= g.List[i].From {
@@ -65,7 +65,7 @@ func (g groups) at(height int64) (group, bool) {
 	return group{}, false
 }
 
-// member is the place of a validator in a roster; -1 if it has none.
+// member returns the index of a validator in a roster; -1 if it is not in the roster.
 func member(r threshold.Roster, validator []byte) int {
 	for i, m := range r.Members {
 		if bytes.Equal(m.Address, validator) {
@@ -75,7 +75,7 @@ func member(r threshold.Roster, validator []byte) int {
 	return -1
 }
 
-// item reads what may not be there yet.
+// item reads an item that may be missing.
 func item[T any](ctx context.Context, i collections.Item[T]) (v T, ok bool, err error) {
 	v, err = i.Get(ctx)
 	if errors.Is(err, collections.ErrNotFound) {
@@ -84,16 +84,16 @@ func item[T any](ctx context.Context, i collections.Item[T]) (v T, ok bool, err 
 	return v, err == nil, err
 }
 
-// said is the ballot of a validator.
+// said is a vote's validator and ballot.
 type said struct {
 	validator abci.Validator
 	ballot    ballot
 }
 
-// ceremonies are those in which validators make the shares of the key that a keeper's beacons are made with.
+// ceremonies runs the ceremonies in which validators make the shares of the beacon's key.
 type ceremonies struct{ *Keeper }
 
-// proceed takes what the votes of a block say for the keys of groups.
+// proceed processes the ballots of a block that concern keys of groups.
 func (k ceremonies) proceed(ctx context.Context, height int64, votes []said, powers []abci.Validator) error {
 	for _, v := range votes {
 		if len(v.ballot.Key) == 0 || threshold.CheckKey(v.ballot.Key) != nil {
@@ -116,7 +116,8 @@ func (k ceremonies) proceed(ctx context.Context, height int64, votes []said, pow
 	}
 }
 
-// begin starts a ceremony if there is no group, or one of another roster for long enough.
+// begin starts a ceremony if there is no group, or if the roster has changed and the group has signed for lifetime
+// blocks.
 func (k ceremonies) begin(ctx context.Context, height int64, powers []abci.Validator) error {
 	g, _, err := item(ctx, k.groups)
 	if err != nil {
@@ -148,7 +149,7 @@ func (k ceremonies) begin(ctx context.Context, height int64, powers []abci.Valid
 	}
 	roster, err := threshold.NewRoster(k.chainID(ctx), epoch+1, members)
 	if err != nil {
-		return nil // too many validators for a group: outputs of their VRF keys are combined
+		return nil // too many validators for a group: the beacon combines their VRF outputs
 	}
 	if n := len(g.List); n > 0 && alike(g.List[n-1].Roster, roster) {
 		return nil
@@ -174,7 +175,7 @@ func alike(a, b threshold.Roster) bool {
 	return true
 }
 
-// deal takes deals, until all are there or enough after a time.
+// deal processes deals, until all have arrived, or enough have after a time.
 func (k ceremonies) deal(ctx context.Context, c ceremony, height int64, votes []said) error {
 	taken := 0
 	for _, v := range votes {
@@ -201,7 +202,7 @@ func (k ceremonies) deal(ctx context.Context, c ceremony, height int64, votes []
 	return k.ceremony.Set(ctx, c)
 }
 
-// power of the members whose deals are right, and of all.
+// power returns the voting power of the members whose deals are right, and of all members.
 func (c ceremony) power() (have, total int64) {
 	for i, m := range c.Roster.Members {
 		total += m.Power
@@ -212,7 +213,7 @@ func (c ceremony) power() (have, total int64) {
 	return have, total
 }
 
-// complain hears who complains, and ends the ceremony when nobody may any more.
+// complain processes complaints, and ends the ceremony when no member may complain any more.
 func (k ceremonies) complain(ctx context.Context, c ceremony, height int64, votes []said) error {
 	heard := 0
 	for _, v := range votes {
@@ -234,7 +235,7 @@ func (k ceremonies) complain(ctx context.Context, c ceremony, height int64, vote
 			c.Heard[i] = true
 			continue
 		}
-		if c.Deals[dealer] == wrong { // by the complaint of another in this block
+		if c.Deals[dealer] == wrong { // by another complaint in this block
 			continue
 		}
 		d, err := k.deals.Get(ctx, collections.Join(c.Roster.Epoch, uint64(dealer)))
@@ -244,23 +245,23 @@ func (k ceremonies) complain(ctx context.Context, c ceremony, height int64, vote
 		if complaint.Upheld(d, c.Roster, i) {
 			c.Deals[dealer] = wrong
 		} else {
-			c.Heard[i] = true // who complains wrongly is heard once
+			c.Heard[i] = true // a member may make one wrong complaint
 		}
 	}
 	for _, h := range c.Heard {
-		if !h && (heard > 0 || height < c.Closed+complaining) { // who complains silences a deal or itself: that ends
+		if !h && (heard > 0 || height < c.Closed+complaining) { // each complaint removes a deal or its sender, so this ends
 			return k.ceremony.Set(ctx, c)
 		}
 	}
 	return k.end(ctx, c, height)
 }
 
-// end makes the group of a ceremony: it signs the votes of the second block from here on, so that it is known to all
-// before.
+// end makes the group of a ceremony. The group signs from the votes of the second next block on, so that all validators
+// know it before.
 func (k ceremonies) end(ctx context.Context, c ceremony, height int64) error {
 	have, total := c.power()
 	if have <= total/3 {
-		return k.abandon(ctx, c) // those that are left could all be of one mind
+		return k.abandon(ctx, c) // the remaining dealers could all be malicious
 	}
 	next := group{Roster: c.Roster, From: height + 2}
 	for i, d := range c.Deals {
@@ -292,7 +293,7 @@ func (k ceremonies) end(ctx context.Context, c ceremony, height int64) error {
 	)
 }
 
-// dealt are the deals of members in a ceremony.
+// dealt returns the deals of the given members in a ceremony.
 func (k *Keeper) dealt(ctx context.Context, epoch uint64, dealers []uint32) ([]threshold.Deal, error) {
 	out := make([]threshold.Deal, len(dealers))
 	for i, d := range dealers {
@@ -304,7 +305,7 @@ func (k *Keeper) dealt(ctx context.Context, epoch uint64, dealers []uint32) ([]t
 	return out, nil
 }
 
-// abandon ends a ceremony without a group. The next block begins another.
+// abandon ends a ceremony without a group. The next block starts another.
 func (k ceremonies) abandon(ctx context.Context, c ceremony) error {
 	return errors.Join(k.ceremony.Remove(ctx),
 		k.deals.Clear(ctx, collections.NewPrefixedPairRange[uint64, uint64](c.Roster.Epoch)))

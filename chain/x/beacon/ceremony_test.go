@@ -21,7 +21,7 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// nobody is what the keeper asks about validators when messages come, which these tests send none of.
+// nobody implements Validators for tests that send no messages.
 type nobody struct{}
 
 func (nobody) GetPubKeyByConsAddr(context.Context, sdk.ConsAddress) (crypto.PublicKey, error) {
@@ -32,7 +32,7 @@ func (nobody) GetValidator(context.Context, sdk.ValAddress) (types.Validator, er
 	return types.Validator{}, types.ErrNoValidatorFound
 }
 
-// bench plays the votes of validators of which each has one power, without signatures.
+// bench makes the votes of validators, of one power each, without signatures.
 type bench struct {
 	testing.TB
 	ctx    sdk.Context
@@ -40,8 +40,8 @@ type bench struct {
 	keeper *Keeper
 	height int64
 	votes  []abci.ExtendedVoteInfo
-	forge  func(validator int, b *ballot)            // changes what a validator says; nil: nobody
-	seen   func(validator int) []censorship.Sighting // nil: nobody sees a move
+	forge  func(validator int, b *ballot)            // changes a validator's ballot; nil: no change
+	seen   func(validator int) []censorship.Sighting // moves that a validator has seen; nil: none
 }
 
 func (b *bench) sights(validator int) func(sdk.Context, int64) []censorship.Sighting {
@@ -62,7 +62,7 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// restart is another process over the same state.
+// restart replaces the keeper by a new process over the same state.
 func (b *bench) restart() {
 	k, err := NewKeeper(runtime.NewKVStoreService(b.store), "", nobody{})
 	if err != nil {
@@ -75,7 +75,8 @@ func of(validator int) ed25519.PrivateKey { return private(string(rune('a' + val
 
 func address(validator int) []byte { return bytes.Repeat([]byte{byte(validator)}, 20) }
 
-// next executes a block over the votes of the last one, and has validators vote on it; who is not up adds nothing.
+// next executes a block over the votes on the last one, and lets the validators in up vote on it; the others add
+// nothing.
 func (b *bench) next(up ...int) canon.Digest {
 	b.Helper()
 	b.height++
@@ -86,7 +87,7 @@ func (b *bench) next(up ...int) canon.Digest {
 		b.Fatal(err)
 	}
 	b.ctx = b.ctx.WithBlockHeight(b.height).WithEventManager(sdk.NewEventManager())
-	var votes []abci.ExtendedVoteInfo // on this block: they know the state before it
+	var votes []abci.ExtendedVoteInfo // votes on this block: they know the state before it
 	for _, v := range up {
 		if err := b.keeper.keys.Set(b.ctx, address(v), Key{Next: of(v).Public().(ed25519.PublicKey)}); err != nil {
 			b.Fatal(err)
@@ -127,7 +128,7 @@ func (b *bench) next(up ...int) canon.Digest {
 	return value
 }
 
-// signing plays until a group of another epoch than before signs.
+// signing makes blocks until a group of another epoch signs.
 func (b *bench) signing(epoch uint64, up ...int) group {
 	b.Helper()
 	for range 3 * lifetime {
@@ -150,7 +151,7 @@ func TestTheGroupFollowsTheValidators(t *testing.T) {
 	if len(first.Roster.Members) != 4 || b.height > 10 {
 		t.Fatalf("after %d blocks %d members sign", b.height, len(first.Roster.Members))
 	}
-	// Two come and one goes. The old group signs until the new one does, and no block is without a beacon.
+	// Two validators join and one leaves. The old group signs until the new one does, and every block has a beacon.
 	b.restart()
 	for {
 		if b.next(1, 2, 3, 4, 5).IsZero() {
@@ -173,7 +174,7 @@ func TestTheGroupFollowsTheValidators(t *testing.T) {
 	if b.next(1, 2, 3, 4, 5).IsZero() || b.next(1, 2, 3).IsZero() || b.next(1, 2, 3).IsZero() {
 		t.Error("the new group does not sign, or not with three of five")
 	}
-	for range 2 * lifetime { // the same validators again: nothing is made anew
+	for range 2 * lifetime { // the roster stays the same: no new group is made
 		b.next(1, 2, 3, 4, 5)
 	}
 	if list, _, _ := item(b.ctx, b.keeper.groups); list.List[len(list.List)-1].Roster.Epoch != 2 {
@@ -181,14 +182,14 @@ func TestTheGroupFollowsTheValidators(t *testing.T) {
 	}
 }
 
-// A validator deals wrongly, one makes up complaints, one of the others never votes: the group is made without the
-// liar.
+// One validator deals wrongly, one makes false complaints, one of the others never votes: the group is made without the
+// wrong dealer.
 func TestAWrongDealIsLeftOut(t *testing.T) {
 	b := newBench(t)
 	b.forge = func(v int, s *ballot) {
 		switch {
 		case v == 0 && s.Deal != nil:
-			s.Deal.Shares[2*threshold.ShareSize] ^= 1 // of the third
+			s.Deal.Shares[2*threshold.ShareSize] ^= 1 // the share of the third member
 		case v == 1 && s.Done:
 			s.Done, s.Complaint = false, &threshold.Complaint{Dealer: 3, Share: 2, Shared: s.Key, Proof: make([]byte, 64)}
 		}
@@ -196,7 +197,7 @@ func TestAWrongDealIsLeftOut(t *testing.T) {
 	for range 3 {
 		b.next(0, 1, 2, 3, 4, 5, 6)
 	}
-	g := b.signing(1, 0, 1, 2, 3, 4, 5) // the last one has gone
+	g := b.signing(1, 0, 1, 2, 3, 4, 5) // the last validator is offline
 	if len(g.Roster.Members) != 7 {
 		t.Fatalf("%d members", len(g.Roster.Members))
 	}
@@ -216,7 +217,7 @@ func TestAWrongDealIsLeftOut(t *testing.T) {
 	}
 }
 
-// Many false complaints, of which a block hears a few, do not use up the time of a right one.
+// Many false complaints, of which a block handles a few, do not use up the time of a valid one.
 func TestComplaintsAreHeardToTheEnd(t *testing.T) {
 	b := newBench(t)
 	for range 4 {
@@ -239,13 +240,13 @@ func TestComplaintsAreHeardToTheEnd(t *testing.T) {
 	}
 }
 
-// Signatures of something else, which only a proposer of one mind takes, change nothing.
+// Invalid partial signatures, which only a dishonest proposer includes, change nothing.
 func TestWrongPartialSignaturesChangeNothing(t *testing.T) {
 	b := newBench(t)
 	b.signing(1, 0, 1, 2, 3)
 	b.forge = func(v int, s *ballot) {
 		if v == 0 {
-			s.Partials = SecretOf(of(9)).Public() // a point
+			s.Partials = SecretOf(of(9)).Public() // a curve point
 		}
 		if v == 1 {
 			s.Partials = s.Partials[1:]
@@ -261,7 +262,7 @@ func TestWrongPartialSignaturesChangeNothing(t *testing.T) {
 	for name, extension := range map[string][]byte{
 		"of another": b.votes[1].VoteExtension, "short": b.votes[0].VoteExtension[1:], "long": make([]byte, maxBallot+1),
 	} {
-		// The votes are those on the latest block: the state is that after it, where the group is the same.
+		// The votes are on the latest block. The state is the one after it, in which the group is the same.
 		r, err := b.keeper.VerifyVote(b.ctx,
 			&abci.RequestVerifyVoteExtension{Height: b.height, Hash: hash[:], ValidatorAddress: address(0),
 				VoteExtension: extension})
@@ -271,7 +272,7 @@ func TestWrongPartialSignaturesChangeNothing(t *testing.T) {
 	}
 }
 
-// When most of a group have gone at once, there is no beacon for a while, and then one again.
+// If most of a group go offline at once, there is no beacon for a while, and then one again.
 func TestALostGroupIsReplaced(t *testing.T) {
 	b := newBench(t)
 	b.signing(1, 0, 1, 2, 3)
@@ -288,8 +289,8 @@ func TestALostGroupIsReplaced(t *testing.T) {
 	}
 }
 
-// FuzzBallot reads bytes of strangers, and ballots of what strangers choose for their fields: what is read is written
-// as it was, keeps the limits of a vote where it is taken, and stops no block in any stage of a ceremony.
+// FuzzBallot decodes arbitrary bytes, and ballots with arbitrary fields: a decoded ballot encodes to the same bytes, an
+// accepted ballot keeps the limits of a vote, and no ballot stops a block in any stage of a ceremony.
 func FuzzBallot(f *testing.F) {
 	r, err := threshold.NewRoster("chain", 1,
 		[]threshold.Member{{Address: address(0), Key: SecretOf(of(0)).Public(), Power: 1}})
@@ -316,7 +317,7 @@ func FuzzBallot(f *testing.F) {
 	f.Add(made, []byte{}, []byte{}, uint64(1), []byte{}, complaint, false, []byte{}, strings.Repeat("j", 70), uint8(17),
 		uint32(0), uint64(0))
 	var stages []*bench
-	for _, blocks := range []int{2, 3, 4, 9} { // before, while they deal, while they complain, while a group signs
+	for _, blocks := range []int{2, 3, 4, 9} { // before the deals, during the deals, during the complaints, while a group signs
 		b := newBench(f)
 		for range blocks {
 			b.next(0, 1, 2, 3)
@@ -340,7 +341,7 @@ func FuzzBallot(f *testing.F) {
 		}
 		text, err := made.encode()
 		if err != nil {
-			t.Skip(err) // a name that is no text
+			t.Skip(err) // the name is no valid text
 		}
 		for _, raw := range [][]byte{raw, text} {
 			b, err := decodeBallot(raw)

@@ -15,33 +15,33 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// Message is what a group signs in the votes for a block: the block, the beacon of the block before it, and the group.
-// A proposer that has another block decided at the height gets another signature.
+// Message is the text that a group signs in the votes for a block. It binds the block, the beacon of the block before,
+// and the group. If another block is decided at the height, its signature differs.
 func Message(chainID string, height int64, previous canon.Digest, hash []byte, roster canon.Digest) []byte {
 	d := canon.Sum("starling/beacon/message/1", []byte(chainID), number(height), previous[:], hash, roster[:])
 	return d[:]
 }
 
-// Value is the beacon that a signature over the votes of a height makes, of the block after it.
+// Value returns the beacon of the block after the given height, from the signature over the votes of that height.
 func Value(chainID string, height int64, signature []byte) canon.Digest {
 	return canon.Sum("starling/beacon/2", []byte(chainID), number(height), signature)
 }
 
-// SecretOf is what a validator shares keys of groups with.
+// SecretOf derives the secret with which a validator takes part in groups.
 func SecretOf(private ed25519.PrivateKey) threshold.Secret {
 	return threshold.NewSecret(private.Seed())
 }
 
-// known is what a process has computed of groups. Nothing but speed depends on it.
+// known caches results about groups. It affects only speed.
 type known struct {
 	mu        sync.Mutex
 	verifiers map[canon.Digest]*threshold.Verifier
 	shares    map[canon.Digest]threshold.Shares
-	read      map[canon.Digest]*threshold.Complaint // of deals, by who reads them
-	signed    map[[sha256.Size]byte]bool            // signatures found right
+	read      map[canon.Digest]*threshold.Complaint // results of review, by reader
+	signed    map[[sha256.Size]byte]bool            // valid signatures
 }
 
-// The most of each that is remembered; then all is forgotten.
+// Limits of the caches. A full cache is emptied.
 const (
 	mostGroups = 64
 	mostRead   = 1024
@@ -60,12 +60,12 @@ func (g group) id() canon.Digest {
 	return canon.Sum("starling/beacon/group/1", roster[:], g.Public)
 }
 
-// signature names what a member signed; member -1 is the group.
+// signature is the key of a signature in the cache; member -1 is the group.
 func signature(id canon.Digest, member int, message, bytes []byte) [sha256.Size]byte {
 	return canon.Sum("starling/beacon/signed", id[:], number(int64(member)), message, bytes)
 }
 
-// verifier of the partial signatures of a group.
+// verifier returns the verifier of a group's partial signatures.
 func (k *Keeper) verifier(ctx context.Context, g group) (*threshold.Verifier, error) {
 	id := g.id()
 	if v := k.known.verifiers[id]; v != nil {
@@ -82,7 +82,7 @@ func (k *Keeper) verifier(ctx context.Context, g group) (*threshold.Verifier, er
 	return v, err
 }
 
-// checkPartials reports whether the partial signatures of a validator are right.
+// checkPartials reports whether the partial signatures of a validator are valid.
 func (k *Keeper) checkPartials(ctx context.Context, g group, at int, message, partials []byte) (bool, error) {
 	k.known.mu.Lock()
 	defer k.known.mu.Unlock()
@@ -98,13 +98,14 @@ func (k *Keeper) checkPartials(ctx context.Context, g group, at int, message, pa
 	return true, nil
 }
 
-// message that a group signs in the votes of a height for the block of a hash.
+// message returns the text that a group signs in the votes of a height for the block with a hash.
 func (k *Keeper) message(ctx context.Context, g group, height int64, hash []byte) ([]byte, error) {
 	previous, err := k.At(ctx, height-1)
 	return Message(k.chainID(ctx), height, previous, hash, g.Roster.ID()), err
 }
 
-// sign makes the partial signatures of a validator. Who got a wrong share, and did not say so in time, has none.
+// sign makes the partial signatures of a validator. A member that got a wrong share and did not complain in time has
+// none.
 func (k *Keeper) sign(ctx context.Context, g group, at int, secret threshold.Secret, message []byte) ([]byte, error) {
 	k.known.mu.Lock()
 	defer k.known.mu.Unlock()
@@ -127,13 +128,14 @@ func (k *Keeper) sign(ctx context.Context, g group, at int, secret threshold.Sec
 		return nil, err
 	}
 	remember(&k.known.signed, signature(id, at, message, partials), true, mostSigned)
-	if g.Roster.Threshold == 1 && len(partials) == threshold.SignatureSize { // it is that of the group
+	if g.Roster.Threshold == 1 && len(partials) == threshold.SignatureSize { // it is also the group's signature
 		remember(&k.known.signed, signature(id, -1, message, partials), true, mostSigned)
 	}
 	return partials, nil
 }
 
-// combine makes the signature of a group of what its members signed: nil if too few did. It is the same whoever did.
+// combine computes the signature of a group from the partial signatures; nil if there are too few. It does not depend
+// on which members signed.
 func (k *Keeper) combine(ctx context.Context, g group, message []byte, partials []threshold.Partial) ([]byte, error) {
 	s := threshold.Combine(g.Roster, partials)
 	if s == nil {
@@ -145,7 +147,7 @@ func (k *Keeper) combine(ctx context.Context, g group, message []byte, partials 
 	if fast || threshold.Verify(g.Public, message, s) {
 		return s, nil
 	}
-	var good []threshold.Partial // somebody signed something else
+	var good []threshold.Partial // some partial signature is invalid
 	for _, p := range partials {
 		ok, err := k.checkPartials(ctx, g, p.Member, message, p.Bytes)
 		if err != nil {
@@ -161,7 +163,7 @@ func (k *Keeper) combine(ctx context.Context, g group, message []byte, partials 
 	return s, nil
 }
 
-// take adds to a ballot what a validator has to do in the ceremony that goes on.
+// take adds a validator's next message of the current ceremony to its ballot.
 func (k ceremonies) take(ctx context.Context, b *ballot, validator []byte, secret threshold.Secret) error {
 	public := secret.Public()
 	announced, err := k.members.Get(ctx, validator)
@@ -191,7 +193,7 @@ func (k ceremonies) take(ctx context.Context, b *ballot, validator []byte, secre
 	return err
 }
 
-// review reads the deals of a ceremony, and returns the first complaint that a member has.
+// review checks the deals of a ceremony, and returns the first complaint that a member has.
 func (k ceremonies) review(ctx context.Context, c ceremony, at int,
 	secret threshold.Secret) (*threshold.Complaint, error) {
 	k.known.mu.Lock()
@@ -220,7 +222,7 @@ func (k ceremonies) review(ctx context.Context, c ceremony, at int,
 	return nil, nil
 }
 
-// tire drops the groups when no block has had a value for too long: the next ceremony makes another.
+// tire removes the groups if the last patience blocks had no beacon: the next ceremony makes a new group.
 func (k *Keeper) tire(ctx context.Context, height int64) error {
 	for h := height; h > height-patience; h-- {
 		v, err := k.At(ctx, h)
@@ -231,7 +233,7 @@ func (k *Keeper) tire(ctx context.Context, height int64) error {
 	return k.groups.Remove(ctx)
 }
 
-// isolated lets nothing that votes say stop the blocks: what fails leaves the state as it is.
+// isolated runs f so that an error about a vote does not stop the blocks: if f fails, the state stays as it was.
 func (k *Keeper) isolated(ctx sdk.Context, what string, f func(context.Context) error) {
 	if err := adapter.Isolate(ctx, f); err != nil {
 		ctx.Logger().Error("beacon: "+what, "error", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// Validators is what the beacon needs to know of them.
+// Validators provides the keys and operators of validators.
 type Validators interface {
 	GetPubKeyByConsAddr(context.Context, sdk.ConsAddress) (crypto.PublicKey, error)
 	GetValidator(context.Context, sdk.ValAddress) (types.Validator, error)
@@ -34,7 +34,7 @@ type Keeper struct {
 	validators Validators
 	values     collections.Map[int64, canon.Digest]
 	keys       collections.Map[[]byte, Key]
-	keep       collections.Item[int64]         // beacons that stay readable
+	keep       collections.Item[int64]         // number of beacons that stay readable
 	members    collections.Map[[]byte, []byte] // keys for rosters, by validator
 	ceremony   collections.Item[ceremony]
 	groups     collections.Item[groups]
@@ -46,7 +46,7 @@ type Keeper struct {
 	known      known
 }
 
-// NewKeeper returns a keeper over a store of its own.
+// NewKeeper returns a keeper over its own store.
 func NewKeeper(s store.KVStoreService, authority string, validators Validators) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	k := &Keeper{
@@ -71,10 +71,10 @@ func NewKeeper(s store.KVStoreService, authority string, validators Validators) 
 	return k, err
 }
 
-// Connect makes the keeper hold proposers to the moves that most validators have seen.
+// Connect makes the keeper judge proposers that leave out moves which most validators have seen.
 func (k *Keeper) Connect(j censorship.Judge) { k.censorship.Connect(j) }
 
-// At is the beacon of a block; the zero digest if it has none or it is no longer kept.
+// At returns the beacon of a block; the zero digest if the block has none or it is no longer kept.
 func (k *Keeper) At(ctx context.Context, height int64) (canon.Digest, error) {
 	v, err := k.values.Get(ctx, height)
 	if errors.Is(err, collections.ErrNotFound) {
@@ -83,7 +83,7 @@ func (k *Keeper) At(ctx context.Context, height int64) (canon.Digest, error) {
 	return v, err
 }
 
-// key of a validator for the votes of a height; nil if it has none.
+// key returns the VRF key of a validator for the votes of a height; nil if it has none.
 func (k *Keeper) key(ctx context.Context, validator []byte, height int64) ([]byte, error) {
 	key, err := k.keys.Get(ctx, validator)
 	if errors.Is(err, collections.ErrNotFound) {
@@ -92,7 +92,7 @@ func (k *Keeper) key(ctx context.Context, validator []byte, height int64) ([]byt
 	return key.At(height), err
 }
 
-// record stores the beacon of a block and forgets the oldest.
+// record stores the beacon of a block and deletes the oldest.
 func (k *Keeper) record(ctx context.Context, height int64, value canon.Digest) error {
 	keep, err := k.kept(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *Keeper) record(ctx context.Context, height int64, value canon.Digest) e
 	return k.values.Set(ctx, height, value)
 }
 
-// messages implements beaconpb.MsgServer over a keeper, queries beaconpb.QueryServer.
+// messages implements beaconpb.MsgServer over a keeper, and queries implements beaconpb.QueryServer.
 type (
 	messages struct{ *Keeper }
 	queries  struct{ *Keeper }
@@ -127,7 +127,7 @@ func (k messages) SetVRFKey(ctx context.Context, m *beaconpb.MsgSetVRFKey) (*bea
 	return &beaconpb.MsgSetVRFKeyResponse{}, k.keys.Set(ctx, validator, key.Set(m.PublicKey, height))
 }
 
-// operated is the consensus address of the validator that an account operates.
+// operated returns the consensus address of the validator that an account operates.
 func (k messages) operated(ctx context.Context, account string) ([]byte, error) {
 	address, err := sdk.AccAddressFromBech32(account)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 )
 
-// DefaultKeep is how many beacons stay readable unless governance says otherwise, and leastKeep and mostKeep are what
-// it may say.
+// DefaultKeep is how many beacons stay readable unless governance sets another number, between leastKeep and mostKeep.
 const (
 	DefaultKeep = 10_000
 	leastKeep   = 100
@@ -30,7 +29,7 @@ func (k *Keeper) kept(ctx context.Context) (int64, error) {
 	return keep, err
 }
 
-// UpdateParams implements beaconpb.MsgServer. What is to be kept no longer is forgotten at once.
+// UpdateParams implements beaconpb.MsgServer. It deletes beacons that no longer need to be kept at once.
 func (k messages) UpdateParams(ctx context.Context,
 	m *beaconpb.MsgUpdateParams) (*beaconpb.MsgUpdateParamsResponse, error) {
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {

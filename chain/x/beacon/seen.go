@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// seen remembers the proofs that were found right: a validator sees each twice, in the vote and in the block after it,
-// and checking one is a tenth of what a quiet block costs. Nothing but speed depends on it.
+// seen remembers the outputs of valid proofs: a validator sees each proof twice, in the vote and in the next block, and
+// checking one takes a tenth of the time of an idle block. It affects only speed.
 type seen struct {
 	mu         sync.Mutex
-	young, old map[[sha256.Size]byte][]byte // outputs; old is forgotten when young is full
+	young, old map[[sha256.Size]byte][]byte // outputs; when young is full it becomes old, and the previous old is dropped
 }
 
-// most proofs of a generation: some blocks of a hundred validators.
+// most is the number of proofs in a generation: several blocks of a hundred validators.
 const most = 1024
 
-// verify is Verify.
+// verify returns the result of Verify.
 func (s *seen) verify(public, alpha, proof []byte) ([]byte, bool) {
 	h := sha256.New()
 	for _, part := range [][]byte{public, alpha, proof} {

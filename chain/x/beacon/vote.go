@@ -18,12 +18,12 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// A vote carries its validator's ballot as its extension. The proposer of the next block puts the extended commit first
-// among the transactions; every validator checks it before it votes, and every node makes the beacon from it before it
-// executes the block.
+// A vote carries its validator's ballot as its extension. The proposer of the next block puts the extended commit
+// before the transactions. Every validator checks the extended commit before it votes, and every node computes the
+// beacon from it before it executes the block.
 
-// ExtendVote adds the ballot of the validator that holds the private key, with what it has seen of moves in disputes.
-// Without its key on chain it adds nothing.
+// ExtendVote returns a handler that adds the ballot of the validator that holds the private key, with the moves of
+// disputes that it has seen. If the chain does not have the key, the handler adds nothing.
 func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
 	seen func(sdk.Context, int64) []censorship.Sighting) sdk.ExtendVoteHandler {
 	var secret threshold.Secret
@@ -65,7 +65,7 @@ func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
 	}
 }
 
-// VerifyVote refuses a vote whose extension is no ballot, or one with a proof or signatures that are not right.
+// VerifyVote refuses a vote whose extension is no ballot, or whose ballot has an invalid proof or invalid signatures.
 func (k *Keeper) VerifyVote(ctx sdk.Context,
 	req *abci.RequestVerifyVoteExtension) (*abci.ResponseVerifyVoteExtension, error) {
 	ok, err := k.rightful(ctx, req)
@@ -107,7 +107,7 @@ func (k *Keeper) rightful(ctx sdk.Context, req *abci.RequestVerifyVoteExtension)
 	return k.checkPartials(ctx, g, at, message, b.Partials)
 }
 
-// output is what the proof in a vote of a height shows.
+// output returns the VRF output that the proof in a vote of a height shows, and whether the proof is valid.
 func (k *Keeper) output(ctx sdk.Context, height int64, validator, proof []byte) ([]byte, bool, error) {
 	public, err := k.key(ctx, validator, height)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k *Keeper) output(ctx sdk.Context, height int64, validator, proof []byte) 
 	return beta, ok, nil
 }
 
-// PrepareProposal puts the extended commit of the previous block before the transactions, as many as still fit.
+// PrepareProposal puts the extended commit of the previous block before as many of the transactions as fit.
 func (k *Keeper) PrepareProposal(ctx sdk.Context,
 	req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
 	if !extended(ctx, req.Height) {
@@ -145,8 +145,8 @@ func (k *Keeper) PrepareProposal(ctx sdk.Context,
 	return &abci.ResponsePrepareProposal{Txs: txs}, nil
 }
 
-// ProcessProposal accepts a block that starts with a right extended commit. A transaction that does not decode fails
-// when it is executed; it is no reason to refuse the block.
+// ProcessProposal accepts a block that starts with a valid extended commit. It does not refuse a block over a
+// transaction that cannot be decoded: that transaction fails when it is executed.
 func (k *Keeper) ProcessProposal(ctx sdk.Context,
 	req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
 	if extended(ctx, req.Height) {
@@ -161,7 +161,7 @@ func (k *Keeper) ProcessProposal(ctx sdk.Context,
 	return &abci.ResponseProcessProposal{Status: abci.ResponseProcessProposal_ACCEPT}, nil
 }
 
-// Transactions are those of a block of a height, without the extended commit.
+// Transactions returns the transactions of a block of a height, without the extended commit.
 func (k *Keeper) Transactions(ctx sdk.Context, height int64, txs [][]byte) [][]byte {
 	if extended(ctx, height) {
 		return txs[min(1, len(txs)):]
@@ -169,7 +169,8 @@ func (k *Keeper) Transactions(ctx sdk.Context, height int64, txs [][]byte) [][]b
 	return txs
 }
 
-// PreBlock makes and stores the beacon of the block, goes on with the ceremony, and judges what the block leaves out.
+// PreBlock computes and stores the beacon of the block, advances the ceremony, and counts the moves that the block
+// leaves out.
 func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error {
 	before, _, err := item(ctx, k.block)
 	if err != nil {
@@ -225,7 +226,7 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 		Outputs: uint32(parts)})
 }
 
-// tally is what validators with more than two thirds of the power have seen.
+// tally returns the sightings that validators with more than two thirds of the power share.
 func tally(votes []said, powers []abci.Validator) []censorship.Sighting {
 	list := make([]censorship.Vote, len(votes))
 	for i, v := range votes {
@@ -234,7 +235,8 @@ func tally(votes []said, powers []abci.Validator) []censorship.Sighting {
 	return censorship.Tally(list, powers)
 }
 
-// signed is the beacon that a group makes in the votes for the block before, and how many signed: zero if too few did.
+// signed returns the beacon of a group from the votes for the block before, and how many members signed; zero if too
+// few did.
 func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte, votes []said) (canon.Digest, int, error) {
 	message, err := k.message(ctx, g, height-1, hash)
 	if err != nil {
@@ -253,8 +255,8 @@ func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte, vot
 	return Value(ctx.ChainID(), height, s), len(partials), nil
 }
 
-// combined is the beacon of the outputs of VRF keys in the votes for the block before, and how many there are. It is
-// that of blocks before the first group signs: a proposer chooses whose outputs are in it.
+// combined returns the beacon of the VRF outputs in the votes for the block before, and the number of outputs. It is
+// used until the first group signs: a proposer chooses whose outputs it contains.
 func (k *Keeper) combined(ctx sdk.Context, height int64, votes []said) (canon.Digest, int, error) {
 	var outputs []Output
 	for _, v := range votes {
@@ -276,8 +278,8 @@ func extended(ctx sdk.Context, height int64) bool {
 	return p != nil && p.VoteExtensionsEnableHeight != 0 && height > p.VoteExtensionsEnableHeight
 }
 
-// check refuses an extended commit that is not the last commit of the block with what its votes carry: who left out a
-// vote here, which the block says was cast, left out what it says.
+// check refuses an extended commit whose votes are not those of the last commit of the block: a proposer that omitted a
+// vote from it would omit the ballot.
 func (k *Keeper) check(ctx sdk.Context, commit abci.ExtendedCommitInfo) error {
 	last := ctx.CometInfo().GetLastCommit().Votes()
 	for i, v := range commit.Votes {
@@ -289,7 +291,8 @@ func (k *Keeper) check(ctx sdk.Context, commit abci.ExtendedCommitInfo) error {
 	return baseapp.ValidateVoteExtensions(ctx, k.validators, ctx.BlockHeight(), ctx.ChainID(), commit)
 }
 
-// decode reads the extended commit of a block; only its one encoding counts, so that a proposer cannot add bytes to it.
+// decode reads the extended commit of a block. It accepts only the canonical encoding, so that a proposer cannot add
+// bytes.
 func decode(txs [][]byte) (commit abci.ExtendedCommitInfo, err error) {
 	if len(txs) == 0 {
 		return commit, fmt.Errorf("beacon: the block has no extended commit")

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Book is the offers of accounts that may be matched now.
+// Book returns the offers that may be matched now.
 func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, error) {
 	lots, _, err := k.lots(ctx)
 	if err != nil {
@@ -20,8 +20,8 @@ func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, e
 	return market.NewBook(lots, beacon), nil
 }
 
-// prune takes away offers whose accounts no longer stake what their role needs: each that is read in a block has a
-// stake behind it.
+// prune removes offers whose accounts no longer have the stake of their role, so that a block reads only offers with a
+// stake.
 func (l *lazy) prune(ctx context.Context, stale []offerKey) (err error) {
 	for _, key := range stale {
 		err = errors.Join(err, l.keeper.offers.Remove(ctx, key))
@@ -29,8 +29,8 @@ func (l *lazy) prune(ctx context.Context, stale []offerKey) (err error) {
 	return err
 }
 
-// lots lists the offers of accounts that may be matched, those of pools one for each member, with the slots that are
-// left. stale are the offers of accounts that no longer stake what their role needs.
+// lots lists the offers that may be matched, with their free slots; an offer of a pool becomes one offer per member.
+// stale are the offers of accounts that no longer have the stake of their role.
 func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offerKey, err error) {
 	params, err := k.registry.Params(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 	add := func(o market.Offer) error {
 		p, err := k.registry.Get(ctx, o.ID)
 		if err == nil && p.Firm() < params.MinStake(o.Role) {
-			// of a pool there is none under the account of a member
+			// the offers of pools are not stored under the account of a member
 			stale = append(stale, collections.Join(uint32(o.Role), o.ID))
 		}
 		if err != nil || !p.Eligible(o.Role, params) {
@@ -65,7 +65,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 		at := engaged[role{o.Role, o.ID}]
 		o.Slots -= min(o.Slots, at.runs)
 		owner := o.ID
-		if pools[p.Pool] { // both say so: it named the pool, and the pool offers for who names it
+		if pools[p.Pool] { // the participant named the pool, and the pool offers for its members
 			owner = p.Pool
 		}
 		lots = append(lots, market.Listing{Offer: o,
@@ -92,7 +92,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 		}
 		for _, id := range ids {
 			if own[id] {
-				continue // it speaks for itself
+				continue // it has its own offer
 			}
 			if err := add(o.Pooled(id)); err != nil {
 				return nil, nil, err
@@ -102,13 +102,13 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 	return lots, stale, nil
 }
 
-// role of an account.
+// role is a role of an account.
 type role struct {
 	crew.Role
 	id string
 }
 
-// other is the same account in the other role.
+// other returns the account of an offer in the other role.
 func other(o market.Offer) role {
 	if o.Role == crew.Worker {
 		return role{crew.Verifier, o.ID}
@@ -116,7 +116,8 @@ func other(o market.Offer) role {
 	return role{crew.Worker, o.ID}
 }
 
-// engagement is the runs that an account works in, and what a conviction must take from it there (market.Order.Value).
+// engagement is the number of runs that an account works in, and what a conviction must take from it there
+// (market.Order.Value), in uzen.
 type engagement struct {
 	runs  uint32
 	value uint64
@@ -128,7 +129,7 @@ func (k *Keeper) engagements(ctx context.Context) (map[role]engagement, error) {
 		at := role{crew.Role(b.K1()), b.K2()}
 		e := found[at]
 		e.runs++
-		e.value = max(e.value+value, value) // saturates well enough: no stake covers as much
+		e.value = max(e.value+value, value) // saturates on overflow: no stake covers as much
 		found[at] = e
 		return false, nil
 	})

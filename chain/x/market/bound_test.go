@@ -21,7 +21,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// surroundings are a registry, a beacon and runs in which nothing happens.
+// surroundings is a registry, a beacon and runs for tests without any run.
 type surroundings struct{ stake map[string]uint64 }
 
 func (s surroundings) Get(_ context.Context, id string) (registry.Participant, error) {
@@ -48,7 +48,7 @@ func (surroundings) Join(context.Context, string, []crew.Member) error { return 
 func (surroundings) Admit(context.Context, terms.Terms, []byte) error  { return nil }
 func (surroundings) Forget(context.Context, canon.Digest) error        { return nil }
 
-// empty is a keeper on an empty store, at height 9.
+// empty returns a keeper over an empty store, at height 9.
 func empty(t *testing.T, around surroundings) (*Keeper, sdk.Context) {
 	key := storetypes.NewKVStoreKey(Name)
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
@@ -60,7 +60,7 @@ func empty(t *testing.T, around surroundings) (*Keeper, sdk.Context) {
 	return k, ctx.WithBlockHeight(9)
 }
 
-// block is the gas that reading and writing at the end of a block takes.
+// block returns the gas of the reads and writes at the end of a block.
 func block(t *testing.T, k *Keeper, ctx sdk.Context) uint64 {
 	t.Helper()
 	meter := storetypes.NewInfiniteGasMeter()
@@ -82,7 +82,7 @@ func open(t *testing.T, k *Keeper, ctx sdk.Context, o market.Order) {
 	}
 }
 
-// Fifteen hundred open orders that nobody can be found for cost a block no more than a hundred, and each has its turn.
+// Fifteen hundred open orders that cannot be matched cost a block no more than a hundred, and each has its turn.
 func TestOpenOrdersOfStrangersDoNotHoldUpABlock(t *testing.T) {
 	cost := map[int]uint64{}
 	for _, n := range []int{100, 1500} {
@@ -90,7 +90,7 @@ func TestOpenOrdersOfStrangersDoNotHoldUpABlock(t *testing.T) {
 		for i := range n {
 			open(t, k, ctx, waitingOrder(fmt.Sprintf("job-%04d", i), 1))
 		}
-		open(t, k, ctx, waitingOrder("honest", 1_000_000)) // has locked more
+		open(t, k, ctx, waitingOrder("honest", 1_000_000)) // has the largest budget
 		cost[n] = block(t, k, ctx)
 		if job, _ := k.Job(ctx, "honest"); job.Why == "" {
 			t.Errorf("of %d orders the one that has locked the most was not tried", n)
@@ -109,7 +109,7 @@ func TestOpenOrdersOfStrangersDoNotHoldUpABlock(t *testing.T) {
 	}
 }
 
-// An offer whose stake has left is read once and no more.
+// An offer whose account has withdrawn its stake is read once and removed.
 func TestOffersWithoutStakeAreTakenAway(t *testing.T) {
 	around := surroundings{stake: map[string]uint64{"staked": registry.DefaultParams().MinStake(crew.Worker)}}
 	k, ctx := empty(t, around)
@@ -134,7 +134,7 @@ func TestOffersWithoutStakeAreTakenAway(t *testing.T) {
 	}
 }
 
-// A member's stake is charged the price at which it has its seat, not the cap of an order that would pay any price.
+// The price of its seat counts against the stake of a member, not the price cap of an order, which may be very high.
 func TestACapThatCostsNothingTakesNobodysCover(t *testing.T) {
 	k, ctx := empty(t, surroundings{})
 	o := waitingOrder("job", 5)
@@ -149,7 +149,7 @@ func TestACapThatCostsNothingTakesNobodysCover(t *testing.T) {
 	}
 }
 
-// The name of a job fits into the token of its model's shares.
+// The longest name of a job fits into the token of its model's shares.
 func TestNamesHaveABound(t *testing.T) {
 	if !nameable(strings.Repeat("a", MaxName)) || nameable(strings.Repeat("a", MaxName+1)) {
 		t.Error("names are bounded elsewhere")

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// own returns the job of a message if its sender ordered it and it is in a state.
+// own returns the job of a message if the sender ordered it and the job is in one of the states.
 func (k messages) own(ctx context.Context, sender, id string, states ...Status) (Job, error) {
 	job, err := k.Job(ctx, id)
 	switch {
@@ -31,7 +31,7 @@ func (k messages) own(ctx context.Context, sender, id string, states ...Status) 
 	return job, fmt.Errorf("%w: %s is %s", ErrState, id, job.State())
 }
 
-// State is the status of a job with what its consumer wants of it.
+// State is the status of a job, including the requests of its consumer.
 func (j Job) State() Status {
 	switch {
 	case j.Status == Running && j.Ending:
@@ -110,7 +110,7 @@ func (k messages) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marke
 	return &marketpb.MsgTopUpJobResponse{}, errors.Join(k.escrows.Set(ctx, m.Job, after), k.steer(ctx, job))
 }
 
-// lock moves an amount from a consumer to the budgets.
+// lock moves an amount in uzen from a consumer to the budgets.
 func (k messages) lock(ctx context.Context, sender string, amount uint64) error {
 	from, err := sdk.AccAddressFromBech32(sender)
 	if err != nil {
@@ -127,9 +127,8 @@ func (k *Keeper) steer(ctx context.Context, job Job) error {
 		emit(ctx, &marketpb.EventSteered{Job: job.Order.ID, State: string(job.State()), Budget: job.Order.Budget}))
 }
 
-// Hold completes what a run is told of its job at the end of a block: whether its budget covers another round, and what
-// its consumer wants. A pause that takes too long is the end of the job, and so is waiting too long for a higher
-// budget.
+// Hold completes the input of a run at the end of a block: whether the budget covers another round, and what the
+// consumer requests. If a pause, or the wait for a higher budget, takes too long, the job ends.
 func (k *Keeper) Hold(ctx context.Context, s run.State, env transition.Env) (transition.Env, error) {
 	job, err := k.Job(ctx, s.Terms.Job)
 	if err != nil {
@@ -150,7 +149,7 @@ func (k *Keeper) Hold(ctx context.Context, s run.State, env transition.Env) (tra
 		job.Ending, job.Paused = true, 0
 	}
 	broke := rules.Exposure(s) > escrow.Remaining()
-	// for open rounds, which may cost less, or for a higher budget
+	// wait for open rounds, which may cost less than their bound, or for a higher budget
 	waits := broke && job.Order.OnExceed == rules.PauseExceeded
 	switch {
 	case !waits || len(s.Open) > 0:

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/reason"
 )
 
-// fill gives the free places of the runs that go on to who is back and to the open offers, as market.Queue serves them.
+// fill gives the free seats of running jobs to members that return and to open offers, in the order of market.Queue.
 func (k *Keeper) fill(ctx context.Context, book *lazy) error {
 	jobs, err := k.runs.Turn(ctx, k.filled, maxFilled)
 	if err != nil {
@@ -30,7 +30,7 @@ func (k *Keeper) fill(ctx context.Context, book *lazy) error {
 	return nil
 }
 
-// admit takes members into one run.
+// admit adds members to one run.
 func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
 	job, err := k.Job(ctx, id)
 	if err != nil || job.State() != Running {
@@ -79,7 +79,7 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
 	return nil
 }
 
-// Free gives a member of a run its slot back.
+// Free frees the slot of a member of a run.
 func (k *Keeper) Free(ctx context.Context, id string, m crew.Member) error {
 	return k.busy.Remove(ctx, collections.Join3(uint32(m.Role), m.ID, id))
 }

@@ -1,5 +1,5 @@
-// Package market stores offers and orders, holds the budgets of all jobs, and brings both together in every block: the
-// rules of protocol/market on the chain. What a job pays for is decided by x/training.
+// Package market stores offers and orders, holds the budgets of all jobs, and matches orders with offers in every
+// block: the rules of protocol/market on the chain. x/training decides what a job pays for.
 package market
 
 import (
@@ -23,7 +23,7 @@ import (
 // Name of the module, its store, its account and its codespace.
 const Name = "market"
 
-// Errors of the module, beside those of protocol/market.
+// Errors of the module, in addition to those of protocol/market.
 var (
 	ErrRole     = errors.New("market: the sender may not offer work in this role")
 	ErrTaken    = errors.New("market: a job of this name exists")
@@ -37,38 +37,38 @@ var (
 	ErrSlots    = errors.New("market: too many slots")
 )
 
-// Status of an order. Of a Job it is Open, Running or Ended; Job.State tells more.
+// Status of an order. Job.Status is Open, Running or Ended; Job.State is more precise.
 type Status string
 
-// The life of an order.
+// States of an order.
 const (
 	Open    Status = "open"
 	Running Status = "running"
-	Paused  Status = "paused" // running, and no round begins until its consumer resumes it or raises its budget
-	Ending  Status = "ending" // running, and no round begins any more
+	Paused  Status = "paused" // running; no round begins until the consumer resumes it or raises its budget
+	Ending  Status = "ending" // running; no further round begins
 	Ended   Status = "ended"
 )
 
-// Why an order ended without a run, when its own text does not say it.
+// Reasons why an order ended without a run, if its own text does not say it.
 const (
 	Cancelled = "cancelled"
 	Expired   = "expired"
 	Refused   = "refused"
 )
 
-// Job is an order and what became of it.
+// Job is an order with its current state.
 type Job struct {
 	Order  market.Order `cbor:"1,keyasint"`
 	Status Status       `cbor:"2,keyasint"`
 	Why    string       `cbor:"3,keyasint"` // open: a market.Reason; ended without a run: one of the above
-	Paused int64        `cbor:"4,keyasint"` // running: height since which its consumer lets no round begin; 0: it does not
-	Ending bool         `cbor:"5,keyasint"` // running: its consumer wants no further round
+	Paused int64        `cbor:"4,keyasint"` // running: height since which the consumer lets no round begin; 0: not paused
+	Ending bool         `cbor:"5,keyasint"` // running: the consumer wants no further round
 
-	// Short is the height since which the budget of a running job covers no round, none is open, and it waits for more;
-	// 0: it does not.
+	// Short is the height since which the budget of a running job covers no round, no round is open, and the job waits
+	// for a higher budget; 0: it does not wait.
 	Short int64 `cbor:"6,keyasint,omitzero"`
 
-	Fee uint64 `cbor:"7,keyasint,omitzero"` // uzen that it costs to end without a run
+	Fee uint64 `cbor:"7,keyasint,omitzero"` // uzen charged if the order ends without a run
 }
 
 // Bank moves coins.
@@ -82,7 +82,7 @@ type Pool interface {
 	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
 }
 
-// Registry says who may be matched, and what is known of them.
+// Registry says which participants may be matched, and stores their data.
 type Registry interface {
 	Get(ctx context.Context, id string) (registry.Participant, error)
 	Params(ctx context.Context) (registry.Params, error)
@@ -95,8 +95,8 @@ type Beacon interface {
 	At(ctx context.Context, height int64) (canon.Digest, error)
 }
 
-// Runs starts what was matched, and takes in who is matched later. It keeps the opening of the work of a job from its
-// order on.
+// Runs starts matched runs, and adds members that are matched later. It stores the opening of the work of a job from
+// its order on.
 type Runs interface {
 	Start(ctx context.Context, t terms.Terms, members []crew.Member) error
 	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
@@ -123,19 +123,19 @@ type Keeper struct {
 	jobs    collections.Map[string, Job]
 	open    openOrders
 	escrows collections.Map[string, market.Escrow]
-	// members of running jobs, and the price of the work that each is leased there
+	// members of running jobs, and what a conviction must take from each there, in uzen
 	busy   collections.Map[busyKey, uint64]
-	filled collections.Item[string] // the run whose free places had theirs
+	filled collections.Item[string] // the last run whose free seats were filled
 	params collections.Item[market.Params]
 }
 
 type (
 	offerKey = collections.Pair[uint32, string]           // role, account
 	busyKey  = collections.Triple[uint32, string, string] // role, account, job
-	rankKey  = collections.Pair[uint64, string]           // what the budget lacks to the largest number, job
+	rankKey  = collections.Pair[uint64, string]           // MaxUint64 minus the budget, job
 )
 
-// NewKeeper returns a keeper over a store of its own. Connect completes it.
+// NewKeeper returns a keeper over its own store. Connect completes it.
 func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool,
 	registry Registry, beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
@@ -162,7 +162,7 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 	return k, err
 }
 
-// Connect gives the keeper the module that starts runs, which itself needs the keeper.
+// Connect sets the module that starts runs, which itself needs the keeper.
 func (k *Keeper) Connect(runs Runs) { k.runs = runs }
 
 // ErrorTable of the module.

@@ -21,8 +21,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/refusal"
 )
 
-// EndBlock tries the open orders whose turn it is, as market.Queue serves them, and closes those that expired. Then it
-// fills the places that are free in runs.
+// EndBlock tries the open orders whose turn it is, in the order of market.Queue, and closes expired orders. Then it
+// fills the free seats of runs.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	now := sdk.UnwrapSDKContext(ctx)
 	beacon, err := k.beacon.At(ctx, now.BlockHeight())
@@ -46,18 +46,18 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	return k.fill(ctx, book)
 }
 
-// Limits of what a block does about the orders and runs of all.
+// Limits of the work in one block, over all orders and runs.
 const (
-	maxRanked = 16 // open orders that it tries since they have locked the most
-	maxTried  = 16 // and one after the other
-	maxFilled = 32 // runs whose free places it fills
+	maxRanked = 16 // open orders tried because their budgets are the largest
+	maxTried  = 16 // open orders tried in turn
+	maxFilled = 32 // runs whose free seats are filled
 )
 
 // openOrders are the orders that wait for a match.
 type openOrders struct {
 	jobs   collections.KeySet[string]
 	ranked collections.KeySet[rankKey] // the largest budget first
-	tried  collections.Item[string]    // the one that had its turn last
+	tried  collections.Item[string]    // the order that was tried last in turn
 }
 
 // turn lists the open orders that this block tries: those with the largest budgets, and those whose turn it is.
@@ -76,10 +76,10 @@ func (o openOrders) turn(ctx context.Context) ([]string, error) {
 	})
 }
 
-// rank is the place of an open order among all.
+// rank is the key of an open order in ranked.
 func rank(o market.Order) rankKey { return collections.Join(math.MaxUint64-o.Budget, o.ID) }
 
-// enter makes an order open, leave ends that.
+// enter adds an open order. leave removes it.
 func (o openOrders) enter(ctx context.Context, order market.Order) error {
 	return errors.Join(o.jobs.Set(ctx, order.ID), o.ranked.Set(ctx, rank(order)))
 }
@@ -88,7 +88,7 @@ func (o openOrders) leave(ctx context.Context, order market.Order) error {
 	return errors.Join(o.jobs.Remove(ctx, order.ID), o.ranked.Remove(ctx, rank(order)))
 }
 
-// queue puts jobs in the order in which they are served.
+// queue sorts jobs in the order in which they are served.
 func (k *Keeper) queue(ctx context.Context, jobs []string, beacon canon.Digest) ([]string, error) {
 	if len(jobs) < 2 {
 		return jobs, nil
@@ -108,7 +108,7 @@ func (k *Keeper) queue(ctx context.Context, jobs []string, beacon canon.Digest) 
 	return jobs, nil
 }
 
-// lazy is the book of a block, which is made when somebody looks into it.
+// lazy is the book of a block, made at the first use.
 type lazy struct {
 	keeper *Keeper
 	beacon canon.Digest
@@ -138,7 +138,7 @@ func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazy) e
 	return k.match(ctx, job, book)
 }
 
-// match starts the run of an open order, or records why it waits. An order that the rules of a run refuse ends.
+// match starts the run of an open order, or records why the order waits. An order that the rules of a run refuse ends.
 func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
 	b, err := book.open(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func (k *Keeper) engage(ctx context.Context, o market.Order, members []crew.Memb
 	return nil
 }
 
-// refund ends an order that has no run and returns its budget, less the fee of having waited.
+// refund ends an order without a run and returns its budget, less the fee for waiting.
 func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error {
 	id := job.Order.ID
 	escrow, err := k.escrows.Get(ctx, id)
@@ -206,7 +206,7 @@ func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error 
 	)
 }
 
-// Job returns an order and what became of it.
+// Job returns an order with its current state.
 func (k *Keeper) Job(ctx context.Context, id string) (Job, error) {
 	job, err := k.jobs.Get(ctx, id)
 	if missing(err) {
@@ -221,7 +221,7 @@ func (k *Keeper) Ordered(ctx context.Context, id string) (market.Order, error) {
 	return job.Order, err
 }
 
-// Escrow returns the budget of a job and what became of it.
+// Escrow returns the budget of a job and what was spent of it.
 func (k *Keeper) Escrow(ctx context.Context, id string) (market.Escrow, error) {
 	e, err := k.escrows.Get(ctx, id)
 	if missing(err) {
@@ -230,8 +230,8 @@ func (k *Keeper) Escrow(ctx context.Context, id string) (market.Escrow, error) {
 	return e, err
 }
 
-// Spend executes the transfers from the escrow of a job and records the escrow after them. The two must agree: the
-// budget of a job never pays for another's work.
+// Spend executes the transfers from the escrow of a job and stores the escrow after them. It returns an error if the
+// two do not agree: the budget of a job never pays for another job.
 func (k *Keeper) Spend(ctx context.Context, job string, after market.Escrow, transfers []reward.Transfer) error {
 	before, err := k.Escrow(ctx, job)
 	if err != nil {
@@ -261,7 +261,7 @@ func (k *Keeper) pay(ctx context.Context, to string, amount sdk.Coins) error {
 	return k.bank.SendCoinsFromModuleToAccount(ctx, Name, account, amount)
 }
 
-// End records that the run of an order is over and frees the slots of its members.
+// End records that the run of an order is over, and frees the slots of its members.
 func (k *Keeper) End(ctx context.Context, s run.State) error {
 	id := s.Terms.Job
 	job, err := k.Job(ctx, id)

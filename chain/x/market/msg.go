@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/refusal"
 )
 
-// ErrDigest is a digest of the wrong length in a message.
+// ErrDigest is returned for a digest of the wrong length in a message.
 var ErrDigest = runpb.ErrDigest
 
 // messages implements marketpb.MsgServer over a keeper.
@@ -37,7 +37,8 @@ func (k messages) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.Ms
 	return &marketpb.MsgOfferResponse{}, k.offers.Set(ctx, key, o)
 }
 
-// offer reads and checks the offer of a message. A price by the hour becomes one by operations at the measured rate.
+// offer reads and checks the offer of a message. It converts a price per hour into a price per operation at the
+// measured rate.
 func (k messages) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer, error) {
 	o := market.Offer{ID: m.Sender, Role: m.Role.Rule(), Price: m.Price, Slots: m.Slots,
 		At: sdk.UnwrapSDKContext(ctx).BlockHeight(), Pool: m.Pool}
@@ -128,18 +129,18 @@ func (k messages) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order
 	return o, err
 }
 
-// Limits of orders and offers, and the gas that one costs for the work that later blocks have with it.
+// Limits of orders and offers, and the gas for the work that they cause in later blocks.
 const (
-	MaxName     = 96        // bytes of the name of a job: the token of its model's shares has it in its own
+	MaxName     = 96        // bytes of the name of a job, which is part of the token of its model's shares
 	MaxSlots    = 64        // of an offer
-	waiting     = 600_000   // blocks until an order expires that does not say when
-	mostWaiting = 2_592_000 // blocks until an order expires, at most
+	waiting     = 600_000   // blocks until an order without a deadline expires
+	mostWaiting = 2_592_000 // most blocks until an order expires
 	orderGas    = 50_000
 	offerGas    = 20_000
 )
 
-// kept is the account for which alone a name of a job is: that after its last dot. So who sees an order before it is in
-// a block, and takes its name, keeps nobody from ordering.
+// kept returns the account for which a job name is reserved: the address after its last dot; "" if there is none. So an
+// account that sees an order before a block contains it cannot take such a name.
 func kept(job string) string {
 	name := job[strings.LastIndexByte(job, '.')+1:]
 	if _, err := sdk.AccAddressFromBech32(name); err != nil || name == job {
@@ -148,7 +149,7 @@ func kept(job string) string {
 	return name
 }
 
-// nameable reports whether a job can have a name: it is part of file names, addresses and keys everywhere.
+// nameable reports whether a job can have a name: names are part of file names, addresses and keys.
 func nameable(job string) bool {
 	for _, c := range job {
 		switch {

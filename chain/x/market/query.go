@@ -48,13 +48,13 @@ func (q Queries) Order(ctx context.Context, m *marketpb.QueryOrderRequest) (*mar
 	return &marketpb.QueryOrderResponse{Order: placed(job)}, found(err)
 }
 
-// Escrow returns the budget of a job and what became of it.
+// Escrow returns the budget of a job and what was spent of it.
 func (q Queries) Escrow(ctx context.Context, m *marketpb.QueryEscrowRequest) (*marketpb.QueryEscrowResponse, error) {
 	e, err := q.Keeper.Escrow(ctx, m.Job)
 	return &marketpb.QueryEscrowResponse{Escrow: canon.MustMarshal(e)}, found(err)
 }
 
-// Lots are the offers as they are matched.
+// Lots lists the offers as the market matches them.
 func (q Queries) Lots(ctx context.Context, _ *marketpb.QueryLotsRequest) (*marketpb.QueryLotsResponse, error) {
 	lots, _, err := q.lots(ctx)
 	r := &marketpb.QueryLotsResponse{}
@@ -64,11 +64,11 @@ func (q Queries) Lots(ctx context.Context, _ *marketpb.QueryLotsRequest) (*marke
 	return r, err
 }
 
-// maxEstimate is the most bytes of an order that is only asked about.
+// maxEstimate is the size limit of an order in an estimate, in bytes.
 const maxEstimate = 64 << 10
 
-// Estimate says what would become of an order now. The beacon of the block that would match it is not known: between
-// equal offers it may choose others.
+// Estimate returns the result of matching an order now. The beacon of the block that would match the order is not
+// known, so the result may differ among equal offers.
 func (q Queries) Estimate(ctx context.Context,
 	m *marketpb.QueryEstimateRequest) (*marketpb.QueryEstimateResponse, error) {
 	var o market.Order

@@ -11,9 +11,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Verifiers draws verifiers for an audit in the run of a job from the whole network: those whose offer is at or under
-// the cap of its order, and who meet its conditions, with the price that each asks. failed is called with an error that
-// ends the draw.
+// Verifiers draws verifiers for an audit in the run of a job from the whole network, each with the price that it asks:
+// those whose offers are at or below the price cap of the order and that meet its conditions. It calls failed with an
+// error that ends the draw.
 func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
 	failed func(error)) iter.Seq[crew.Member] {
 	return func(yield func(crew.Member) bool) {
@@ -40,7 +40,7 @@ func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
 	}
 }
 
-// Audits reports whether an account offers to audit at a price or below.
+// Audits reports whether an account offers audits at the price or below.
 func (k *Keeper) Audits(ctx context.Context, id string, price uint64) (bool, error) {
 	offer, err := k.offers.Get(ctx, collections.Join(uint32(crew.Verifier), id))
 	if missing(err) {
@@ -49,7 +49,7 @@ func (k *Keeper) Audits(ctx context.Context, id string, price uint64) (bool, err
 	return err == nil && offer.Slots > 0 && offer.Price <= price, err
 }
 
-// owner is the account that a participant works for: its pool, if that makes the offer of one, or itself.
+// owner returns the account that a participant works for: its pool, if that account has an offer as a pool, or itself.
 func (k *Keeper) owner(ctx context.Context, p registry.Participant) (string, error) {
 	if p.Pool == "" {
 		return p.ID, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Bond makes sure that a stake stands behind what an account says without a part in a run: the smallest of a verifier.
-// What is missing is taken from the account, which is then a participant without a role, and gets it back as any stake
-// (MsgUnstake). Who was slashed has nothing to say.
+// Bond ensures that an account without a seat in a run has a stake behind its messages: at least the smallest stake of
+// a verifier. It takes the missing amount from the account, which becomes a participant without a role and can withdraw
+// the bond like any stake (MsgUnstake). It refuses accounts that were slashed.
 func (k *Keeper) Bond(ctx context.Context, id string) error {
 	p, err := k.Get(ctx, id)
 	if err != nil && !errors.Is(err, ErrUnknown) {

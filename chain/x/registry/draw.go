@@ -14,17 +14,18 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// absence is how often in a row a verifier missed an audit that was drawn for it, and until when it is not drawn again.
+// absence is how many consecutive audits a verifier missed that were drawn for it, and until when it is not drawn
+// again.
 type absence struct {
 	Missed uint32 `cbor:"1,keyasint"`
 	Until  int64  `cbor:"2,keyasint"`
 }
 
-// Of draws of verifiers.
+// Limits of draws of verifiers.
 const (
-	drawTries  = 32 // stakes that one draw looks at
-	firstLeave = 20 // blocks that a verifier is not drawn after it missed an audit; twice as many after each further one
-	mostLeaves = 12 // from which on they grow no more
+	drawTries  = 32 // stakes that one draw considers
+	firstLeave = 20 // blocks that a verifier is not drawn after a missed audit; doubled by each further miss
+	mostLeaves = 12 // misses after which these blocks no longer grow
 )
 
 // put stores a participant, and its weight as a verifier.
@@ -43,9 +44,9 @@ func (k *Keeper) put(ctx context.Context, p registry.Participant) error {
 	return k.tree.weigh(ctx, p.ID, weight)
 }
 
-// Verifiers draws verifiers one after the other from all that are registered, each with a chance in proportion to its
-// stake, and hands them to take until that has enough. Those that missed an audit lately are left out. Some may come
-// twice, and after some tries no more come.
+// Verifiers draws registered verifiers in sequence, each with a chance in proportion to its stake, and passes them to
+// take until take returns true. It skips verifiers that missed an audit lately. It may draw a verifier twice, and stops
+// after drawTries tries.
 func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest,
 	take func(p registry.Participant) (enough bool, err error)) error {
 	last, err := k.tree.last(ctx)
@@ -87,7 +88,7 @@ func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest,
 	return nil
 }
 
-// Absent says that a verifier missed an audit that was drawn for it: for a while others are drawn.
+// Absent records that a verifier missed an audit that was drawn for it: it is not drawn for a while.
 func (k *Keeper) Absent(ctx context.Context, id string) error {
 	away, err := k.absences.Get(ctx, id)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
@@ -99,16 +100,16 @@ func (k *Keeper) Absent(ctx context.Context, id string) error {
 		k.presences.note(ctx, id, func(p *registry.Presence, height int64) { p.Missed = height }))
 }
 
-// Answered says that a verifier answered an audit that was drawn for it, at a price.
+// Answered records that a verifier answered an audit that was drawn for it, at a price.
 func (k *Keeper) Answered(ctx context.Context, id string, price uint64) error {
 	return errors.Join(k.There(ctx, id),
 		k.presences.note(ctx, id, func(p *registry.Presence, height int64) { p.Answered, p.Price = height, price }))
 }
 
-// Presences are those of the verifiers for which audits were drawn.
+// Presences returns the presences of the verifiers for which audits were drawn.
 func (k *Keeper) Presences(ctx context.Context) (map[string]registry.Presence, error) {
 	return k.presences.all(ctx)
 }
 
-// There says that a verifier has answered, or is back.
+// There records that a verifier has answered, or is back.
 func (k *Keeper) There(ctx context.Context, id string) error { return k.absences.Remove(ctx, id) }

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// A verifier is drawn as often as its stake is part of all stakes, also after stakes have changed.
+// Verifiers are drawn in proportion to their stakes, even after stakes have changed.
 func TestDrawsByStake(t *testing.T) {
 	store, ctx := colltest.MockStore()
 	k, err := NewKeeper(store, nil, "", nil, nil, nil)

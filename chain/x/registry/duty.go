@@ -19,9 +19,8 @@ func Owed(m sdk.Msg) bool {
 	return false
 }
 
-// Duty reports whether a message of an account is a duty with its stake behind it: the heartbeat of a window in which
-// it sent none, by an account with a tier, and the next step of a measurement by the measured account or by its
-// checker.
+// Duty reports whether a message of an account is a duty backed by its stake: the first heartbeat in a window of an
+// account with a tier, or the next step of a measurement by the measured account or by its checker.
 func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) bool {
 	now := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	switch m := m.(type) {
@@ -45,8 +44,8 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) bool {
 	return false
 }
 
-// Firm is the part of an account's stake that is not leaving, in uzen, and whether it reaches Least, the bond of an
-// account without a role.
+// Firm returns the part of an account's stake that is not leaving, in uzen, and whether it reaches Least, the bond of
+// an account without a role.
 func (k *Keeper) Firm(ctx context.Context, account string) (stake uint64, enough bool) {
 	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	p, err := k.Get(free, account)
@@ -56,7 +55,7 @@ func (k *Keeper) Firm(ctx context.Context, account string) (stake uint64, enough
 	return p.Firm(), p.Firm() >= k.Least(free)
 }
 
-// Least is the smallest stake of a role.
+// Least is the smallest stake of any role, in uzen.
 func (k *Keeper) Least(ctx context.Context) uint64 {
 	params, err := k.Params(sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter()))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package registry stores who takes part in the network and holds their stakes: the rules of protocol/registry on the
-// chain. The coins of all stakes lie in one module account; a participant's record says how much of it is its own.
+// Package registry stores the participants of the network and holds their stakes: the rules of protocol/registry on the
+// chain. One module account holds the coins of all stakes; the record of a participant contains its amount.
 package registry
 
 import (
@@ -24,7 +24,7 @@ import (
 // Name of the module, its store, its account and its codespace.
 const Name = "registry"
 
-// Errors of the module, beside those of protocol/registry.
+// Errors of the module, in addition to those of protocol/registry.
 var (
 	ErrUnknown = errors.New("registry: not a participant")
 	ErrFunds   = errors.New("registry: the account cannot pay the stake")
@@ -76,12 +76,12 @@ type Beacon interface {
 	At(ctx context.Context, height int64) (canon.Digest, error)
 }
 
-// Runs know who has a part in one: who works in it, or may have to answer for what it did there.
+// Runs knows which accounts have a part in a run: they work in it, or may have to answer for their work there.
 type Runs interface {
 	Part(ctx context.Context, id string) (bool, error)
 }
 
-// Keeper reads and writes the participants, their uptime and what is measured of them.
+// Keeper reads and writes the participants, their uptime and their measurements.
 type Keeper struct {
 	Schema collections.Schema
 
@@ -94,13 +94,13 @@ type Keeper struct {
 
 	participants collections.Map[string, registry.Participant]
 	params       collections.Item[registry.Params]
-	uptimes      collections.Map[string, registry.Uptime] // of who commits to a tier
+	uptimes      collections.Map[string, registry.Uptime] // of participants that commit to a tier
 	measurements collections.Map[string, registry.Measurement]
-	// whose measurement was moved on last, where they take turns
+	// participant whose measurement was advanced last, if measurements take turns
 	measured collections.Item[string]
-	resting  collections.Map[string, rest]                        // of who was measured
+	resting  collections.Map[string, rest]                        // of measured participants
 	pooled   collections.KeySet[collections.Pair[string, string]] // pool, account that named it
-	leaving  collections.KeySet[collections.Pair[int64, string]]  // whose stake leaves, by height
+	leaving  collections.KeySet[collections.Pair[int64, string]]  // height, participant whose stake leaves
 
 	tree     stakeTree // of verifiers
 	absences collections.Map[string, absence]
@@ -108,10 +108,10 @@ type Keeper struct {
 	presences presences
 }
 
-// Connect gives the keeper the module that has the runs, which itself needs the keeper.
+// Connect sets the module of runs, which itself needs the keeper.
 func (k *Keeper) Connect(runs Runs) { k.runs = runs }
 
-// NewKeeper returns a keeper over a store of its own. Connect completes it.
+// NewKeeper returns a keeper over its own store. Connect completes it.
 func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool,
 	beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
@@ -157,10 +157,10 @@ func (k *Keeper) Params(ctx context.Context) (registry.Params, error) {
 	return p, err
 }
 
-// MaxPool is how many accounts a pool offers for at most: the first that named it, by address.
+// MaxPool is how many accounts a pool offers for: the first ones by address that named it.
 const MaxPool = 1024
 
-// Members lists the workers that named an account as their pool and are, as far as it was measured, close to it.
+// Members lists the workers that name an account as their pool and, as far as it was measured, are close to it.
 func (k *Keeper) Members(ctx context.Context, pool string) (ids []string, err error) {
 	head, err := k.Get(ctx, pool)
 	if err != nil {
@@ -187,7 +187,7 @@ func (k *Keeper) Members(ctx context.Context, pool string) (ids []string, err er
 	return ids, nil
 }
 
-// Take moves an amount of a participant's stake to an account, or to reward.CommunityPool.
+// Take moves an amount of a participant's stake, in uzen, to an account, or to reward.CommunityPool.
 func (k *Keeper) Take(ctx context.Context, id, to string, amount uint64) error {
 	p, err := k.Get(ctx, id)
 	if err != nil {
@@ -218,7 +218,7 @@ func (k *Keeper) Audited(ctx context.Context, id string, passed bool) error {
 	return k.participants.Set(ctx, id, p.Audited(passed))
 }
 
-// Uptimes are those of everybody who commits to a tier, in the epoch that goes on.
+// Uptimes returns the uptimes, in the current epoch, of all participants that commit to a tier.
 func (k *Keeper) Uptimes(ctx context.Context) (map[string]registry.Uptime, error) {
 	all := map[string]registry.Uptime{}
 	err := k.uptimes.Walk(ctx, nil, func(id string, u registry.Uptime) (bool, error) {
@@ -228,8 +228,8 @@ func (k *Keeper) Uptimes(ctx context.Context) (map[string]registry.Uptime, error
 	return all, err
 }
 
-// Turn ends an epoch with its last height: the uptime of the next is counted anew, and what was measured in it of who
-// is how far and close to whom holds until the next turn. Of whom nothing was measured, what held before holds on.
+// Turn ends an epoch at its last height. It resets the uptimes, and stores the latencies and clusters measured in the
+// epoch until the next Turn. A participant that was not measured keeps its old values.
 func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint32, cluster map[string]string) error {
 	it, err := k.uptimes.Iterate(ctx, nil)
 	if err != nil {
@@ -264,7 +264,7 @@ func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint
 	return k.presences.forget(ctx, params, height)
 }
 
-// Missed counts a duty that a participant missed against the uptime that it committed to.
+// Missed counts a missed duty of a participant against the uptime that it committed to.
 func (k *Keeper) Missed(ctx context.Context, id string) error {
 	u, err := k.uptimes.Get(ctx, id)
 	if errors.Is(err, collections.ErrNotFound) {
@@ -273,7 +273,7 @@ func (k *Keeper) Missed(ctx context.Context, id string) error {
 	return errors.Join(err, k.uptimes.Set(ctx, id, u.Miss()))
 }
 
-// Jail bars a participant who was slashed over a job from being matched.
+// Jail bars a slashed participant from being matched, and emits an event with the job and the slashed uzen.
 func (k *Keeper) Jail(ctx context.Context, id, job string, slashed uint64) error {
 	p, err := k.Get(ctx, id)
 	if err != nil {

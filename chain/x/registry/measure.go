@@ -18,7 +18,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// measureGas is what a measurement costs beside the message, for the blocks that move it on.
+// measureGas is the gas of a measurement in addition to that of the message, for the blocks that advance it.
 const measureGas = 100_000
 
 // AskMeasure implements registrypb.MsgServer.
@@ -122,10 +122,10 @@ func (k messages) move(ctx context.Context, id string,
 	return k.measurements.Set(ctx, id, at)
 }
 
-// measuring moves the measurements of a keeper on.
+// measuring advances the measurements of a keeper.
 type measuring struct{ *Keeper }
 
-// end ends a measurement: the participant has its rate, or keeps the one that it had.
+// end ends a measurement: the participant gets the measured rate, or keeps its old one.
 func (k measuring) end(ctx context.Context, id string, out registry.Outcome) error {
 	now := sdk.UnwrapSDKContext(ctx)
 	if out.Rate > 0 {
@@ -142,10 +142,10 @@ func (k measuring) end(ctx context.Context, id string, out registry.Outcome) err
 		Why: out.Why}))
 }
 
-// maxMeasured is how many measurements a block moves on at most. Where there are more they take turns.
+// maxMeasured is how many measurements a block advances. If there are more, they take turns.
 const maxMeasured = 64
 
-// measure moves on the measurements whose turn it is.
+// measure advances the measurements whose turn it is.
 func (k measuring) measure(ctx context.Context) error {
 	all, err := k.turn(ctx)
 	if err != nil || len(all) == 0 {
@@ -153,7 +153,7 @@ func (k measuring) measure(ctx context.Context) error {
 	}
 	now := sdk.UnwrapSDKContext(ctx)
 	beacon, err := k.beacon.At(ctx, now.BlockHeight())
-	if err != nil || beacon.IsZero() { // nothing is drawn in a block without one
+	if err != nil || beacon.IsZero() { // a block without a beacon draws nothing
 		return err
 	}
 	params, err := k.Params(ctx)
@@ -169,7 +169,7 @@ func (k measuring) measure(ctx context.Context) error {
 	return nil
 }
 
-// turn lists the measurements after the last of the block before, and from the beginning again after the end.
+// turn lists the measurements after the last one of the block before, continuing from the beginning after the end.
 func (k measuring) turn(ctx context.Context) (all []registry.Measurement, err error) {
 	last, err := k.measured.Get(ctx)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
@@ -187,7 +187,7 @@ func (k measuring) turn(ctx context.Context) (all []registry.Measurement, err er
 			return nil, err
 		}
 	}
-	if len(all) < maxMeasured { // all of them
+	if len(all) < maxMeasured { // there are no more
 		if last == "" {
 			return all, nil
 		}
@@ -218,8 +218,8 @@ func (k measuring) tick(ctx context.Context, at registry.Measurement, params reg
 	return k.measurements.Set(ctx, at.ID, after)
 }
 
-// checkers draws verifiers by their stakes to check the measurement of a participant, of owners that are not its own
-// and differ.
+// checkers draws verifiers by stake to check the measurement of a participant. Their pools differ from each other and
+// from the pool of the participant.
 func (k measuring) checkers(ctx context.Context, id string) registry.Draw {
 	return func(seed canon.Digest, n int, beside []string) (ids []string, err error) {
 		self, err := k.Get(ctx, id)
@@ -238,14 +238,15 @@ func (k measuring) checkers(ctx context.Context, id string) registry.Draw {
 	}
 }
 
-// rest is how long a participant waits before it is measured again.
+// rest is how long a participant waits before its next measurement.
 type rest struct {
 	Until  int64  `cbor:"1,keyasint"`
-	Failed uint32 `cbor:"2,keyasint"` // measurements in a row that came to no rate
+	Failed uint32 `cbor:"2,keyasint"` // consecutive measurements that found no rate
 }
 
-// rests notes the end of a measurement: the next may begin an epoch later, and after each in a row that came to no rate
-// twice as late, up to 128 epochs. Tries cost time, so that who computes a part of a program and hopes gains nothing.
+// rests records the end of a measurement. The next one may start an epoch later; each consecutive measurement without a
+// rate doubles that time, up to 128 epochs. A participant that computes only a part of the program and tries its luck
+// therefore gains nothing.
 func (k measuring) rests(ctx context.Context, id string, out registry.Outcome) error {
 	params, err := k.Params(ctx)
 	if err != nil {
@@ -258,7 +259,7 @@ func (k measuring) rests(ctx context.Context, id string, out registry.Outcome) e
 	switch {
 	case out.Rate > 0:
 		r.Failed = 0
-	case out.Why != registry.WhyNoChecker: // for which it can do nothing
+	case out.Why != registry.WhyNoChecker: // the participant is not responsible for a missing checker
 		r.Failed++
 	}
 	if out.Why == registry.WhyNoChecker {

@@ -86,7 +86,7 @@ func (k *Keeper) set(ctx context.Context, p registry.Participant) error {
 		Stake: p.Stake})
 }
 
-// commit begins to count the uptime of who commits to a tier, or ends it.
+// commit starts counting the uptime of a participant that commits to a tier, or stops it.
 func (k messages) commit(ctx context.Context, old, p registry.Participant) error {
 	switch {
 	case p.Tier == registry.NoTier:
@@ -142,7 +142,7 @@ func (k messages) UpdateParams(ctx context.Context,
 	return &registrypb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
 }
 
-// join keeps who named which pool.
+// join records which pool a participant names.
 func (k messages) join(ctx context.Context, old, p registry.Participant) error {
 	if old.Pool == p.Pool {
 		return nil

@@ -25,8 +25,8 @@ func (still) SendCoinsFromModuleToAccount(context.Context, string, sdk.AccAddres
 }
 func (still) FundCommunityPool(context.Context, sdk.Coins, sdk.AccAddress) error { return nil }
 
-// The members of a pool cost what they are, not what everybody is: two thousand others change nothing, and who names
-// another pool, or none, is no member any more.
+// Listing the members of a pool costs gas for its members only: two thousand other accounts change nothing. An account
+// that names another pool, or none, is no member any more.
 func TestMembersOfAPoolCostNothingOfOthers(t *testing.T) {
 	key := storetypes.NewKVStoreKey(Name)
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// presences are those of the verifiers for which audits were drawn.
+// presences are the presences of verifiers for which audits were drawn.
 type presences struct {
 	collections.Map[string, registry.Presence]
 }
@@ -35,7 +35,7 @@ func (p presences) all(ctx context.Context) (map[string]registry.Presence, error
 	})
 }
 
-// forget drops those that say nothing any more.
+// forget removes the presences that show neither an answer nor a miss any more.
 func (p presences) forget(ctx context.Context, params registry.Params, height int64) error {
 	all, err := p.all(ctx)
 	if err != nil {

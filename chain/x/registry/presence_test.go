@@ -8,7 +8,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/testutil"
 )
 
-// What shows that a verifier is there is kept as long as it counts: an answer for a day, a miss for its epoch.
+// Signs that a verifier is present are kept as long as they count: an answer for a day, a miss for its epoch.
 func TestPresence(t *testing.T) {
 	key := storetypes.NewKVStoreKey(Name)
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx

@@ -29,7 +29,7 @@ func (q Queries) Participant(ctx context.Context,
 	return &registrypb.QueryParticipantResponse{Participant: canon.MustMarshal(p)}, err
 }
 
-// Participants lists them.
+// Participants lists participants.
 func (q Queries) Participants(ctx context.Context,
 	m *registrypb.QueryParticipantsRequest) (*registrypb.QueryParticipantsResponse, error) {
 	r := &registrypb.QueryParticipantsResponse{}
@@ -57,7 +57,7 @@ func (q Queries) Uptime(ctx context.Context,
 	return &registrypb.QueryUptimeResponse{Uptime: canon.MustMarshal(u), Ppm: ppm}, err
 }
 
-// Measurements lists those that go on.
+// Measurements lists the measurements under way.
 func (q Queries) Measurements(ctx context.Context,
 	_ *registrypb.QueryMeasurementsRequest) (*registrypb.QueryMeasurementsResponse, error) {
 	r := &registrypb.QueryMeasurementsResponse{}
@@ -96,7 +96,7 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	return nil
 }
 
-// EndBlock pays out stakes that leave, and moves measurements on.
+// EndBlock pays out stakes that leave, and advances measurements.
 func (m Module) EndBlock(ctx context.Context) error {
 	if err := m.keeper.release(ctx); err != nil {
 		return err

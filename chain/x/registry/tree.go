@@ -10,19 +10,19 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 )
 
-// seat is the place of a verifier in the tree of stakes, from 1, and the stake that the tree has for it.
+// seat is the place of a verifier in the tree of stakes, from 1, and its stake in the tree.
 type seat struct {
 	At    uint64 `cbor:"1,keyasint"`
 	Stake uint64 `cbor:"2,keyasint"`
 }
 
-// stakeTree has the stakes of verifiers as a Fenwick tree: node n has the sum of the weights of the places after n
-// minus its lowest bit, up to n. A draw and a change take as many steps as the number of verifiers has bits.
+// stakeTree stores the stakes of verifiers as a Fenwick tree: node n holds the sum of the weights of the places above n
+// minus the lowest bit of n, up to n. A draw or a change takes as many steps as the number of verifiers has bits.
 type stakeTree struct {
 	seats  collections.Map[string, seat]
 	ids    collections.Map[uint64, string] // by place
-	sums   collections.Map[uint64, uint64] // of the nodes
-	places collections.Item[uint64]        // how many there are
+	sums   collections.Map[uint64, uint64] // sum of each node
+	places collections.Item[uint64]        // number of places
 }
 
 func newStakeTree(b *collections.SchemaBuilder) stakeTree {
@@ -73,7 +73,7 @@ func (t stakeTree) grow(ctx context.Context, id string) (uint64, error) {
 		return 0, err
 	}
 	at, sum := last+1, uint64(0)
-	for n := last; n > at-at&-at; n -= n & -n { // what lies below the new node
+	for n := last; n > at-at&-at; n -= n & -n { // the nodes that the new node covers
 		below, err := t.sum(ctx, n)
 		if err != nil {
 			return 0, err
@@ -96,7 +96,7 @@ func orZero(n uint64, err error) (uint64, error) {
 	return n, err
 }
 
-// at returns the verifier in whose stake a number below the sum of all falls.
+// at returns the verifier whose stake contains a number below the sum of all stakes.
 func (t stakeTree) at(ctx context.Context, number, last uint64) (string, error) {
 	place := uint64(0)
 	for bit := uint64(1) << (bits.Len64(last) - 1); bit > 0; bit >>= 1 {

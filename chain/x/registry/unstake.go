@@ -32,7 +32,7 @@ func (k messages) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*regis
 	return &registrypb.MsgUnstakeResponse{Height: p.LeavesAt}, k.set(ctx, p)
 }
 
-// plan keeps at which height what leaves a stake is looked at, in place of the height before.
+// plan records the height at which a leaving stake is next checked, instead of the previous height.
 func (k *Keeper) plan(ctx context.Context, old, p registry.Participant) error {
 	if old.LeavesAt > 0 {
 		if err := k.leaving.Remove(ctx, collections.Join(old.LeavesAt, p.ID)); err != nil {
@@ -45,14 +45,14 @@ func (k *Keeper) plan(ctx context.Context, old, p registry.Participant) error {
 	return nil
 }
 
-// Limits of what a block does about stakes that leave.
+// Limits of how a block handles stakes that leave.
 const (
-	maxReleased = 100 // that it looks at
-	postponed   = 60  // blocks until it looks again at one whose owner has a part in a run
+	maxReleased = 100 // stakes checked in a block
+	postponed   = 60  // blocks until the next check if the owner has a part in a run
 )
 
-// release pays out the stakes whose time has come, but not of those who have a part in a run: they wait until it is
-// over for them.
+// release pays out the stakes that are due, except those of accounts that have a part in a run: they are checked again
+// later.
 func (k *Keeper) release(ctx context.Context) error {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	it, err := k.leaving.Iterate(ctx, collections.NewPrefixUntilPairRange[int64, string](height))

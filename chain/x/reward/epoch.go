@@ -78,8 +78,8 @@ func (k *Keeper) measured(ctx context.Context) (all []registry.Measured, err err
 	return all, err
 }
 
-// efforts gathers what everybody did who committed, worked, served, was measured or drawn for an audit, in order of
-// account.
+// efforts collects the efforts of all participants that committed to a tier, worked, served, were measured, or were
+// drawn for an audit, sorted by account.
 func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]reward.Effort, error) {
 	uptimes, err := k.registry.Uptimes(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]rewa
 	}
 	for _, l := range links {
 		f := of(l.Of)
-		f.Bytes = max(f.Bytes+l.Bytes, f.Bytes) // what it had to serve is more than enough
+		f.Bytes = max(f.Bytes+l.Bytes, f.Bytes) // saturates above what the participant had to serve
 		if f.Serves, err = k.serves.Get(ctx, l.Of); err != nil && !errors.Is(err, collections.ErrNotFound) {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]rewa
 	return all, nil
 }
 
-// execute makes the coins of the emission and moves them and what is slashed.
+// execute mints the coins of the emission, and executes the transfers.
 func (k *Keeper) execute(ctx context.Context, transfers []reward.Transfer) (made uint64, err error) {
 	for _, t := range transfers {
 		if t.From == reward.Emission {
@@ -169,11 +169,11 @@ func (k *Keeper) execute(ctx context.Context, transfers []reward.Transfer) (made
 	return made, nil
 }
 
-// most participants that are grouped: the time is quadratic in the pairs that were measured.
+// maxGrouped is the most participants that are grouped: the time is quadratic in the measured pairs.
 const maxGrouped = 1024
 
-// group finds how far everybody is from who measured it, and who is close to whom: a pair is as far apart as the
-// further of the two measured.
+// group returns the latency of each participant to those that measured it, and its cluster. The distance of a pair is
+// the larger of its two measurements.
 func group(efforts []reward.Effort, links []registry.Measured,
 	params registry.Params) (map[string]uint32, map[string]string) {
 	latency := map[string]uint32{}

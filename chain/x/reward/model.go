@@ -15,10 +15,10 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// denomPrefix of the tokens that are shares of a model; the name of its job follows.
+// denomPrefix starts the name of a token that is a share of a model. The name of the job follows.
 const denomPrefix = "model/"
 
-// Denom is the token of the shares of the model of a job.
+// Denom is the token of the shares of a job's model.
 func Denom(job string) string { return denomPrefix + job }
 
 // Ended grants the shares of the model of a job whose run is over, if its order grants any.
@@ -56,8 +56,8 @@ func tokens(job string, n uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom(job), sdkmath.NewIntFromUint64(n)))
 }
 
-// BeforeSend credits both sides of a transfer of shares with what they earned so far. It is a send restriction of the
-// bank, and restricts nothing.
+// BeforeSend credits the sender and the receiver of shares with the revenue that they have earned so far. It is a send
+// restriction of the bank module that restricts nothing.
 func (k *Keeper) BeforeSend(ctx context.Context, from, to sdk.AccAddress, amount sdk.Coins) (sdk.AccAddress, error) {
 	for _, coin := range amount {
 		job, ok := strings.CutPrefix(coin.Denom, denomPrefix)
@@ -85,7 +85,7 @@ func (k *Keeper) model(ctx context.Context, job string) (reward.Model, error) {
 	return m, err
 }
 
-// accrue credits an account with what its shares earned.
+// accrue credits an account with the revenue that its shares have earned.
 func (k *Keeper) accrue(ctx context.Context, m reward.Model, account sdk.AccAddress) (reward.Holder, error) {
 	h, err := k.holder(ctx, m, account)
 	if err != nil {
@@ -95,12 +95,12 @@ func (k *Keeper) accrue(ctx context.Context, m reward.Model, account sdk.AccAddr
 	return h, k.holders.Set(ctx, collections.Join(m.Job, account.String()), h)
 }
 
-// shares that an account holds of a model.
+// shares returns the shares of a model that an account holds.
 func (k *Keeper) shares(ctx context.Context, m reward.Model, account sdk.AccAddress) uint64 {
 	return k.bank.GetBalance(ctx, account, Denom(m.Job)).Amount.Uint64()
 }
 
-// holder is what an account had earned when that was last written.
+// holder returns the last stored earnings of an account.
 func (k *Keeper) holder(ctx context.Context, m reward.Model, account sdk.AccAddress) (reward.Holder, error) {
 	h, err := k.holders.Get(ctx, collections.Join(m.Job, account.String()))
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
@@ -109,7 +109,7 @@ func (k *Keeper) holder(ctx context.Context, m reward.Model, account sdk.AccAddr
 	return h, nil
 }
 
-// maxRevenue of one payment, in uzen.
+// maxRevenue is the limit of one payment, in uzen.
 const maxRevenue = 1 << 53
 
 // PayRevenue implements rewardpb.MsgServer.

@@ -51,7 +51,7 @@ func (q Queries) Params(ctx context.Context, _ *rewardpb.QueryParamsRequest) (*r
 	return &rewardpb.QueryParamsResponse{Params: canon.MustMarshal(s)}, err
 }
 
-// Model returns a model, and what a holder of its shares has earned.
+// Model returns a model, and the earnings of a holder of its shares.
 func (q Queries) Model(ctx context.Context, m *rewardpb.QueryModelRequest) (*rewardpb.QueryModelResponse, error) {
 	model, err := q.models.Get(ctx, m.Job)
 	if err != nil {
@@ -71,7 +71,7 @@ func (q Queries) Model(ctx context.Context, m *rewardpb.QueryModelRequest) (*rew
 	return r, err
 }
 
-// Links returns what participants reported of each other in this epoch: the members of a run, or all.
+// Links returns the reports of participants about each other in this epoch: those about the members of a run, or all.
 func (q Queries) Links(ctx context.Context, m *rewardpb.QueryLinksRequest) (*rewardpb.QueryLinksResponse, error) {
 	r, most := &rewardpb.QueryLinksResponse{}, adapter.Most(m.Limit)
 	among := func(string) bool { return true }

@@ -1,5 +1,5 @@
-// Package reward pays what is not paid by jobs: the emission of every epoch, and the revenue of models to who holds
-// their shares. It is the rules of protocol/reward for both on the chain. What a job pays is x/training's.
+// Package reward makes the payments that do not come from jobs: the emission of every epoch, and the revenue of models
+// for the holders of their shares. It has the rules of protocol/reward for both on the chain. x/training pays for jobs.
 package reward
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// Name of the module, its store, its account and its codespace. The account makes the coins of the emission, and holds
-// the revenue that nobody has claimed.
+// Name of the module, its store, its account and its codespace. The account mints the coins of the emission, and holds
+// the unclaimed revenue.
 const Name = "reward"
 
-// Errors of the module, beside those of protocol/reward.
+// Errors of the module, in addition to those of protocol/reward.
 var (
 	ErrMember  = errors.New("reward: not a member of this run")
 	ErrNoModel = errors.New("reward: nobody holds shares of such a model")
@@ -58,7 +58,7 @@ type Pool interface {
 	Available(ctx context.Context) (uint64, error) // uzen
 }
 
-// Registry knows who promised what, and holds the stakes.
+// Registry knows the uptimes and presences of participants, and holds their stakes.
 type Registry interface {
 	Presences(ctx context.Context) (map[string]registry.Presence, error)
 	Get(ctx context.Context, id string) (registry.Participant, error)
@@ -68,7 +68,7 @@ type Registry interface {
 	Take(ctx context.Context, id, to string, amount uint64) error
 }
 
-// Runs knows who is a member of a run, and Orders what a job grants.
+// Runs stores the states of runs. Orders stores the orders of jobs, and the offers of verifiers.
 type (
 	Runs interface {
 		State(ctx context.Context, job string) (run.State, error)
@@ -79,7 +79,7 @@ type (
 	}
 )
 
-// Keeper reads and writes what an epoch has seen so far, the receipts of those before, and who holds models.
+// Keeper reads and writes the data of the current epoch, the receipts of earlier epochs, and the shares of models.
 type Keeper struct {
 	Schema collections.Schema
 
@@ -94,19 +94,19 @@ type Keeper struct {
 	worked collections.Map[string, work] // paid in this epoch, by account
 	// bytes that an account has committed to serve in this epoch
 	serves   collections.Map[string, uint64]
-	links    collections.Map[collections.Pair[string, string], registry.Link] // of this epoch: of whom, by whom
+	links    collections.Map[collections.Pair[string, string], registry.Link] // of this epoch: reported peer, reporter
 	receipts collections.Map[receiptKey, reward.Receipt]
-	books    collections.Map[collections.Pair[string, uint64], entry] // the same receipts by what they give as their job
-	// operations paid in a run that grants shares: job, account
+	books    collections.Map[collections.Pair[string, uint64], entry] // the same receipts by their Job field
+	// operations paid in a run whose order grants shares: job, account
 	earned  collections.Map[collections.Pair[string, string], uint64]
 	models  collections.Map[string, reward.Model]
 	holders collections.Map[collections.Pair[string, string], reward.Holder] // job, account
 }
 
-// receiptKey is account, height, job and number. The height is negative, so that the latest come first.
+// receiptKey is account, height, job and number. The height is negative, so that the latest receipts are first.
 type receiptKey = collections.Quad[string, int64, string, uint64]
 
-// entry is where a receipt of a book is found.
+// entry locates a receipt of a book.
 type entry struct {
 	Who    string `cbor:"1,keyasint"`
 	Height int64  `cbor:"2,keyasint"`
@@ -120,7 +120,7 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 	)
 }
 
-// NewKeeper returns a keeper over a store of its own. Connect completes it.
+// NewKeeper returns a keeper over its own store. Connect completes it.
 func NewKeeper(s store.KVStoreService, authority string, bank Bank, pool Pool, registrar Registry,
 	orders Orders) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
@@ -145,7 +145,7 @@ func NewKeeper(s store.KVStoreService, authority string, bank Bank, pool Pool, r
 	return k, err
 }
 
-// Connect gives the keeper the module of runs, which itself needs the keeper.
+// Connect sets the module of runs, which itself needs the keeper.
 func (k *Keeper) Connect(runs Runs) { k.runs = runs }
 
 // Params are the parameters in force.
@@ -173,7 +173,7 @@ func (k *Keeper) UpdateParams(ctx context.Context,
 	return &rewardpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, s)
 }
 
-// add adds to a count, which saturates far beyond what there can be.
+// add adds n to a count. It saturates, far above any real count.
 func add[K any](ctx context.Context, m collections.Map[K, uint64], key K, n uint64) error {
 	old, err := m.Get(ctx, key)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
@@ -182,19 +182,19 @@ func add[K any](ctx context.Context, m collections.Map[K, uint64], key K, n uint
 	return m.Set(ctx, key, max(old+n, old))
 }
 
-// work is what was paid for in an epoch.
+// work is the work of an account that was paid in an epoch.
 type work struct {
 	Flops uint64 `cbor:"1,keyasint"`
 	Fees  uint64 `cbor:"2,keyasint"` // uzen
 }
 
-// Paid tells that work in a run was verified and paid, with a fee in uzen.
+// Paid records that work in a run was verified and paid, with a fee in uzen.
 func (k *Keeper) Paid(ctx context.Context, job, who string, flops, fee uint64) error {
 	w, err := k.worked.Get(ctx, who)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return err
 	}
-	w = work{Flops: max(w.Flops+flops, w.Flops), Fees: w.Fees + fee} // there are not so many coins
+	w = work{Flops: max(w.Flops+flops, w.Flops), Fees: w.Fees + fee} // the fees cannot overflow: there are fewer coins
 	if err := k.worked.Set(ctx, who, w); err != nil {
 		return err
 	}
@@ -205,12 +205,13 @@ func (k *Keeper) Paid(ctx context.Context, job, who string, flops, fee uint64) e
 	return add(ctx, k.earned, collections.Join(job, who), flops)
 }
 
-// Committed tells that a worker committed to an update of so many bytes, which the other members fetch from it.
+// Committed records that a worker committed to an update of a size in bytes, which the other members fetch from it.
 func (k *Keeper) Committed(ctx context.Context, who string, bytes uint64) error {
 	return add(ctx, k.serves, who, bytes)
 }
 
-// Report implements rewardpb.MsgServer. What a peer gives to one member counts up to what it committed to serve.
+// Report implements rewardpb.MsgServer. The bytes that a peer sends to one member count up to what it committed to
+// serve.
 func (k *Keeper) Report(ctx context.Context, m *rewardpb.MsgReport) (*rewardpb.MsgReportResponse, error) {
 	s, err := k.runs.State(ctx, m.Job)
 	if err != nil {

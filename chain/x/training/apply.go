@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/reason"
 )
 
-// apply stores the state that a rule made of the one before, pays for what happened and tells the world.
+// apply stores the state that a rule returned, executes the payments that its events require, and emits the events.
 func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.Event) error {
 	ctx = turn.Charged(ctx, events)
 	if slices.ContainsFunc(events, reward.Books) {
@@ -31,7 +31,7 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.
 			return err
 		}
 	}
-	missed := map[string]bool{} // a deadline that somebody let pass is one, of however many units it was
+	missed := map[string]bool{} // all units that an account misses in one block count as one deadline
 	for _, e := range events {
 		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, s, e, missed)); err != nil {
 			return err
@@ -62,8 +62,8 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.
 	return disputing{k}.closeMoot(ctx, s)
 }
 
-// trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave
-// it.
+// trace updates the lineage: it adds an attested checkpoint, and removes the checkpoints after the base of a round that
+// is rolled back.
 func (k *Keeper) trace(ctx context.Context, e event.Event) error {
 	switch e.Kind {
 	case event.RoundAttested:
@@ -74,9 +74,9 @@ func (k *Keeper) trace(ctx context.Context, e event.Event) error {
 	return nil
 }
 
-// remember adds what a run finds of a worker's work to its history, which the next run begins with, and the duties that
-// somebody missed to its uptime, each deadline once. Until somebody has committed a unit nothing shows that the job can
-// be opened at all.
+// remember records results of a run in the registry: audits in the history of a worker, which its next run starts with,
+// and missed duties against uptime, each deadline once. It counts no missed deadline before a worker has committed a
+// unit, since nothing shows until then that the job can be opened.
 func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, missed map[string]bool) error {
 	switch {
 	case e.Kind == event.AuditPassed:
@@ -84,7 +84,7 @@ func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, misse
 		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.Answered(ctx, e.Who, m.Price))
 	case e.Kind == event.UnitReassigned && (e.Why == reason.Odd || e.Why == reason.Outside || e.Why == reason.Distrusted):
 		return k.registry.Audited(ctx, e.Who, false)
-	case e.Kind == event.AuditBroken && e.Why == reason.Differs: // it is drawn less often for a while, in other runs, too
+	case e.Kind == event.AuditBroken && e.Why == reason.Differs: // the verifier is drawn less often for a while, in all runs
 		return k.registry.Absent(ctx, e.Who)
 	case (e.Kind == event.UnitReassigned || e.Kind == event.AuditMissed) && e.Why == reason.MissedDeadline && s.Opened() &&
 		!missed[e.Who]:
@@ -98,10 +98,10 @@ func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, misse
 	return nil
 }
 
-// Part reports whether an account has a part in a run that is not over: it works there, or may have to answer for what
-// it did.
+// Part reports whether an account has a part in a run that is not over: it works in the run, or may have to answer for
+// its work there.
 func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
-	var jobs []string // few: those that it is a member of
+	var jobs []string // the runs that it is a member of, which are few
 	err := k.parts.Walk(ctx, collections.NewPrefixedPairRange[string, string](id),
 		func(key collections.Pair[string, string]) (bool, error) {
 			jobs = append(jobs, key.K2())
@@ -122,11 +122,11 @@ func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// maxTicked is how many runs a block moves on at most. Where there are more they take turns, and their deadlines are
-// that much later.
+// maxTicked is how many runs a block ticks. If there are more, they take turns, and their deadlines are later by the
+// blocks in between.
 const maxTicked = 256
 
-// EndBlock ticks the active runs whose turn it is, each on its own: a fault in one stops nothing else.
+// EndBlock ticks the active runs whose turn it is, each isolated: an error in one run stops no other.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	jobs, err := k.Turn(ctx, k.ticked, maxTicked)
 	if err != nil {
@@ -144,7 +144,8 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	return nil
 }
 
-// since is the height at which a run was moved on last, if runs take turns, and notes this one; 0: the block before.
+// since returns the height of the last tick of a run if runs take turns, and stores the current height; 0: the block
+// before.
 func (k *Keeper) since(ctx context.Context, job string, turns bool) (last int64, err error) {
 	last, err = k.ticks.Get(ctx, job)
 	known := err == nil
@@ -160,7 +161,7 @@ func (k *Keeper) since(ctx context.Context, job string, turns bool) (last int64,
 	return 0, nil
 }
 
-// tick moves one run on at the end of a block. turns says that not every run is in every block.
+// tick advances one run at the end of a block. turns means that the runs take turns.
 func (k *Keeper) tick(ctx context.Context, job string, turns bool) error {
 	env, failed, err := k.env(ctx, job)
 	if err != nil {
@@ -189,11 +190,10 @@ func (k *Keeper) tick(ctx context.Context, job string, turns bool) error {
 	return k.apply(ctx, before, after, events)
 }
 
-// published is the event that sdk.TypedEventToEvent makes of it, which goes through JSON twice: every message makes
-// one.
+// published returns the same event as sdk.TypedEventToEvent, which encodes JSON twice: every message makes one.
 func published(e *trainingpb.EventRun) sdk.Event {
 	text := func(key, value string) abci.EventAttribute {
-		quoted, _ := json.Marshal(value) // text is written in any case
+		quoted, _ := json.Marshal(value) // encoding a string never fails
 		return abci.EventAttribute{Key: key, Value: string(quoted)}
 	}
 	number := func(key string, value uint32) abci.EventAttribute {

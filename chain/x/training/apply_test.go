@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/reason"
 )
 
-// FuzzPublished compares events with those that the SDK makes of the same message.
+// FuzzPublished compares published with the events that the SDK makes of the same message.
 func FuzzPublished(f *testing.F) {
 	f.Add("job", "unit_committed", "starling1xyz", "", uint32(0), uint32(7))
 	f.Add("<a href=\"b\">&\u2028\x7f\n", "\xff\xfe", "\\", "\x00", uint32(1<<31), ^uint32(0))
@@ -32,7 +32,7 @@ func FuzzPublished(f *testing.F) {
 	})
 }
 
-// patron counts the duties that it hears somebody missed.
+// patron counts the missed duties that it receives, by account.
 type patron struct {
 	Registry
 	missed map[string]int
@@ -43,8 +43,8 @@ func (p patron) Missed(_ context.Context, id string) error {
 	return nil
 }
 
-// A consumer whose units nobody can do in time must not cost the stakes of its workers: what is late in one block was
-// one deadline, however many units it was.
+// A job whose units nobody can finish in time must not cost its workers their uptime: all units that are late in one
+// block count as one missed deadline.
 func TestOneDeadlineIsMissedOnce(t *testing.T) {
 	p := patron{missed: map[string]int{}}
 	k := &Keeper{registry: p}
@@ -65,7 +65,7 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 	}
 }
 
-// Nobody misses a deadline of a job of which nothing shows that it can be opened.
+// A missed deadline does not count before a worker has committed a unit: nothing shows that the job can be opened.
 func TestNothingIsMissedBeforeAnybodyHasWorked(t *testing.T) {
 	p := patron{missed: map[string]int{}}
 	k := &Keeper{registry: p}

@@ -21,12 +21,12 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Errors of disputes, beside those of protocol/dispute.
+// Errors of disputes, in addition to those of protocol/dispute.
 var (
 	ErrNoDispute = errors.New("training: no open dispute about this unit")
 )
 
-// disputeKey is job, round, unit, and which dispute about the unit it is, from 0.
+// disputeKey is job, round, unit, and the number of the dispute about the unit, from 0.
 type disputeKey = collections.Quad[string, uint32, uint32, uint32]
 
 // Challenge implements trainingpb.MsgServer.
@@ -56,7 +56,7 @@ func (k messages) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*t
 	return &trainingpb.MsgChallengeResponse{}, disputing(k).open(ctx, game)
 }
 
-// bond takes the bond of a challenger, unless it works in the run: then its stake is there already.
+// bond takes the bond of a challenger, unless the challenger is an active member of the run, whose stake is locked.
 func (k messages) bond(ctx context.Context, job, challenger string) error {
 	s, err := k.State(ctx, job)
 	if err != nil {
@@ -68,7 +68,7 @@ func (k messages) bond(ctx context.Context, job, challenger string) error {
 	return k.registry.Bond(ctx, challenger)
 }
 
-// game is the dispute that a challenge opens.
+// game returns the dispute that a challenge opens.
 func (k messages) game(ctx context.Context, s run.State, env transition.Env,
 	m *trainingpb.MsgChallenge) (dispute.Dispute,
 	error) {
@@ -86,7 +86,7 @@ func (k messages) game(ctx context.Context, s run.State, env transition.Env,
 	return dispute.Open(config, m.Segment, env.Height)
 }
 
-// disputing moves the disputes of a keeper on.
+// disputing advances the disputes of a keeper.
 type disputing struct{ *Keeper }
 
 // open stores a new dispute.
@@ -135,7 +135,7 @@ func (k messages) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.
 	return &trainingpb.MsgMoveResponse{}, errors.Join(disputing(k).moved(ctx, s, env, key, after), failed())
 }
 
-// current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
+// current returns the dispute about an attempt at a unit whose moves are being made: the oldest open one.
 func (k *Keeper) current(ctx context.Context, job string, id work.UnitID) (key disputeKey, g dispute.Dispute,
 	err error) {
 	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job,
@@ -186,7 +186,7 @@ func (k messages) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*trainin
 		})
 }
 
-// moved stores a game after a move, and carries out its verdict if it has one.
+// moved stores a dispute after a move, and executes its verdict if it has one.
 func (k disputing) moved(ctx context.Context, s run.State, env transition.Env, key disputeKey,
 	g dispute.Dispute) error {
 	if err := errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g)); err != nil || g.Verdict == nil {
@@ -204,8 +204,8 @@ func (k disputing) moved(ctx context.Context, s run.State, env transition.Env, k
 	return errors.Join(k.apply(ctx, s, after, events), k.next(ctx, c, env))
 }
 
-// next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the
-// whole time for their moves from now.
+// next starts the dispute that waited for the end of another dispute about the same unit, if there is one. The
+// deadlines of its parties start now.
 func (k disputing) next(ctx context.Context, ended dispute.Config, env transition.Env) error {
 	key, g, err := k.current(ctx, ended.Job, disputed(ended))
 	if errors.Is(err, ErrNoDispute) {
@@ -220,7 +220,8 @@ func (k disputing) next(ctx context.Context, ended dispute.Config, env transitio
 	return errors.Join(k.disputes.Set(ctx, key, g), emitDispute(ctx, g))
 }
 
-// expire ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
+// expire ends the disputes of a job in which a party missed its deadline. A dispute that waits for another has no
+// deadline.
 func (k disputing) expire(ctx context.Context, job string, env transition.Env) error {
 	keys, err := k.opened(ctx, job)
 	if err != nil {
@@ -257,7 +258,8 @@ func (k disputing) opened(ctx context.Context, job string) ([]disputeKey, error)
 	return it.Keys()
 }
 
-// closeMoot closes the disputes without a verdict that the run no longer waits for: it is over, or their unit is gone.
+// closeMoot closes, without a verdict, the disputes that the run no longer waits for: the run is over, or the unit is
+// void.
 func (k disputing) closeMoot(ctx context.Context, s run.State) error {
 	keys, err := k.opened(ctx, s.Terms.Job)
 	if err != nil {
@@ -280,16 +282,16 @@ func (k disputing) closeMoot(ctx context.Context, s run.State) error {
 	return nil
 }
 
-// emitDispute emits what the last record of a game says.
+// emitDispute emits the text of the last log record of a dispute.
 func emitDispute(ctx context.Context, g dispute.Dispute) error {
 	c, last := g.Config, g.Log[len(g.Log)-1]
 	return emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: g.Text(last, nil)})
 }
 
-// maxGames is how many games one answer has at most.
+// maxGames is the most disputes in one answer.
 const maxGames = 100
 
-// Disputes lists disputes of a job, from one on.
+// Disputes lists disputes of a job, starting at a given one.
 func (q Queries) Disputes(ctx context.Context,
 	m *trainingpb.QueryDisputesRequest) (*trainingpb.QueryDisputesResponse, error) {
 	most := int(m.Limit)

@@ -16,8 +16,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Owed is how urgent messages of a kind are where they are duties, and the run that they are about: 1 is a move of a
-// dispute, 2 what opens one, 3 what answers for an audit, 4 work. It is 0 for kinds that never are.
+// Owed returns the rank of a kind of message, if it is a duty, and its job: 1 is a move of a dispute, 2 opens a
+// dispute, 3 answers for an audit, 4 is work. The rank is 0 for kinds that are never duties.
 func Owed(m sdk.Msg) (rank int, job string) {
 	switch m := m.(type) {
 	case *trainingpb.MsgMove:
@@ -52,9 +52,9 @@ func Owed(m sdk.Msg) (rank int, job string) {
 	return 0, ""
 }
 
-// Duty is how urgent it is that a message of an account comes into a block, as Owed ranks it: a move by the party whose
-// turn it is, and what an active member of a run says there. It is 0 for other messages, and for those of accounts that
-// have no such duty in the run: who only wants to be served first has none.
+// Duty returns the rank of a message of an account (see Owed): a move by the party whose turn it is, or a message of an
+// active member of the run. It returns 0 for other messages and for accounts without such a duty, so that no account
+// gets priority without one.
 func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
 	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	rank, job := Owed(m)
@@ -73,14 +73,14 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) int {
 		return 0
 	}
 	member, ok := s.Member(account)
-	if !ok || !member.Active && !(member.Why == reason.Guest && s.Liable(account)) { // guests owe answers, too
+	if !ok || !member.Active && !(member.Why == reason.Guest && s.Liable(account)) { // guests must answer too
 		return 0
 	}
 	return rank
 }
 
-// Accuses reports whether a message of an account that works in no run of it accuses somebody there, and is not refused
-// for what the run says: a challenge of a unit that stands, or the refutation of a checkpoint of an open round.
+// Accuses reports whether a message is an accusation that the run would not refuse, by an account that does not work in
+// the run: a challenge of a unit that stands, or the refutation of a checkpoint of an open round.
 func (k *Keeper) Accuses(ctx context.Context, account string, m sdk.Msg) bool {
 	now := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	env := transition.Env{Height: now.BlockHeight(), Draw: func(work.UnitID) iter.Seq[crew.Member] {

@@ -13,8 +13,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// Genesis is the state of the module in which runs go on that began elsewhere, with the openings of their work by
-// specification: without one no dispute about a run can begin.
+// Genesis returns a state of the module in which runs from another chain continue. openings holds the openings of their
+// work by the digest of the specification; without the opening, no dispute about a run can start.
 func Genesis(openings map[canon.Digest][]byte, states ...run.State) (json.RawMessage, error) {
 	type entry struct {
 		Key   any `json:"key"`

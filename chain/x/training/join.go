@@ -26,12 +26,12 @@ func (k *Keeper) Running(ctx context.Context) ([]string, error) {
 	return it.Keys()
 }
 
-// Turn lists the runs whose turn it is in a block, at most n, by a mark of who was the last.
+// Turn returns at most n active runs whose turn it is in a block, after the run stored in last.
 func (k *Keeper) Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error) {
 	return adapter.Turn(ctx, k.active, last, n)
 }
 
-// Join takes in members while the run of a job goes on, with their history.
+// Join adds members to a run that is under way, with their history.
 func (k *Keeper) Join(ctx context.Context, job string, members []crew.Member) error {
 	members, err := k.history(ctx, members)
 	if err != nil {
@@ -41,7 +41,8 @@ func (k *Keeper) Join(ctx context.Context, job string, members []crew.Member) er
 		func(s run.State, env transition.Env) (run.State, []event.Event, error) { return s.Join(env, members) })
 }
 
-// reseat follows who came to a run and who was forgotten by it, as guests are.
+// reseat records the accounts that became members of a run, and removes those that the run has forgotten, as it does
+// guests.
 func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
 	in := func(s run.State) func(crew.Member) bool {
 		return func(m crew.Member) bool { _, known := s.Member(m.ID); return known }
@@ -51,7 +52,7 @@ func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
 	return errors.Join(k.seat(ctx, after.Terms.Job, came), k.unseat(ctx, after.Terms.Job, gone))
 }
 
-// seat keeps that accounts are members of a run, unseat that it is over.
+// seat records that accounts are members of a run. unseat removes these records.
 func (k *Keeper) seat(ctx context.Context, job string, members []crew.Member) error {
 	for _, m := range members {
 		if err := k.parts.Set(ctx, collections.Join(m.ID, job)); err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Whether somebody has a part in a run is looked up in the runs of which it is a member: a thousand others cost
-// nothing.
+// Part looks only at the runs of which the account is a member: a thousand other runs cost nothing.
 func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	key := storetypes.NewKVStoreKey(Name)
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
@@ -61,7 +60,7 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	}
 }
 
-// Where there are more runs than a block moves on they take turns, and each has its own.
+// If there are more runs than a block ticks, they take turns, and each has its turn.
 func TestRunsTakeTurns(t *testing.T) {
 	key := storetypes.NewKVStoreKey(Name)
 	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
@@ -83,7 +82,7 @@ func TestRunsTakeTurns(t *testing.T) {
 		}
 		got += turn[0] + turn[1]
 		if turn[0] == "c" {
-			if err := k.active.Remove(ctx, "d"); err != nil { // the mark is no member any more
+			if err := k.active.Remove(ctx, "d"); err != nil { // the mark of the last turn names a run that is over
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,7 @@ type rule func(s run.State, env transition.Env) (run.State, []event.Event, error
 // messages implements trainingpb.MsgServer over a keeper.
 type messages struct{ *Keeper }
 
-// step moves a run by a rule. A refusal leaves it as it was.
+// step applies a rule to a run. If the rule returns an error, the run stays as it was.
 func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 	s, err := k.State(ctx, job)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k messages) ShowReport(ctx context.Context,
 		})
 }
 
-// Unmask implements trainingpb.MsgServer. The disputes about the unit are closed without a verdict.
+// Unmask implements trainingpb.MsgServer. It closes the disputes about the unit without a verdict.
 func (k messages) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainingpb.MsgUnmaskResponse, error) {
 	nonce, err := runpb.Digest(m.Nonce)
 	if err != nil {
@@ -201,7 +201,7 @@ func (k messages) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainin
 			if err != nil {
 				return s, nil, err
 			}
-			// Only now is it known that the state is one which can be attested.
+			// The signature is checked only after Attest has accepted the checkpoint.
 			digest := s.Attestation(vote.Next).Digest()
 			if !key.VerifySignature(digest[:], m.Signature) {
 				return s, nil, fmt.Errorf("%w: round %d of %s", ErrSignature, m.Round, m.Job)
@@ -210,7 +210,7 @@ func (k messages) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainin
 		})
 }
 
-// publicKey of an account, which is known once it has signed a transaction.
+// publicKey returns the public key of an account, which is known once the account has signed a transaction.
 func (k messages) publicKey(ctx context.Context, account string) (*secp256k1.PubKey, error) {
 	address, err := sdk.AccAddressFromBech32(account)
 	if err != nil {
@@ -227,7 +227,7 @@ func (k messages) publicKey(ctx context.Context, account string) (*secp256k1.Pub
 	return key, nil
 }
 
-// unitID names the attempt at a unit that a message is about.
+// unitID returns the attempt at a unit that a message is about.
 func unitID(m interface {
 	GetRound() uint32
 	GetUnit() uint32
@@ -236,7 +236,7 @@ func unitID(m interface {
 	return work.UnitID{Round: m.GetRound(), Unit: m.GetUnit(), Attempt: m.GetAttempt()}
 }
 
-// disputed is the unit that a dispute is about.
+// disputed returns the unit that a dispute is about.
 func disputed(c dispute.Config) work.UnitID {
 	return work.UnitID{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// keeper is one on an empty store, and a context of it.
+// keeper returns a Keeper over an empty store, and its context.
 func keeper(t *testing.T, referee works.Referee) (*Keeper, sdk.Context) {
 	t.Helper()
 	key := storetypes.NewKVStoreKey(Name)
@@ -27,7 +27,7 @@ func keeper(t *testing.T, referee works.Referee) (*Keeper, sdk.Context) {
 	return k, ctx
 }
 
-// However many disputes a job has, an answer has a bound, and all are found.
+// However many disputes a job has, an answer is bounded, and its pages contain all disputes.
 func TestDisputesComeInPages(t *testing.T) {
 	k, ctx := keeper(t, nil)
 	for _, job := range []string{"a", "job", "z"} {

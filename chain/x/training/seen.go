@@ -13,8 +13,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Sighted is what a vote says of a message that waits for a block as the next of its sender: nothing, unless it is the
-// move that a dispute waits for.
+// Sighted returns what a vote reports about a message that is its sender's next transaction: a sighting if the message
+// is the move that a dispute waits for, otherwise false.
 func (k *Keeper) Sighted(ctx context.Context, account string, sequence uint64,
 	m sdk.Msg) (s censorship.Sighting, ok bool) {
 	move, is := m.(*trainingpb.MsgMove)

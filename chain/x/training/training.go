@@ -1,6 +1,6 @@
-// Package training stores the runs and what they leave, lets their members move them, and pays for the work: the rules
-// of protocol/run, protocol/dispute and protocol/reward on the chain. Which members a run has was decided by x/market;
-// what is computed in it stays with the members, except for the leaf of a dispute, which the referee recomputes.
+// Package training stores runs and their results, executes the messages of their members, and pays for the work: the
+// rules of protocol/run, protocol/dispute and protocol/reward on the chain. x/market decides which members a run has.
+// The members compute the work; only in a dispute does the chain recompute a part, by the referee.
 package training
 
 import (
@@ -36,7 +36,7 @@ import (
 // Name of the module, its store and its codespace.
 const Name = "training"
 
-// Errors of the module, beside those of the rules.
+// Errors of the module, in addition to those of the rules.
 var (
 	ErrNoRun     = errors.New("training: no such run")
 	ErrSignature = errors.New("training: the signature is not the sender's over this checkpoint")
@@ -77,7 +77,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 30, Rule: reward.ErrPenalty, Fix: "Correct the parameters of the proposal."},
 }}
 
-// Market is who ordered a run, and the budget that pays for it.
+// Market stores the order of a run, and the budget that pays for it.
 type Market interface {
 	ledger.Market
 	Hold(ctx context.Context, s run.State, env transition.Env) (transition.Env, error)
@@ -96,7 +96,7 @@ type Registry interface {
 	Missed(ctx context.Context, id string) error
 }
 
-// Rewards hears of what is rewarded beside what jobs pay.
+// Rewards is notified of what the epoch rewards in addition to the payments of jobs.
 type Rewards interface {
 	ledger.Rewards
 	Committed(ctx context.Context, who string, bytes uint64) error
@@ -134,10 +134,10 @@ type Keeper struct {
 	disputes collections.Map[disputeKey, dispute.Dispute]
 	pending  collections.KeySet[disputeKey] // the disputes that have no verdict
 	params   collections.Item[reward.Penalty]
-	// height at which a run was moved on last, while runs take turns
+	// height of the last tick of a run, while runs take turns
 	ticks  collections.Map[string, int64]
-	ticked collections.Item[string]                             // the run that was moved on last
-	parts  collections.KeySet[collections.Pair[string, string]] // account, run that is not over and has it as a member
+	ticked collections.Item[string]                             // the run that was ticked last
+	parts  collections.KeySet[collections.Pair[string, string]] // account, run that is not over and has the account as a member
 }
 
 // sealKey is job, round, unit and attempt (32 bits each), verifier.
@@ -193,7 +193,7 @@ func (k *Keeper) Start(ctx context.Context, t terms.Terms, members []crew.Member
 		k.seat(ctx, t.Job, members))
 }
 
-// history returns members with the audits that they passed in earlier runs, and the stake that is behind them now.
+// history returns members with the audits that they passed in earlier runs, and with their current stake.
 func (k *Keeper) history(ctx context.Context, members []crew.Member) ([]crew.Member, error) {
 	members = slices.Clone(members)
 	for i := range members {
@@ -206,8 +206,8 @@ func (k *Keeper) history(ctx context.Context, members []crew.Member) ([]crew.Mem
 	return members, nil
 }
 
-// env is what the current block gives to a rule about a job. What goes wrong in a draw of verifiers is what failed
-// returns.
+// env returns what the current block provides to a rule about a job. failed returns the errors of drawing verifiers and
+// of reading the escrow.
 func (k *Keeper) env(ctx context.Context, job string) (env transition.Env, failed func() error, err error) {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	beacon, err := k.beacon.At(ctx, height)

@@ -13,27 +13,26 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/upgrade/types"
 )
 
-// The genesis of the module: the upgrade that is waited for, or nothing; those that were carried out, by height; and
-// how many times the version of the protocol was raised. The SDK's has none of it: an imported chain would run with a
-// version that lacks its upgrades.
+// The genesis of the module: the planned upgrade, if any; the upgrades done, by height; and the protocol version. The
+// SDK's genesis has none of these: an imported chain could run with a version that lacks its upgrades.
 const (
 	fieldPlan    = "plan"
 	fieldDone    = "done"
 	fieldVersion = "version"
 )
 
-// done is an upgrade that was carried out.
+// done is an upgrade that was done.
 type done struct {
 	Name   string `json:"name"`
 	Height int64  `json:"height"`
 }
 
-// key of it in the store of the keeper.
+// key is the key of the upgrade in the store of the keeper.
 func (d done) key() []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{types.DoneByte}, uint64(d.Height)), d.Name...)
 }
 
-// DefaultGenesis implements appmodule.HasGenesis: nothing is planned, and nothing done.
+// DefaultGenesis implements appmodule.HasGenesis: no upgrade is planned or done.
 func (Module) DefaultGenesis(to appmodule.GenesisTarget) error {
 	return errors.Join(write(to, fieldPlan, nil), write(to, fieldDone, []done{}), write(to, fieldVersion, 0))
 }
@@ -44,7 +43,7 @@ func (Module) ValidateGenesis(from appmodule.GenesisSource) error {
 	return err
 }
 
-// state is what a genesis says.
+// state is the content of a genesis.
 type state struct {
 	plan    *types.Plan
 	done    []done
@@ -99,7 +98,7 @@ func (m Module) ExportGenesis(ctx context.Context, to appmodule.GenesisTarget) e
 	return errors.Join(write(to, fieldPlan, waiting), write(to, fieldDone, all), write(to, fieldVersion, version))
 }
 
-// carriedOut lists the upgrades that were, in order of height.
+// carriedOut lists the upgrades done, in order of height.
 func (m Module) carriedOut(ctx context.Context) ([]done, error) {
 	prefix := []byte{types.DoneByte}
 	it, err := m.store.OpenKVStore(ctx).Iterator(prefix, storetypes.PrefixEndBytes(prefix))
@@ -123,9 +122,9 @@ func write(to appmodule.GenesisTarget, field string, value any) error {
 	return errors.Join(json.NewEncoder(w).Encode(value), w.Close())
 }
 
-// read reads a genesis and checks it. Fields that it does not have are empty.
+// read reads and checks a genesis. Missing fields are empty.
 func read(from appmodule.GenesisSource) (s state, err error) {
-	// in any order
+	// the order does not matter
 	for field, into := range map[string]any{fieldPlan: &s.plan, fieldDone: &s.done, fieldVersion: &s.version} {
 		r, err := from(field)
 		if err != nil {

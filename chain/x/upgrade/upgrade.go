@@ -1,6 +1,6 @@
-// Package upgrade changes the rules of the running chain at a height that governance chose: the keeper of the SDK's
-// module of that name, and the moment at which it acts. The SDK's own wiring is left out for what it imports:
-// downloaders of programs for several clouds, half as much again as this whole program, which nothing here would call.
+// Package upgrade changes the rules of the running chain at a height that governance chose, with the keeper of the
+// SDK's upgrade module. It does not use the SDK's own wiring, which imports downloaders for several clouds: half the
+// size of this whole program, and unused.
 package upgrade
 
 import (
@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Errors that stop a node at its next block. A node of the right version goes on from there.
+// Errors that stop a node at its next block. A node of the right version continues from there.
 var (
 	ErrTooOld = errors.New("upgrade: this version does not know the upgrade that is due")
 	ErrTooNew = errors.New("upgrade: this version knows an upgrade that is not due yet")
@@ -30,7 +30,7 @@ var (
 // Module wires the keeper into the application.
 type Module struct {
 	keeper *keeper.Keeper
-	store  store.KVStoreService // of the keeper, which does not list what is done
+	store  store.KVStoreService // of the keeper, which does not list the upgrades done
 }
 
 var (
@@ -70,8 +70,8 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	return nil
 }
 
-// PreBlock carries out the upgrade that is due. A version that does not know it stops before it executes anything, and
-// notes on disk what it waits for.
+// PreBlock executes the upgrade that is due. A version without this upgrade stops before it executes the block, and
+// writes the name of the upgrade to disk.
 func (m Module) PreBlock(ctx context.Context) (appmodule.ResponsePreBlock, error) {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	plan, err := m.keeper.GetUpgradePlan(ctx)
@@ -99,7 +99,7 @@ func (m Module) PreBlock(ctx context.Context) (appmodule.ResponsePreBlock, error
 
 var unchanged = &sdk.ResponsePreBlock{}
 
-// settled refuses, once for every start, to go on with a version that lacks the last upgrade which was carried out.
+// settled checks once after every start that this version has the last upgrade that was done; otherwise ErrTooOld.
 func (m Module) settled(ctx context.Context) error {
 	if m.keeper.DowngradeVerified() {
 		return nil

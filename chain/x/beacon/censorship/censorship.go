@@ -1,7 +1,7 @@
-// Package censorship holds proposers to the moves of disputes that validators with more than two thirds of the power
-// have seen: the clock of a move that a block leaves out stands still, and a proposer that leaves out moves of one
-// account turn after turn pays with a part of its stake. It does not read votes: the beacon, whose votes carry what
-// validators have seen, tells it.
+// Package censorship penalizes proposers that leave out moves of disputes which validators with more than two thirds of
+// the power have seen. The deadline of such a move does not advance, and a proposer that leaves out moves of one
+// account in several successive turns loses a part of its stake. The package does not read votes: the beacon passes it
+// what the votes report.
 package censorship
 
 import (
@@ -19,16 +19,16 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
-// Duties is what the chain knows of the moves that votes speak of.
+// Duties knows the moves that disputes wait for.
 type Duties interface {
-	// Awaited is the account whose next transaction is the move, if the run waits for it and the account's sequence is
-	// that of the sighting; otherwise "".
+	// Awaited returns the account whose next transaction is the move, if the run waits for the move and the account's
+	// sequence is that of the sighting; otherwise "".
 	Awaited(ctx context.Context, s Sighting) (string, error)
-	// Stand says that the clock of the dispute did not run in this block.
+	// Stand moves the deadline of the dispute one block later.
 	Stand(ctx context.Context, s Sighting) error
 }
 
-// Penalties take stake from validators, and their vote for a while.
+// Penalties slash and jail validators.
 type Penalties interface {
 	Slash(ctx context.Context, validator sdk.ConsAddress, fraction math.LegacyDec, power, height int64) error
 	Jail(ctx context.Context, validator sdk.ConsAddress) error
@@ -36,21 +36,21 @@ type Penalties interface {
 	DowntimeJailDuration(ctx context.Context) (time.Duration, error)
 }
 
-// Judge is what it takes to hold proposers to the moves that most validators have seen.
+// Judge is what the keeper needs to judge proposers.
 type Judge struct {
 	Duties    Duties
 	Penalties Penalties
 	Read      func(tx []byte) (signer string, sequence, gas uint64, ok bool) // of a transaction with one signer
 
-	Largest    int64  // bytes of a transaction
-	LargestGas uint64 // of one
+	Largest    int64  // size limit of a transaction, in bytes
+	LargestGas uint64 // gas limit of a transaction
 }
 
-// Keeper reads and writes what proposers left out.
+// Keeper reads and writes the turns in which proposers left out moves.
 type Keeper struct {
 	left   collections.Map[[]byte, record] // by validator
-	params collections.Item[Params]        // governed
-	judge  *Judge                          // nil: nobody is judged
+	params collections.Item[Params]        // set by governance
+	judge  *Judge                          // nil: proposers are not judged
 }
 
 // NewKeeper returns a keeper of two collections in the store of the beacon, whose schema is being built.
@@ -64,25 +64,25 @@ func NewKeeper(b *collections.SchemaBuilder) *Keeper {
 // Connect makes the keeper judge proposers.
 func (k *Keeper) Connect(j Judge) { k.judge = &j }
 
-// turns are those of one proposer in succession that left out moves of one account.
+// turns are successive turns in which a proposer left out moves of one account.
 type turns struct {
 	Account string `cbor:"1,keyasint"`
 	Count   uint32 `cbor:"2,keyasint"`
 	Last    int64  `cbor:"3,keyasint"` // height
 }
 
-// record is what a proposer left out.
+// record holds the turns of one proposer.
 type record struct {
 	Turns []turns `cbor:"1,keyasint"`
 }
 
-// mostTurns is how many accounts are remembered of a proposer.
+// mostTurns is how many accounts the record of a proposer holds.
 const mostTurns = 64
 
 // Hold compares a block with the moves that validators with more than two thirds of the power had seen when they voted
-// on the block before: the clock of one that it leaves out stands still, and its proposer has the turn counted. A block
-// that has a transaction of the account with the same sequence has not left the move out, whatever it is and however it
-// ends.
+// on the block before. For a move that the block leaves out, the deadline does not advance, and the turn counts against
+// the proposer. A block with any transaction of the account with the same sequence has not left out the move, even if
+// that transaction fails.
 func (k *Keeper) Hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Sighting, powers []abci.Validator) error {
 	if k.judge == nil {
 		return nil
@@ -146,7 +146,7 @@ func (k *Keeper) Hold(ctx sdk.Context, req *abci.RequestFinalizeBlock, seen []Si
 	return nil
 }
 
-// size is what transactions take of a block.
+// size is the room that transactions take in a block.
 type size struct {
 	bytes int64
 	gas   uint64
@@ -156,9 +156,9 @@ func (s size) plus(o size) size { return size{s.bytes + o.bytes, s.gas + o.gas} 
 
 func (s size) within(o size) bool { return s.bytes <= o.bytes && s.gas <= o.gas }
 
-// lane is how much of a block an honest proposer gives to moves at least.
+// lane is the part of a block that an honest proposer gives to moves at least.
 func lane(ctx sdk.Context) size {
-	most := size{100 << 20, 1 << 62} // of CometBFT, where there is no limit
+	most := size{100 << 20, 1 << 62} // the limits of CometBFT
 	if b := ctx.ConsensusParams().Block; b != nil {
 		if b.MaxBytes > 0 {
 			most.bytes = b.MaxBytes
@@ -170,8 +170,8 @@ func lane(ctx sdk.Context) size {
 	return size{most.bytes/4*3 - most.bytes/16, most.gas/4*3 - most.gas/16}
 }
 
-// leftOut counts a turn in which a proposer left out a move of an account, and takes its stake when there are too many
-// in succession.
+// leftOut counts a turn in which a proposer left out a move of an account, and slashes the proposer after too many
+// successive turns.
 func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, account string, room bool,
 	powers []abci.Validator) error {
 	event := &beaconpb.EventLeftOut{Height: req.Height, Proposer: hex.EncodeToString(req.ProposerAddress),
@@ -199,8 +199,8 @@ func (k *Keeper) leftOut(ctx sdk.Context, req *abci.RequestFinalizeBlock, accoun
 	return ctx.EventManager().EmitTypedEvent(event)
 }
 
-// punish takes a part of a proposer's stake, and its vote for as long as one that was away loses it. The only validator
-// keeps its vote.
+// punish slashes a proposer, and jails it for as long as a validator that was offline. It does not jail the only
+// validator.
 func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power int64, p Params,
 	powers []abci.Validator) error {
 	validator := sdk.ConsAddress(req.ProposerAddress)
@@ -219,7 +219,7 @@ func (k *Keeper) punish(ctx sdk.Context, req *abci.RequestFinalizeBlock, power i
 		k.judge.Penalties.JailUntil(ctx, validator, req.Time.Add(away)))
 }
 
-// count adds a turn of a proposer, and returns how many there are in succession.
+// count adds a turn of a proposer, and returns the number of successive turns.
 func (k *Keeper) count(ctx context.Context, proposer []byte, account string, height int64,
 	p Params) (uint32, error) {
 	r, err := k.left.Get(ctx, proposer)
@@ -242,7 +242,7 @@ func (k *Keeper) count(ctx context.Context, proposer []byte, account string, hei
 	return now.Count, k.left.Set(ctx, proposer, kept)
 }
 
-// forget drops the turns of a proposer that left out moves of an account.
+// forget removes the turns of a proposer that concern an account.
 func (k *Keeper) forget(ctx context.Context, proposer []byte, account string) error {
 	r, err := k.left.Get(ctx, proposer)
 	if errors.Is(err, collections.ErrNotFound) {

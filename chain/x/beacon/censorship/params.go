@@ -8,7 +8,7 @@ import (
 	"cosmossdk.io/collections"
 )
 
-// Params are what a proposer pays that leaves out moves which more than two thirds of the power have seen.
+// Params are the penalty of a proposer that leaves out moves which more than two thirds of the power have seen.
 type Params struct {
 	Turns    uint32 `cbor:"1,keyasint"` // in succession, of one account
 	Within   int64  `cbor:"2,keyasint"` // blocks after which a turn is forgotten
@@ -17,10 +17,10 @@ type Params struct {
 
 const maxWithin = 1_000_000
 
-// DefaultParams are in force unless governance says otherwise: a thousandth of the stake for six turns in succession.
+// DefaultParams are the parameters until governance changes them: a thousandth of the stake for six successive turns.
 func DefaultParams() Params { return Params{Turns: 6, Within: 10_000, SlashPPM: 1_000} }
 
-// Validate reports why the parameters are not what governance may set.
+// Validate returns an error if governance may not set the parameters.
 func (p Params) Validate() error {
 	switch {
 	case p.Turns < 2 || p.Turns > 1000:
@@ -33,7 +33,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Params are those in force.
+// Params are the parameters in force.
 func (k *Keeper) Params(ctx context.Context) (Params, error) {
 	p, err := k.params.Get(ctx)
 	if errors.Is(err, collections.ErrNotFound) {
@@ -42,5 +42,5 @@ func (k *Keeper) Params(ctx context.Context) (Params, error) {
 	return p, err
 }
 
-// SetParams puts parameters that are valid into force.
+// SetParams stores valid parameters.
 func (k *Keeper) SetParams(ctx context.Context, p Params) error { return k.params.Set(ctx, p) }

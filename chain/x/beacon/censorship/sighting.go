@@ -10,15 +10,15 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Limits of what a vote says about moves that wait for a block.
+// Limits of the sightings in a vote.
 const (
 	MaxSightings = 16  // in a vote
 	maxJob       = 128 // bytes of the name of a job
 )
 
-// Sighting says that a validator's pool holds the move in a dispute that its run waits for, as the next transaction of
-// its sender. It names the duty and not the transaction, so that it is void as soon as the move is made or the sender's
-// sequence goes on.
+// Sighting reports that the pool of a validator holds the move that a dispute waits for, as the next transaction of its
+// sender. It names the move and not the transaction, so that it is void as soon as the move is made or the sender's
+// sequence increases.
 type Sighting struct {
 	Job      string `cbor:"1,keyasint"`
 	Round    uint32 `cbor:"2,keyasint"`
@@ -34,8 +34,8 @@ func (s Sighting) compare(o Sighting) int {
 		cmp.Compare(s.Ply, o.Ply), cmp.Compare(s.Sequence, o.Sequence))
 }
 
-// Drawn are at most some sightings of all that a validator has. Those who have the same draw the same, at each height
-// others.
+// Drawn returns at most most sightings, chosen by a hash of the height. Validators with the same sightings choose the
+// same ones, and other ones at each height.
 func Drawn(height int64, all []Sighting, most int) []Sighting {
 	number := binary.LittleEndian.AppendUint64(nil, uint64(height))
 	lot := func(s Sighting) canon.Digest {
@@ -59,7 +59,7 @@ func Drawn(height int64, all []Sighting, most int) []Sighting {
 	return chosen
 }
 
-// Spoken are the sightings that the ballot of a height carries, in its order.
+// Spoken returns the sightings in the ballot of a height, sorted.
 func Spoken(height int64, all []Sighting) []Sighting {
 	slices.SortFunc(all, Sighting.compare)
 	chosen := Drawn(height, slices.CompactFunc(all, func(a, b Sighting) bool { return a == b }), MaxSightings)
@@ -67,7 +67,7 @@ func Spoken(height int64, all []Sighting) []Sighting {
 	return chosen
 }
 
-// Fit reports whether what a ballot says about moves keeps its limits: few, each once, in order.
+// Fit reports whether the sightings of a ballot keep the limits: at most MaxSightings, distinct and sorted.
 func Fit(seen []Sighting) bool {
 	for i, s := range seen {
 		if len(s.Job) > maxJob || i > 0 && seen[i-1].compare(s) >= 0 {
@@ -77,13 +77,13 @@ func Fit(seen []Sighting) bool {
 	return len(seen) <= MaxSightings
 }
 
-// Vote is what a validator has seen.
+// Vote holds the sightings of one validator.
 type Vote struct {
 	Power int64
 	Seen  []Sighting
 }
 
-// Tally is what validators with more than two thirds of the power say, in order.
+// Tally returns the sightings of validators with more than two thirds of the power, sorted.
 func Tally(votes []Vote, powers []abci.Validator) (seen []Sighting) {
 	var whole int64
 	for _, p := range powers {

@@ -1,5 +1,5 @@
-// Package marketpb holds the messages, queries and events of the market, generated from chain/proto, and the conversion
-// of what they share with the rules of protocol/market. It decides nothing.
+// Package marketpb holds the messages, queries and events of the market, generated from chain/proto, and their
+// conversion to and from the types of protocol/market. It decides nothing.
 package marketpb
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-// Rule returns the conditions as the rules know them.
+// Rule returns the conditions in the type of the rules.
 func (c Conditions) Rule() market.Conditions {
 	r := market.Conditions{
 		Upload: c.Upload, Regions: c.Regions, NotRegions: c.NotRegions, Jurisdictions: c.Jurisdictions,
@@ -42,10 +42,10 @@ func FromConditions(r market.Conditions) Conditions {
 	return c
 }
 
-// Rule returns what to do as the rules know it.
+// Rule returns the choice in the type of the rules.
 func (e OnExceed) Rule() market.Exceed {
 	if e < 0 || e > math.MaxUint8 {
-		return math.MaxUint8 // which they refuse
+		return math.MaxUint8 // which the rules refuse
 	}
 	return market.Exceed(e)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Rule returns the role as the rules know it; zero, which no rule accepts, for a number that is none.
+// Rule returns the role in the type of the rules; 0, which no rule accepts, for an unknown number.
 func (r Role) Rule() crew.Role {
 	switch r {
 	case Role_ROLE_WORKER:
@@ -20,7 +20,7 @@ func (r Role) Rule() crew.Role {
 	return 0
 }
 
-// small narrows the number of an enumeration; one that the rules cannot have becomes the largest, which they refuse.
+// small converts the number of an enumeration to uint8. Numbers out of range become 255, which the rules refuse.
 func small[T ~int32](n T) uint8 {
 	if n < 0 || n > math.MaxUint8 {
 		return math.MaxUint8
@@ -28,13 +28,13 @@ func small[T ~int32](n T) uint8 {
 	return uint8(n)
 }
 
-// Rule returns the class as the rules know it.
+// Rule returns the class in the type of the rules.
 func (c MachineClass) Rule() registry.Class { return registry.Class(small(c)) }
 
-// Rule returns the tier as the rules know it.
+// Rule returns the tier in the type of the rules.
 func (t Tier) Rule() registry.Tier { return registry.Tier(small(t)) }
 
-// Rule returns the hardware as the rules know it.
+// Rule returns the hardware in the type of the rules.
 func (h Hardware) Rule() registry.Hardware {
 	return registry.Hardware{
 		Kind: registry.Kind(small(h.Kind)), Memory: h.Memory, Upload: h.Upload, Region: h.Region,
@@ -52,7 +52,7 @@ func FromHardware(h registry.Hardware) Hardware {
 	}
 }
 
-// Rule returns the parameters as the rules know them.
+// Rule returns the parameters in the type of the rules.
 func (p Params) Rule() registry.Params {
 	r := registry.Params{
 		WorkerStake: p.WorkerStake, VerifierStake: p.VerifierStake, CoverPPM: p.CoverPpm, ProcessorRate: p.ProcessorRate,

@@ -7,7 +7,8 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// What goes through a message comes back as it was, and a number that is none becomes one that the rules refuse.
+// A value that is converted to a message and back stays the same, and an unknown number becomes one that the rules
+// refuse.
 func TestRulesThroughMessages(t *testing.T) {
 	if got := FromParams(registry.DefaultParams()).Rule(); !reflect.DeepEqual(got, registry.DefaultParams()) {
 		t.Errorf("%+v", got)

@@ -1,5 +1,5 @@
-// Package ledger stores the receipts of runs and carries out what protocol/reward settles: it takes from escrows and
-// stakes, pays, and jails who was slashed. What is due it does not decide.
+// Package ledger stores the receipts of runs and executes the settlements of protocol/reward: it takes coins from
+// escrows and stakes, pays, and jails slashed accounts. It does not decide which payments are due.
 package ledger
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/event"
 )
 
-// Market is who ordered a run, and the budget that pays for it.
+// Market stores the order of a run, and the budget that pays for it.
 type Market interface {
 	Job(ctx context.Context, id string) (market.Job, error)
 	Escrow(ctx context.Context, id string) (rules.Escrow, error)
@@ -36,7 +36,7 @@ type Registry interface {
 	Jail(ctx context.Context, id, job string, slashed uint64) error
 }
 
-// Rewards hears of work that was paid.
+// Rewards is notified of paid work.
 type Rewards interface {
 	Paid(ctx context.Context, job, who string, flops, fee uint64) error
 }
@@ -47,10 +47,10 @@ type Ledger struct {
 	registry Registry
 	rewards  Rewards
 	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
-	issued   collections.Map[string, uint64] // receipts of a job
+	issued   collections.Map[string, uint64] // number of receipts of a job
 }
 
-// New returns the ledger of a store.
+// New returns a ledger inside a module's store.
 func New(b *collections.SchemaBuilder, market Market, registry Registry, rewards Rewards) *Ledger {
 	return &Ledger{
 		market: market, registry: registry, rewards: rewards,
@@ -60,16 +60,16 @@ func New(b *collections.SchemaBuilder, market Market, registry Registry, rewards
 	}
 }
 
-// Open begins the receipts of a job.
+// Open starts the receipts of a job.
 func (l *Ledger) Open(ctx context.Context, job string) error { return l.issued.Set(ctx, job, 0) }
 
-// Jobs lists those that were opened, until each has enough.
+// Jobs lists the jobs that were opened, until each returns true.
 func (l *Ledger) Jobs(ctx context.Context, within *collections.Range[string],
 	each func(job string) (enough bool, err error)) error {
 	return l.issued.Walk(ctx, within, func(job string, _ uint64) (bool, error) { return each(job) })
 }
 
-// Receipts lists those of a job from a number on, until each has enough.
+// Receipts lists the receipts of a job, starting at a number, until each returns true.
 func (l *Ledger) Receipts(ctx context.Context, job string, from uint64, each func(reward.Receipt) (enough bool)) error {
 	within := collections.NewPrefixedPairRange[string, uint64](job).StartInclusive(from)
 	return l.receipts.Walk(ctx, within, func(_ collections.Pair[string, uint64], r reward.Receipt) (bool, error) {
@@ -77,7 +77,7 @@ func (l *Ledger) Receipts(ctx context.Context, job string, from uint64, each fun
 	})
 }
 
-// Settle executes what protocol/reward makes of the events of a run, with the penalty that is in force.
+// Settle executes the settlement of the events of a run, with the penalty parameters in force.
 func (l *Ledger) Settle(ctx context.Context, s run.State, events []event.Event,
 	penalty func(context.Context) (reward.Penalty, error)) error {
 	job := s.Terms.Job
@@ -149,7 +149,8 @@ func (l *Ledger) book(ctx context.Context, job string,
 	}, err
 }
 
-// issue stores a receipt. Who was slashed is not matched again; work that was paid is rewarded by the epoch, too.
+// issue stores a receipt. It jails the account of a slash, so that the market does not match it again, and reports paid
+// work to the rewards of the epoch.
 func (l *Ledger) issue(ctx context.Context, r reward.Receipt) error {
 	if r.Jails() {
 		if err := l.registry.Jail(ctx, r.Who, r.Job, r.Amount); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// ErrDigest is returned for a digest that has not 32 bytes.
+// ErrDigest is returned for a digest whose length is not 32 bytes.
 var ErrDigest = errors.New("run: a digest has 32 bytes")
 
 // Digest reads the bytes of a digest.
@@ -24,7 +24,7 @@ func Digest(b []byte) (d canon.Digest, err error) {
 	return d, nil
 }
 
-// Rule returns the terms as the rules of a run know them.
+// Rule returns the terms in the type of protocol/run.
 func (t Terms) Rule() (terms.Terms, error) {
 	spec, err := Digest(t.Spec)
 	if err != nil {
@@ -62,7 +62,7 @@ func FromTerms(t terms.Terms) Terms {
 	}
 }
 
-// Rule returns the commitment as the rules of a run know it.
+// Rule returns the commitment in the type of protocol/run.
 func (c Commitment) Rule() (work.Commitment, error) {
 	update, err := Digest(c.Update)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// full gives every field of a value, at any depth, something that is not zero.
+// full gives every field of a value, at any depth, a value other than zero.
 func full(v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[canon.Digest]():
@@ -35,7 +35,7 @@ func full(v reflect.Value) {
 	}
 }
 
-// TestNoFieldIsLost fails when a field of the rules is not carried by the messages.
+// TestNoFieldIsLost fails if the messages do not carry a field of the rules.
 func TestNoFieldIsLost(t *testing.T) {
 	var terms terms.Terms
 	full(reflect.ValueOf(&terms).Elem())

@@ -16,18 +16,17 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// rolled is what the keys of rounds begin with that were rolled back: another may have their number. It is more than
-// any round (terms.MaxRounds).
+// rolled is the first key of rounds that were rolled back; a later round may have the same number. It exceeds every
+// round number (terms.MaxRounds).
 const rolled = 1 << 31
 
-// keyed is a round of a state, and what the store knows it by.
+// keyed is a round of a state with its key in the store.
 type keyed struct {
 	key uint32
 	lap *work.RoundState
 }
 
-// laps are the rounds of a run that are not final: those that are open, the current one, and those that were rolled
-// back.
+// laps returns the rounds of a run that are not final: the open ones, the current one, and those that were rolled back.
 func laps(s *run.State) (all []keyed) {
 	for i := range s.Open {
 		all = append(all, keyed{s.Open[i].Round, &s.Open[i]})
@@ -62,7 +61,7 @@ func bareHead(s run.State) head {
 	return h
 }
 
-// parts writes all that is stored beside the head, where it differs, and returns the head.
+// parts writes all separate parts that differ, and returns the head.
 func (s *Store) parts(w *writer, job string, before, after run.State) head {
 	at := func(i uint32) pair { return collections.Join(job, i) }
 	known := map[uint32]work.RoundState{}
@@ -84,7 +83,7 @@ func (s *Store) parts(w *writer, job string, before, after run.State) head {
 		write(w, s.froms, here, handed(old), handed(*l.lap), sameCarried)
 		write(w, s.units, within(job, l.key), old.Units, l.lap.Units, sameUnit)
 	}
-	for _, l := range laps(&before) { // in their order
+	for _, l := range laps(&before) { // in the order of laps
 		if old, gone := known[l.key]; gone {
 			here := func(uint32) pair { return at(l.key) }
 			write(w, s.laps, here, []lap{bare(old)}, nil, nil)
@@ -99,7 +98,7 @@ func (s *Store) parts(w *writer, job string, before, after run.State) head {
 	return bareHead(after)
 }
 
-// one is a part of a state, if the state is one that was stored.
+// one returns a part of a state as a list; nil if the state is not a stored one.
 func one[T any](s run.State, part *T) []T {
 	if len(s.Members) == 0 {
 		return nil
@@ -107,7 +106,8 @@ func one[T any](s run.State, part *T) []T {
 	return []T{*part}
 }
 
-// handed is what the units of a round start from, as one part: it is written once, when the round begins.
+// handed returns the states that the units of a round start from, as one part: it is written once, when the round
+// begins.
 func handed(l work.RoundState) [][]work.HandedState {
 	if len(l.From) == 0 {
 		return nil
@@ -119,15 +119,15 @@ func within(job string, lap uint32) func(uint32) triple {
 	return func(i uint32) triple { return collections.Join3(job, lap, i) }
 }
 
-// writer gathers what is written for one state.
+// writer collects the digests of all writes of one state.
 type writer struct {
 	ctx     context.Context
 	changed [][]byte
 	err     error
 }
 
-// write stores the elements of a list that differ from those before, and removes those that are too many. same must
-// only find elements the same whose canonical bytes are; nil: the bytes are compared.
+// write stores the elements of a list that differ from the old list, and removes the surplus old elements. same may
+// return true only for elements with equal canonical bytes; nil: the bytes are compared.
 func write[K, T any](
 	w *writer, m collections.Map[K, []byte], key func(uint32) K, before, after []T, same func(a, b T) bool,
 ) {
@@ -150,11 +150,11 @@ func write[K, T any](
 	}
 }
 
-// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.transition). Two copies may be
-// equal all the same, and then have the same bytes.
+// sameUnit compares pointers: a rule that changes a unit replaces it by a copy (run.transition). For equal copies
+// sameUnit returns false, and write then compares the bytes.
 func sameUnit(a, b *work.Unit) bool { return a == b }
 
-// sameCarried compares where lists are: nobody changes what a round began with.
+// sameCarried compares the addresses of lists: no rule changes the states that a round starts from.
 func sameCarried(a, b []work.HandedState) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
@@ -173,10 +173,10 @@ func sameSlice(a, b progress.Slice) bool {
 		a.CID == b.CID && slices.Equal(a.Reducers, b.Reducers) && (a.Reducers == nil) == (b.Reducers == nil)
 }
 
-// Genesis adds what is stored of a state, as the JSON of a genesis has it: the name of a collection, a key, a value.
+// Genesis adds the stored parts of a state in the JSON form of a genesis: collection, key, value.
 func Genesis(s run.State, add func(collection string, key, value any)) {
 	job := s.Terms.Job
-	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) } // numbers in keys are text
+	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) } // numbers in keys are strings
 	add("runs", job, bareHead(s))
 	add("terms", job, s.Terms)
 	add("samples", job, s.LatestFinal)

@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// same must see a change of every field: one that is added to a struct and not compared fails here.
+// The same functions must detect a change of every field: a new field that is not compared fails here.
 func TestElementsAreTheSameOnlyIfEveryFieldIs(t *testing.T) {
 	fields(t, crew.Member{}, sameMember)
 	fields(t, progress.Vote{}, sameVote)
@@ -54,7 +54,7 @@ func fields[T any](t *testing.T, zero T, same func(a, b T) bool) {
 	}
 }
 
-// set gives a field another value than zero; of a struct its first field.
+// set gives a field a value other than zero; for a struct, its first field.
 func set(t *testing.T, f reflect.Value) {
 	t.Helper()
 	switch f.Kind() {
@@ -73,8 +73,8 @@ func set(t *testing.T, f reflect.Value) {
 	}
 }
 
-// What the store remembers is what the store holds, as long as a state that it was given does not change. A rule that
-// changes a unit or a member in place is found by the comparison.
+// The state in memory equals the stored state if callers do not change a state that they have passed. The comparison
+// finds a rule that changes a unit or a member in place.
 func TestStoreHoldsWhatItRemembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s run.State) run.State
@@ -124,7 +124,7 @@ func copied(s run.State, change func(u *work.Unit)) run.State {
 	return s
 }
 
-// consistent compares what a store remembers with what another reads from the store.
+// consistent compares the state in one Store's memory with the state that another Store reads.
 func consistent(ctx context.Context, warm, cold *Store) error {
 	remembered, err := warm.get(ctx, "job")
 	if err != nil {

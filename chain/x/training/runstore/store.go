@@ -1,11 +1,12 @@
-// Package runstore stores the states of runs in parts, so that a message costs what it changes and not what the run
-// holds: the head, the terms, what each round began with, and every member, unit, vote, slice and trial by itself. A
-// run of a thousand workers is half a megabyte; a commitment changes one unit and one member of it.
+// Package runstore stores the states of runs in parts, so that the gas of a message depends on what it changes and not
+// on the size of the run. The head, the terms, the data of each round, and every member, unit, vote, slice and
+// probation task are separate parts. The state of a run of a thousand workers has half a megabyte; a commitment changes
+// one unit and one member of it.
 //
-// Reading would still cost the whole, so the latest state of a run is remembered beside the store, with the head that
-// is stored of it. The head carries a digest of all writes that made it: where the store has the same one, it has the
-// same
-// state. What is remembered changes nothing but speed: parts are read without gas, and written if their bytes differ.
+// Reading all parts would still cost the whole state, so Store also keeps the latest state of a run in memory, with its
+// stored head. The head contains a digest of all writes that led to it: if the stored head is the same, the whole
+// stored state is the same. The memory affects only speed: parts are read without gas, and written only if their bytes
+// differ.
 package runstore
 
 import (
@@ -29,11 +30,11 @@ import (
 )
 
 type (
-	pair   = collections.Pair[string, uint32]           // job, and which
-	triple = collections.Triple[string, uint32, uint32] // job, lap, index
+	pair   = collections.Pair[string, uint32]           // job, number
+	triple = collections.Triple[string, uint32, uint32] // job, round, index
 )
 
-// Store is the states of runs.
+// Store reads and writes the states of runs.
 type Store struct {
 	heads   collections.Map[string, []byte]
 	terms   collections.Map[string, []byte]
@@ -50,12 +51,12 @@ type Store struct {
 	latest map[string]shelved
 }
 
-// head is what of a state every message changes, and how many parts there are of each list beside it.
+// head is the part of a state that every message changes, and the lengths of the lists that are stored separately.
 type head struct {
-	State   run.State    `cbor:"1,keyasint"` // without all that is stored beside it
+	State   run.State    `cbor:"1,keyasint"` // without the separate parts
 	Stamp   canon.Digest `cbor:"2,keyasint"`
 	Open    []uint32     `cbor:"3,keyasint,omitempty"` // the open rounds, oldest first
-	Void    uint32       `cbor:"4,keyasint,omitempty"` // how many rounds that were rolled back
+	Void    uint32       `cbor:"4,keyasint,omitempty"` // number of rounds that were rolled back
 	Members uint32       `cbor:"5,keyasint"`
 	Votes   uint32       `cbor:"6,keyasint,omitempty"`
 	Slices  uint32       `cbor:"7,keyasint,omitempty"`
@@ -66,21 +67,21 @@ type head struct {
 type lap struct {
 	Lap   work.RoundState `cbor:"1,keyasint"`
 	Units uint32          `cbor:"2,keyasint"`
-	From  bool            `cbor:"3,keyasint,omitempty"` // its units start from what was handed on to them
+	From  bool            `cbor:"3,keyasint,omitempty"` // whether its units start from states handed over by earlier units
 }
 
-// shelved is a state, and the head that is stored of it.
+// shelved is a state with its stored head.
 type shelved struct {
-	text  []byte       // of the head
-	plain []byte       // of the head without its stamp
+	text  []byte       // encoded head
+	plain []byte       // encoded head without its stamp
 	stamp canon.Digest // of the head
-	state run.State    // all of it. Nobody changes a state that it was given
+	state run.State    // the whole state; callers must not change it
 }
 
-// remembered is how many runs are remembered at most.
+// remembered is the number of runs whose states stay in memory.
 const remembered = 64
 
-// New returns the store of runs in a module's store, of which it takes the prefixes 0, 8 to 11 and 30 to 34.
+// New returns the store of runs inside a module's store. It uses the prefixes 0, 8 to 11 and 30 to 34.
 func New(b *collections.SchemaBuilder) *Store {
 	job, u32 := collections.StringKey, collections.Uint32Key
 	two, three := collections.PairKeyCodec(job, u32), collections.TripleKeyCodec(job, u32, u32)
@@ -123,7 +124,7 @@ func (s *Store) get(ctx context.Context, job string) (shelved, error) {
 	return known, err
 }
 
-// Set stores a state: what differs from the one in the store.
+// Set stores the parts of a state that differ from the stored state.
 func (s *Store) Set(ctx context.Context, job string, after run.State) error {
 	old, err := s.get(ctx, job)
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
@@ -144,7 +145,7 @@ func (s *Store) Set(ctx context.Context, job string, after run.State) error {
 	return s.heads.Set(ctx, job, text)
 }
 
-// remember keeps a state, but that of a simulation, which is nobody's and would take the place of one that is.
+// remember keeps a state in memory, except that of a simulation, which is not stored.
 func (s *Store) remember(ctx context.Context, job string, known shelved) {
 	if sdk.UnwrapSDKContext(ctx).ExecMode() == sdk.ExecModeSimulate {
 		return
@@ -152,7 +153,7 @@ func (s *Store) remember(ctx context.Context, job string, known shelved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.latest[job]; !ok && len(s.latest) >= remembered {
-		for other := range s.latest { // whichever: it is read again when it is asked for
+		for other := range s.latest { // any one: it is read again when needed
 			delete(s.latest, other)
 			break
 		}
@@ -160,7 +161,7 @@ func (s *Store) remember(ctx context.Context, job string, known shelved) {
 	s.latest[job] = known
 }
 
-// read puts the parts into a head.
+// read decodes a head and reads the other parts of its state.
 func (s *Store) read(ctx context.Context, job string, text []byte) (shelved, error) {
 	h, err := decode[head](text, nil)
 	if err != nil {

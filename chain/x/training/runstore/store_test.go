@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// empty is a store on an empty store, and a context of it.
+// empty returns a Store over an empty store, and its context.
 func empty(t *testing.T) (*Store, sdk.Context) {
 	t.Helper()
 	key := storetypes.NewKVStoreKey("training")
@@ -33,7 +33,7 @@ func empty(t *testing.T) (*Store, sdk.Context) {
 	return s, ctx
 }
 
-// lapOf is a round of so many units, each of which began with something and has a commitment.
+// lapOf returns a round with a number of units, each with a handed state and a commitment.
 func lapOf(round, units uint32) work.RoundState {
 	l := work.RoundState{
 		Round: round,
@@ -53,7 +53,7 @@ func lapOf(round, units uint32) work.RoundState {
 
 func cid(what string, i uint32) string { return fmt.Sprintf("%s-%052d", what, i) }
 
-// stateOf is a run with so many open rounds, and one that was rolled back.
+// stateOf returns a run with a number of open rounds, and one round that was rolled back.
 func stateOf(open, units uint32) run.State {
 	s := run.State{
 		Progress: progress.Progress{
@@ -74,7 +74,7 @@ func stateOf(open, units uint32) run.State {
 	return s
 }
 
-// committed is a state after a commitment to one unit of the current round.
+// committed returns a state after a commitment to one unit of the current round.
 func committed(s run.State) run.State {
 	s.RoundState.Units = append(work.Units(nil), s.RoundState.Units...)
 	u := *s.RoundState.Units[3]
@@ -86,17 +86,17 @@ func committed(s run.State) run.State {
 	return s
 }
 
-// What is stored is what is read, by who remembers it and by who does not, whatever changed.
+// A Store with the state in memory and a Store without it read the state that was stored, whatever changed.
 func TestStatesAreReadAsTheyWere(t *testing.T) {
 	s, ctx := empty(t)
 	first := stateOf(4, 10)
 	second := committed(first)
-	third := second // the oldest round is final, another begins, and what was rolled back is dropped
+	third := second // the oldest round is final, another begins, and the rolled back rounds are dropped
 	third.Open = append(append([]work.RoundState(nil), second.Open[1:]...), second.RoundState)
 	third.RoundState, third.RolledBack, third.Votes, third.Probations = work.RoundState{
 		Round: second.Round + 1,
 	}, nil, nil, nil
-	fourth := third // back to an earlier one
+	fourth := third // rolled back to an earlier round
 	fourth.RoundState, fourth.Open, fourth.RolledBack = third.Open[1], third.Open[:1], third.Open[2:]
 	for i, state := range []run.State{first, second, third, fourth, first} {
 		if err := s.Set(ctx, "job", state); err != nil {
@@ -118,7 +118,7 @@ func TestStatesAreReadAsTheyWere(t *testing.T) {
 	}
 }
 
-// A commitment costs as much gas in a run of a thousand units as in one of ten, however many rounds are open.
+// A commitment costs the same gas in runs of ten and of a thousand units, with any number of open rounds.
 func TestGasFollowsWhatChanges(t *testing.T) {
 	var gas []uint64
 	for _, c := range []struct{ open, units uint32 }{{1, 10}, {10, 20}, {2, 1000}, {15, 1000}} {

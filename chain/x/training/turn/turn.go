@@ -1,5 +1,5 @@
-// Package turn is the price of a message that ends or undoes a round. What any other message changes costs what the
-// store asks for it.
+// Package turn sets the gas of a message that ends or undoes a round. Every other message pays the store's gas for what
+// it changes.
 package turn
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/starling-network/starling/protocol/run/event"
 )
 
-// What a message pays for what it changes is what the store asks for writing it. What ends or undoes a round changes as
-// much as the round has units, and would be paid by whose message happens to do it: that message pays Gas, and each
-// commitment before paid UnitGas, once, for what its unit costs then.
+// A message that ends or undoes a round changes all units of the round. Its sender did not cause most of these writes,
+// so the message pays the fixed amount Gas for them, and each commitment has paid UnitGas for the later writes about
+// its unit.
 const (
 	Gas     = 150_000
-	UnitGas = 20_000 // a line of the lineage, what the next round begins with, and to be moved to those rolled back
+	UnitGas = 20_000 // a lineage entry, the start of the next round, and a move to the rounds that were rolled back
 )
 
-// many is how many events are of no single unit.
+// many is more events than a message about a single unit has.
 const many = 16
 
 // turns reports whether events change more than a unit and its members.
@@ -35,7 +35,8 @@ func turns(events []event.Event) bool {
 	})
 }
 
-// Charged is the context in which the consequences of events are stored, after their price was paid if they turn a run.
+// Charged returns the context in which the consequences of events are stored. If the events end or undo a round, it
+// consumes Gas, and the returned context has no gas limit.
 func Charged(ctx context.Context, events []event.Event) context.Context {
 	if !turns(events) {
 		return ctx

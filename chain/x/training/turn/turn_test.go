@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/event"
 )
 
-// What ends a round or undoes some has one price, whatever is stored; what is about a unit pays for what is stored. A
-// message whose limit is too low stores nothing.
+// A message that ends or undoes a round has one price, whatever it stores. A message about a unit pays for what it
+// stores. A message whose gas limit is too low stores nothing.
 func TestATurnHasAPrice(t *testing.T) {
 	ctx := sdk.Context{}
 	stores := func(limit uint64, events ...event.Event) (used uint64, short bool) {

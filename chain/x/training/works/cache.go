@@ -7,11 +7,11 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// remembers is how many works a node remembers at most.
+// remembers is the number of works that a node keeps in memory.
 const remembers = 8
 
-// cache has the last works that were opened. What a work is follows from the digest of its specification alone, which
-// binds all of its opening: so what is remembered changes nothing but speed.
+// cache holds the works that were opened last. The digest of a specification determines a work and its opening, so the
+// cache affects only speed.
 type cache struct {
 	mu   sync.Mutex
 	last []opened // the latest last
@@ -23,7 +23,7 @@ type opened struct {
 	work Case
 }
 
-// find returns a work that is remembered.
+// find returns a cached work.
 func (c *cache) find(spec, sum canon.Digest) (Case, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *cache) find(spec, sum canon.Digest) (Case, bool) {
 	return o.work, true
 }
 
-// add remembers a work, and forgets the one that was asked for longest ago.
+// add caches a work and removes the least recently used one if the cache is full.
 func (c *cache) add(o opened) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

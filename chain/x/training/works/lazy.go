@@ -6,15 +6,15 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// Lazy is a work that is opened when it is asked, which a move must be legal for.
+// Lazy is a work that is opened at the first question, so that a move that is refused earlier does not open it.
 type Lazy struct {
 	open    func() (Case, error)
 	work    Case
 	Err     error // of opening it
-	Refused error // why a payload answers nothing
+	Refused error // why the work refused a payload
 }
 
-// NewLazy returns a work that is opened when it is asked.
+// NewLazy returns a work that open opens at the first question.
 func NewLazy(open func() (Case, error)) *Lazy { return &Lazy{open: open} }
 
 var _ dispute.Referee = (*Lazy)(nil)

@@ -29,7 +29,7 @@ func (s shown) Bound(t terms.Terms) error {
 	return nil
 }
 
-// onEmptyStore returns works on an empty store, and a context of it.
+// onEmptyStore returns Works over an empty store, and its context.
 func onEmptyStore(t *testing.T, referee Referee) (*Works, sdk.Context) {
 	t.Helper()
 	key := storetypes.NewKVStoreKey("works")
@@ -42,7 +42,7 @@ func onEmptyStore(t *testing.T, referee Referee) (*Works, sdk.Context) {
 	return w, ctx
 }
 
-// An opening is stored once for two jobs of the same work, until both are over; what is refused leaves nothing.
+// Two jobs of the same work store its opening once, until both are over. A refused opening leaves nothing.
 func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte) (Case, error) {
 		if string(opening) != "opening" {

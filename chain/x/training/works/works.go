@@ -1,5 +1,5 @@
-// Package works stores the openings of the work of jobs, and opens them for disputes: each is stored once for all jobs
-// of the same work. What a work says to a question is the business of its referee.
+// Package works stores the openings of the work of jobs, once for all jobs of the same work, and opens them for
+// disputes. A referee answers questions about a work.
 package works
 
 import (
@@ -16,25 +16,26 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Case is the work of one job as a referee knows it.
+// Case is the work of one job, as a referee knows it.
 type Case interface {
 	dispute.Referee
-	// Bound reports, as an error that wraps refusal.ErrTerms, in what terms are not those of the work.
+	// Bound returns an error that wraps refusal.ErrTerms if the terms are not those of the work.
 	Bound(t terms.Terms) error
-	// Config is the dispute of a challenger about a unit, in which a party has some blocks for a move.
+	// Config returns the dispute of a challenger about a unit, in which a party has a number of blocks for a move.
 	Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
-	// Refute answers what a payload shows: that a checkpoint is not what its updates lead to, or an error.
+	// Refute returns what is wrong with a checkpoint if the payload proves that its updates do not lead to it, or else an
+	// error.
 	Refute(c work.Combination, payload []byte) (string, error)
 }
 
-// Referee reads the opening of an order, which anybody may have written: the work with the given digest, or an error if
-// that is not what it opens, or a dispute about it could not be decided.
+// Referee opens the work with the given digest. Anyone may have written the opening of an order, so Referee returns an
+// error if the opening does not match the digest, or if a dispute about the work could not be decided.
 type Referee func(spec canon.Digest, opening []byte) (Case, error)
 
-// Gas of a message that asks a referee, beside that of its bytes: to open the work, which reads and checks a program of
-// a stranger, and to answer a question. It is the same whether the work is remembered or not.
+// Gas of a message that asks a referee, in addition to the gas of its bytes: for opening the work, which reads and
+// checks an untrusted program, and for answering a question. It is the same whether the work is cached or not.
 const (
-	gasOpen  = 2_000_000 // and one for every byte of the opening
+	gasOpen  = 2_000_000 // plus one per byte of the opening
 	gasJudge = 1_000_000
 )
 
@@ -43,10 +44,10 @@ type Works struct {
 	referee  Referee
 	cache    cache
 	openings collections.Map[[]byte, []byte] // by the digest of the specification
-	held     collections.Map[[]byte, uint64] // how many jobs each is of
+	held     collections.Map[[]byte, uint64] // number of jobs that use an opening
 }
 
-// New returns the works of a store.
+// New returns Works inside a module's store.
 func New(b *collections.SchemaBuilder, referee Referee) *Works {
 	return &Works{
 		referee:  referee,
@@ -55,9 +56,9 @@ func New(b *collections.SchemaBuilder, referee Referee) *Works {
 	}
 }
 
-// Admit takes the opening of the work of an order, for gas: all that a referee needs to know of it. It refuses work of
-// which a dispute could not be decided, and terms that are not those of the work. An opening is stored once for all
-// jobs of the same work, until Forget was called for each of them.
+// Admit stores the opening of the work of an order, and consumes gas for opening it. It refuses work about which a
+// dispute could not be decided, and terms that are not those of the work. All jobs of the same work share one stored
+// opening, until Forget was called for each of them.
 func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte) error {
 	judge, err := w.open(ctx, t.Spec, opening)
 	if err != nil {
@@ -73,7 +74,7 @@ func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte) error 
 	return errors.Join(err, w.held.Set(ctx, t.Spec[:], n+1))
 }
 
-// Forget says that one job of the work that was admitted has no disputes any more.
+// Forget records that one job of an admitted work can have no more disputes.
 func (w *Works) Forget(ctx context.Context, spec canon.Digest) error {
 	n, err := w.holders(ctx, spec)
 	switch {
@@ -85,7 +86,7 @@ func (w *Works) Forget(ctx context.Context, spec canon.Digest) error {
 	return errors.Join(w.held.Remove(ctx, spec[:]), w.openings.Remove(ctx, spec[:]))
 }
 
-// holders counts the jobs that need an opening.
+// holders counts the jobs that use an opening.
 func (w *Works) holders(ctx context.Context, spec canon.Digest) (uint64, error) {
 	n, err := w.held.Get(ctx, spec[:])
 	if errors.Is(err, collections.ErrNotFound) {
@@ -94,7 +95,7 @@ func (w *Works) holders(ctx context.Context, spec canon.Digest) (uint64, error) 
 	return n, err
 }
 
-// Admitted is the work with a digest, which an order opened, for gas.
+// Admitted opens the work with a digest that an order has opened before, and consumes gas for it.
 func (w *Works) Admitted(ctx context.Context, spec canon.Digest) (Case, error) {
 	opening, err := w.openings.Get(ctx, spec[:])
 	if err != nil {
@@ -103,7 +104,7 @@ func (w *Works) Admitted(ctx context.Context, spec canon.Digest) (Case, error) {
 	return w.open(ctx, spec, opening)
 }
 
-// open opens the work with a digest, for gas.
+// open opens the work with a digest, and consumes gas for it.
 func (w *Works) open(ctx context.Context, spec canon.Digest, opening []byte) (Case, error) {
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(gasOpen+gasJudge+uint64(len(opening)), "referee")
 	sum := canon.Sum("starling/opening/1", opening)

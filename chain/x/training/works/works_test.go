@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// A move that asks the referee costs the same whether its work is remembered or not, and a program is read once.
+// A move that asks the referee costs the same gas whether its work is in the cache or not, and a program is read once.
 func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 	opens := 0
 	k := &Works{referee: func(canon.Digest, []byte) (Case, error) {
@@ -42,7 +42,7 @@ func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 	}
 }
 
-// What is refused before the referee is asked opens nothing.
+// A move that is refused before it asks the referee opens no work.
 func TestWorkIsOpenedWhenItIsAsked(t *testing.T) {
 	bad, opens := errors.New("bad"), 0
 	l := NewLazy(func() (Case, error) { opens++; return nil, bad })
