@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 )
 
-// Limits of a transaction that pays no fee, whoever proposes the block, and of a simulated one.
+// Limits of a transaction that pays no fee, with any proposer of the block, and of a simulated one.
 const (
 	FreeMessages = 32
 	FreeBytes    = 4 << 20

@@ -20,9 +20,9 @@ const (
 // MaxTx is the size limit of a transaction in bytes, paid or not, in a block or simulated.
 const MaxTx = 5 << 20
 
-// Limits of the transactions in a block that do not pay the gas price of the chain, whoever proposes the block: duties
-// the share that an honest proposer gives them (Front), other transactions an eighth of the gas and of the bytes, and
-// one account mostOfOne transactions.
+// Limits of the transactions in a block that do not pay the gas price of the chain, with any proposer: duties the share
+// that an honest proposer gives them (Front), other transactions an eighth of the gas and of the bytes, and one account
+// mostOfOne transactions.
 const (
 	mostFree    = 4096 // transactions
 	mostGranted = 256

@@ -14,8 +14,8 @@ func block() *Room {
 		Block: &cmtproto.BlockParams{MaxBytes: 12 << 20, MaxGas: BlockGas}}))
 }
 
-// Transactions that pay nothing have a limited part of a block, whoever sends them: duties three quarters, others an
-// eighth, one account sixteen transactions.
+// Transactions that pay nothing have a limited part of a block: duties three quarters, others an eighth, one account
+// sixteen transactions.
 func TestWhatIsFreeLeavesRoomInABlock(t *testing.T) {
 	const price = 10_000
 	of := func(i int) string { return strings.Repeat("a", 1+i) }

@@ -210,8 +210,8 @@ func (k *Keeper) Committed(ctx context.Context, who string, bytes uint64) error 
 	return add(ctx, k.serves, who, bytes)
 }
 
-// Report implements rewardpb.MsgServer. The bytes that a peer sends to one member count up to what it committed to
-// serve.
+// Report implements rewardpb.MsgServer. The bytes that a peer sends to one member count up to the bytes that the peer
+// committed to serve.
 func (k *Keeper) Report(ctx context.Context, m *rewardpb.MsgReport) (*rewardpb.MsgReportResponse, error) {
 	s, err := k.runs.State(ctx, m.Job)
 	if err != nil {

@@ -43,7 +43,7 @@ func (p patron) Missed(_ context.Context, id string) error {
 	return nil
 }
 
-// A job whose units nobody can finish in time must not cost its workers their uptime: all units that are late in one
+// A job whose units no worker can finish in time must not cost its workers their uptime: all units that are late in one
 // block count as one missed deadline.
 func TestOneDeadlineIsMissedOnce(t *testing.T) {
 	p := patron{missed: map[string]int{}}

@@ -96,7 +96,7 @@ type Registry interface {
 	Missed(ctx context.Context, id string) error
 }
 
-// Rewards is notified of what the epoch rewards in addition to the payments of jobs.
+// Rewards is notified of the work that an epoch rewards in addition to the payments of jobs.
 type Rewards interface {
 	ledger.Rewards
 	Committed(ctx context.Context, who string, bytes uint64) error
