@@ -317,7 +317,7 @@ func FuzzBallot(f *testing.F) {
 	f.Add(made, []byte{}, []byte{}, uint64(1), []byte{}, complaint, false, []byte{}, strings.Repeat("j", 70), uint8(17),
 		uint32(0), uint64(0))
 	var stages []*bench
-	for _, blocks := range []int{2, 3, 4, 9} { // before the deals, during the deals, during the complaints, while a group signs
+	for _, blocks := range []int{2, 3, 4, 9} { // before, in the deals, in the complaints, while a group signs
 		b := newBench(f)
 		for range blocks {
 			b.next(0, 1, 2, 3)

@@ -84,7 +84,7 @@ func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, misse
 		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.Answered(ctx, e.Who, m.Price))
 	case e.Kind == event.UnitReassigned && (e.Why == reason.Odd || e.Why == reason.Outside || e.Why == reason.Distrusted):
 		return k.registry.Audited(ctx, e.Who, false)
-	case e.Kind == event.AuditBroken && e.Why == reason.Differs: // the verifier is drawn less often for a while, in all runs
+	case e.Kind == event.AuditBroken && e.Why == reason.Differs: // it is drawn less often for a while, in all runs
 		return k.registry.Absent(ctx, e.Who)
 	case (e.Kind == event.UnitReassigned || e.Kind == event.AuditMissed) && e.Why == reason.MissedDeadline && s.Opened() &&
 		!missed[e.Who]:

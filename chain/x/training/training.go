@@ -137,7 +137,7 @@ type Keeper struct {
 	// height of the last tick of a run, while runs take turns
 	ticks  collections.Map[string, int64]
 	ticked collections.Item[string]                             // the run that was ticked last
-	parts  collections.KeySet[collections.Pair[string, string]] // account, run that is not over and has the account as a member
+	parts  collections.KeySet[collections.Pair[string, string]] // account, run under way that has it as a member
 }
 
 // sealKey is job, round, unit and attempt (32 bits each), verifier.
