@@ -18,8 +18,8 @@ import (
 	"github.com/starling-network/starling/node/verify"
 )
 
-// A job that starts from the model of another run goes on from its loss, and is verified from its files and from what
-// it shipped.
+// A job that starts from the model of another run starts at the loss of that run, and is verified from its files and
+// from the base model that it ships.
 func TestTrainFromBaseModel(t *testing.T) {
 	t.Parallel()
 	first := jobtest.Small(t)
@@ -55,8 +55,8 @@ func TestTrainFromBaseModel(t *testing.T) {
 	t.Run("another base", func(t *testing.T) { testOtherBase(t, j, base, out) })
 }
 
-// testAdapter trains an adapter of the base model with a liar among the workers. It begins as the base model, changes
-// it, and leaves the merged model and a folder that PEFT loads.
+// testAdapter trains an adapter of the base model with a cheating worker. The adapter starts equal to the base model,
+// changes it, and leaves the merged model and a folder that PEFT loads.
 func testAdapter(t *testing.T, j *job.Job, base string, trained *rundir.Summary) {
 	text := strings.Replace(string(j.Source), "  base_model: base\n",
 		"  base_model: base\n  adapter: {lora: {r: 2, alpha: 4}}\n", 1)
@@ -112,8 +112,8 @@ func testAdapter(t *testing.T, j *job.Job, base string, trained *rundir.Summary)
 	}
 }
 
-// testOtherBase holds that the weights a job starts from are part of what it is, and that unusable ones are refused
-// with the place in the job file.
+// testOtherBase checks that the initial weights are part of a job's identity, and that unusable weights are refused
+// with the line of the job file.
 func testOtherBase(t *testing.T, j *job.Job, base, out string) {
 	weights := filepath.Join(base, prepare.FileModel)
 	text, err := os.ReadFile(weights)

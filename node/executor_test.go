@@ -32,9 +32,9 @@ def step(task, state, batch):
     return task.step(state, batch)
 `
 
-// Two workers train in PyTorch, each of them dishonestly in its first unit. Verifiers find both outside the tolerance:
-// they are not paid, and the units are done again exactly, by the built-in engine. All else is within it, and the run
-// ends as any other, with nobody slashed.
+// Two workers train in PyTorch, each of them dishonestly in its first unit. Verifiers find both units outside the
+// tolerance: those units are not paid, and are computed again exactly by the built-in engine. All other units are
+// within the tolerance, and the run ends without a slash.
 func TestTrainInPyTorch(t *testing.T) {
 	t.Parallel()
 	python := "/usr/bin/python3"

@@ -32,7 +32,7 @@ func TestBeginningsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A run that did not come to begin is no run: the next start finds nothing to go on with.
+// A run whose start failed leaves nothing that a later start could resume.
 func TestStartThatFails(t *testing.T) {
 	dir, home := t.TempDir(), filepath.Join(t.TempDir(), "home")
 	_, err := Train(t.Context(), consumer.Options{Job: jobtest.Small(t), Dir: dir, Network: "http://127.0.0.1:1",

@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/node/tracking/mlflow"
 )
 
-// follow opens what the job file names beside the output folder: an MLflow server and a webhook. What they cannot take
-// in is a warning.
+// follow opens the services that the job file names: an MLflow server and a webhook. A message that a service does
+// not accept causes a warning.
 func follow(opt *consumer.Options, b *prepare.CompiledJob, resumed bool) error {
 	warn := func(text string) {
 		if opt.Say != nil {

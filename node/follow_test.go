@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 )
 
-// hook is a server that is told of events.
+// hook starts a server that receives events.
 func hook(t *testing.T) (url string, events chan notify.Event) {
 	t.Helper()
 	events = make(chan notify.Event, 100)
@@ -45,7 +45,7 @@ func with(t *testing.T, j *job.Job, set ...string) *job.Job {
 	return j
 }
 
-// A run is on the MLflow server, and its author is told when it is over. A server that is away costs a warning.
+// A run is recorded by the MLflow server, and the webhook receives its end. An unreachable server costs a warning.
 func TestFollowed(t *testing.T) {
 	to, events := hook(t)
 	var batches, ended atomic.Int32
@@ -88,7 +88,7 @@ func TestFollowed(t *testing.T) {
 	}
 }
 
-// A run that cannot begin is told, too, and a tracking server that is away keeps nothing from being told.
+// The webhook receives the failure of a run that cannot begin, even while the tracking server is unreachable.
 func TestFailureIsTold(t *testing.T) {
 	to, events := hook(t)
 	j := with(t, jobtest.Small(t), "notify.webhook="+to, "notify.on=[failed]", "tracking.mlflow.uri=http://127.0.0.1:1")

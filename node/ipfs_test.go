@@ -31,7 +31,7 @@ import (
 )
 
 // testIPFS gets the last checkpoint of a run by its CID, as `ipfs get` does, from a node that knows nothing of the
-// client: what it writes is files that anybody reads, with the tensors of the checkpoint.
+// client. The result is safetensors files with the tensors of the checkpoint.
 func testIPFS(t *testing.T, out string) {
 	o, err := rundir.OpenOutDir(out)
 	if err != nil {
@@ -121,8 +121,8 @@ func testHelia(t *testing.T, from, cid, want string) {
 	}
 }
 
-// ipfsGet writes what a CID stands for to a path, with the parts that an IPFS client is made of: Bitswap over a libp2p
-// host of the library's defaults, connected to one address.
+// ipfsGet writes the file or folder of a CID to a path, with the parts that an IPFS client is made of: Bitswap over a
+// libp2p host of the library's defaults, connected to one address.
 func ipfsGet(t *testing.T, from string, c blob.CID, path string) {
 	t.Helper()
 	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay())

@@ -12,14 +12,14 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// OverheadOptions say on what the cost of audits is measured.
+// OverheadOptions configure a measurement of the cost of audits.
 type OverheadOptions struct {
 	Load    func(overrides ...string) (*job.Job, error) // the job, with settings as of --set
 	Audited float64                                     // part of the units that is audited at the floor of the rate
 	// rounds that do not count: in them workers make themselves a history
 	WarmUp int
-	Repeat int    // runs of each kind, in turn
-	Dir    string // for their output; what is in it is removed
+	Repeat int    // runs of each kind, alternating
+	Dir    string // for their output; its contents are removed
 }
 
 // Overhead is what audits add to the time of an honest run on one machine.
@@ -42,9 +42,9 @@ func (o Overhead) Ratio() float64 {
 	return least(o.With) / least(o.Without)
 }
 
-// MeasureOverhead trains a job on an embedded network with audits and without, in turn, and compares the times of the
-// rounds after the warm-up. Audits go on beside training on the same machine, so that they cost what they compute.
-// Those of the last rounds, at most the window, end after the time that counts.
+// MeasureOverhead trains a job on an embedded network with audits and without, alternating, and compares the times of
+// the rounds after the warm-up. Audits run on the machine that trains, so that they cost what they compute. Audits of
+// the last rounds, at most the window, end after the measured time.
 func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error) {
 	if opt.Repeat < 1 || opt.WarmUp < 0 || opt.Audited <= 0 || opt.Audited > 1 {
 		return nil, fmt.Errorf("overhead: %v audits over %d runs after %d rounds: wanted a part up to 1, a "+

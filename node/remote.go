@@ -79,8 +79,8 @@ func (n *remote) RunJob(ctx context.Context, order market.Order) (*rundir.Summar
 	return summary, n.consumer.EndWith(ctx, err)
 }
 
-// affordable holds the budget against what the network asks for now. An order that would wait for offers is not held
-// against any.
+// affordable compares the budget with the prices that the network asks now. An order that would wait for offers is
+// not refused.
 func (n *remote) affordable(ctx context.Context, o market.Order) error {
 	e, err := n.chain.Market.Estimate(ctx, prepare.AsIf(o))
 	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {

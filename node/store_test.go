@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// longJob is smallJob with a larger model and more rounds: what it makes is several times what it needs at a time.
+// longJob is smallJob with a larger model and more rounds: its output is several times the size of its working set.
 func longJob(t *testing.T) *job.Job {
 	t.Helper()
 	j, err := job.Load(jobtest.Small(t).Path, "training.max_steps=64", "strategy.sync_steps=2", "model.config.n_embd=32")

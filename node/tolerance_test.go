@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/node/verify"
 )
 
-// A tolerant run trains, waits for its audits, and keeps what it takes to verify it.
+// A tolerant run trains, waits for its audits, and keeps the files that its verification needs.
 func TestTolerantRun(t *testing.T) {
 	t.Parallel()
 	exact := jobtest.Small(t)

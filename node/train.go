@@ -23,7 +23,7 @@ import (
 )
 
 // Train runs a job, on an embedded network unless the options name another, and leaves its results in a folder. A
-// cancelled context stops it cleanly: what was attested stays, and a later call with Resume goes on from there.
+// cancelled context stops it cleanly: attested rounds stay, and a later call with Resume continues after them.
 func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, err error) {
 	defer memory.Pace(0)()
 	b, err := prepare.New(opt.Job)
@@ -75,7 +75,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 		p := progress.Latest()
 		p.Job, p.Rounds = b.JobID(), int(b.Spec.Rounds)
 		if summary != nil {
-			p.PaidUzen = summary.PaidUzen + summary.FeeUzen // with what was paid after the last round
+			p.PaidUzen = summary.PaidUzen + summary.FeeUzen // including the payments after the last round
 		}
 		unfollow(ctx, opt, p, err)
 	}()
@@ -97,7 +97,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 	summary, err = n.RunJob(ctx, order)
 	shown.View.Use(nil)
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // whatever failed, it failed because we were told to stop
+		err = ctx.Err() // the cause of any failure is the cancelled context
 	}
 	if err = errors.Join(err, n.Stop()); err != nil {
 		return nil, err

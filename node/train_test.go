@@ -62,7 +62,8 @@ func readReceipts(t *testing.T, dir string) []reward.Receipt {
 	return out
 }
 
-// The whole life of a job: trained by honest workers, then with a liar, whose work changes nothing but its own stake.
+// The whole life of a job: trained by honest workers, then with a cheating worker, whose work changes nothing but its
+// own stake.
 func TestTrainVerifyAndLiar(t *testing.T) {
 	j := jobtest.Small(t)
 	honest := filepath.Join(t.TempDir(), "honest")
@@ -155,7 +156,7 @@ func testVerify(t *testing.T, dir string, s *rundir.Summary) {
 	}
 }
 
-// One changed byte, in whatever the run stands on, is found.
+// One changed byte, in any file that the run depends on, is found.
 func testTampering(t *testing.T, j *job.Job, dir string) {
 	files := []string{filepath.Join(dir, prepare.FileModel), filepath.Join(filepath.Dir(j.Path), "text.txt")}
 	blobs, err := filepath.Glob(filepath.Join(dir, rundir.DirBlobs, "*"))
@@ -236,7 +237,7 @@ func testLiar(t *testing.T, j *job.Job, honest *rundir.Summary) {
 		t.Fatalf("the liar was not caught: %+v", s)
 	}
 	type unit struct{ round, index uint32 }
-	// in the rounds before that of a verdict there may be more of them, in dispute already
+	// rounds before that of a verdict may have further cheating units, already in dispute
 	liar, lies := "", map[unit]bool{}
 	for _, d := range s.Disputes {
 		switch d.Verdict {
@@ -260,7 +261,7 @@ func testLiar(t *testing.T, j *job.Job, honest *rundir.Summary) {
 			lie := unit{r.Round, r.Unit}
 			lost += r.Amount
 			switch {
-			case r.Reason == reward.Restitution: // for the rounds that its lie undid
+			case r.Reason == reward.Restitution: // for the rounds that the cheating unit undid
 			case cost[lie] > 0:
 				t.Errorf("slashed a second time: %+v", r)
 			default:
@@ -296,7 +297,7 @@ func testLiar(t *testing.T, j *job.Job, honest *rundir.Summary) {
 	}
 }
 
-// explainsLiar checks that what the liar lost is explained by the moves of its dispute.
+// explainsLiar checks that the moves of its dispute explain the cheating worker's loss.
 func explainsLiar(t *testing.T, dir, liar string) {
 	t.Helper()
 	all, err := rundir.Explain(dir, "")
@@ -327,13 +328,13 @@ func explainsLiar(t *testing.T, dir, liar string) {
 	}
 }
 
-// A run that is stopped goes on where it was, and ends where it would have ended.
-// Rounds that are reduced in slices end at the state root of those that are not, and can be verified.
+// A run that is stopped resumes where it was, and ends where it would have ended. Rounds that are reduced in slices
+// end at the same state root as rounds without slices, and can be verified.
 func TestTrainInSlices(t *testing.T) {
 	t.Parallel()
 	j := jobtest.Small(t)
 	whole := mustTrain(t, consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
-	// an account of the embedded network has as much beside
+	// an account of the embedded network has as much in addition
 	sliced, err := job.Load(j.Path, "strategy.aggregation.slices=3", "budget.max_cost=2000000")
 	if err != nil {
 		t.Fatal(err)
@@ -349,8 +350,8 @@ func TestTrainInSlices(t *testing.T) {
 	}
 }
 
-// A run whose units hand on a state that is stopped within a group goes on where it was, ends where a simulation of it
-// does, and can be verified.
+// A run whose units pass on their state, and which is stopped within a group, resumes where it was, ends where a
+// simulation of it ends, and can be verified.
 func TestTrainReplicas(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string][]string{
@@ -445,7 +446,7 @@ func mustSimulate(t *testing.T, opt simulate.Options) *simulate.Simulation {
 	return s
 }
 
-// testSimulated plays a job that was run, under virtual time: it ends in the same state, whatever the network.
+// testSimulated plays a job that was run, under virtual time: it ends in the same state on every network.
 func testSimulated(t *testing.T, j *job.Job, trained *rundir.Summary) {
 	for name, opt := range map[string]simulate.Options{
 		"as it was":         {Seed: 1},

@@ -18,7 +18,7 @@ import (
 	"github.com/starling-network/starling/web"
 )
 
-// A run is shown while it goes on, with its network, and no more when it is over.
+// The dashboard shows a run and its network while it runs, and no longer after its end.
 func TestDashboardOfARun(t *testing.T) {
 	t.Parallel()
 	var url string
@@ -98,7 +98,7 @@ func TestDashboardOfARun(t *testing.T) {
 	}
 }
 
-// checkChainRuns asks the chain of a run that goes on for its jobs, as the command line does.
+// checkChainRuns asks the chain of an open run for its jobs, as the command line does.
 func checkChainRuns(t *testing.T, all *dashboard.ChainRuns, run api.Job) {
 	t.Helper()
 	ctx := t.Context()

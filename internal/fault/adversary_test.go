@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// liar is a process that breaks the rules: started as anybody would, with a key and coins of its own.
+// liar is a process that breaks the rules. It starts like any other, with its own key and coins.
 type liar struct {
 	*process
 	act, role string
@@ -20,7 +20,7 @@ type liar struct {
 	more      []string // arguments
 }
 
-// lies are the workers that break the rules in every way that one of them can by itself.
+// lies are the workers that break the rules in each way that a single worker can.
 func lies() []liar {
 	const worker = "worker"
 	return []liar{
@@ -35,9 +35,9 @@ func lies() []liar {
 	}
 }
 
-// A worker for every way to break the rules, verifiers that do not look, and a validator that leaves out the moves of
-// those who challenge, all in one job on the terms that a job has if nobody says otherwise: each loses what the rules
-// say, nobody else loses anything, and the model is the one that the job determines.
+// TestAdversaries runs, in one job on the default terms, a worker for every way to break the rules, verifiers that do
+// not execute units, and a validator that leaves out the dispute moves of challengers. Each loses what the rules say,
+// no other account loses stake, and the model is the one that the job determines.
 func TestAdversaries(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
@@ -50,10 +50,10 @@ func TestAdversaries(t *testing.T) {
 	n.punished(censor)
 }
 
-// A quarter of all stake is one party's: of the validators one, which keeps its part of the beacon back, and of the
-// members two workers that fake their units and a verifier that shields them, all at the lowest price. Beside them a
-// pair of a worker and a verifier tries to be paid for nothing, a pair to be paid for rollbacks, and a verifier accuses
-// everybody.
+// TestCollusion gives a quarter of all stake to one party: one validator that withholds its part of the beacon, two
+// workers that fake their units, and a verifier that shields them, all at the lowest price. In the same network one
+// pair of a worker and a verifier tries to be paid for nothing, another to be paid for rollbacks, and a verifier
+// accuses all workers.
 func TestCollusion(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
@@ -68,8 +68,9 @@ func TestCollusion(t *testing.T) {
 	n.drawn()
 }
 
-// lyingReducer plays a job with a member that makes up the slices that are drawn for it, and lets that member and the
-// second verifier go. There are slices, which a job of few workers has not by default: nobody else reduces anything.
+// lyingReducer plays a job with a member that fabricates the slices that it is drawn to reduce, and stops that member
+// and the second verifier afterwards. The job asks for slices, which a job of few workers does not have by default:
+// without slices no member is drawn as reducer.
 func (n *network) lyingReducer() {
 	n.t.Helper()
 	n.second.start(0)
@@ -84,8 +85,8 @@ func (n *network) lyingReducer() {
 	}
 }
 
-// circle are workers and a verifier of one owner, who asks the lowest price for them, and tells nobody that they are
-// one.
+// circle returns workers and a verifier of one owner, which ask the lowest price and do not declare that they have
+// one owner.
 func (n *network) circle(name string, workers []string, verifier string, more ...string) (list []liar) {
 	more = append([]string{"--circle", filepath.Join(n.dir, name), "--price", "1"}, more...)
 	for _, act := range workers {
@@ -100,7 +101,7 @@ func (n *network) deviate(validator int, act string, more ...string) {
 	v.args = append([]string{"dev", "deviant", "--home", filepath.Join(n.dir, v.name), "--act", act}, more...)
 }
 
-// account is that of a participant that may not be started yet.
+// account returns the account of a participant, which may not be started yet.
 func (n *network) account(p *process) string {
 	n.t.Helper()
 	h, err := home.Read(filepath.Join(n.dir, p.name))
@@ -119,9 +120,9 @@ func (n *network) invite(liars []liar) {
 	n.second.ready()
 }
 
-// enlist starts processes that break the rules in ways that catalog.Named knows, each on a key that has coins. Who is
-// told nothing else asks a little less than all others. The jobs that follow have as many units as there are workers,
-// so that all of them work.
+// enlist starts processes that break the rules in ways that catalog.Named knows, each on a key with coins. Without
+// further arguments a process asks a little less than all others. The jobs that follow have as many units as there
+// are workers, so that all of them work.
 func (n *network) enlist(liars []liar) {
 	n.t.Helper()
 	target := workers

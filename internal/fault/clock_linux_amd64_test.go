@@ -20,7 +20,7 @@ import (
 // reads the clock through a function that the kernel maps into every process (the vDSO), not through the C library:
 // this writes another function over it before the program's first instruction.
 func startAt(c *exec.Cmd, program string, shift time.Duration) (err error) {
-	runtime.LockOSThread() // who traces is a thread
+	runtime.LockOSThread() // the tracer is a thread, not a process
 	defer runtime.UnlockOSThread()
 	c.SysProcAttr.Ptrace = true // it stops when it has executed a program
 	if err := c.Start(); err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-// While a job runs, processes of strangers flood the interfaces of all validators, send transactions at the default
-// price of gas, which the transactions of the job pay, too, and hold the upload slots of all workers, as a registered
-// peer and as unknown ones. Blocks come, the job ends with the model that it determines, and nobody loses stake. A
-// member whose memory is too small for the job leaves it at no cost, and the consumer reaches the chain through a full
-// node alone.
+// TestFloods runs a job while unregistered processes flood the interfaces of all validators, send transactions at the
+// default gas price (which the transactions of the job pay as well), and hold the upload slots of all workers, as a
+// registered peer and as unknown peers. Blocks are made, the job ends with the model that it determines, and no
+// account loses stake. A member whose memory is too small for the job leaves it at no cost, and the consumer reaches
+// the chain through a full node alone.
 func TestFloods(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
@@ -103,7 +103,7 @@ func (n *network) fullNode() string {
 // leastFee is what a transaction of any kind pays at the default price of gas: it takes more than 40,000 units.
 const leastFee = 40_000 * market.GasPrice / 1_000_000
 
-// attackers are processes that attack the network from outside until they are told to end.
+// attackers are processes that attack the network from outside until end stops them.
 type attackers struct {
 	n                *network
 	floods, holds    *process
@@ -139,7 +139,7 @@ func (a *attackers) start(act, at, dir string) *process {
 	return p
 }
 
-// end stops the attacks, and adds up what they did.
+// end stops the attacks, and sums what they did.
 func (a *attackers) end() {
 	a.n.t.Helper()
 	for _, p := range append(a.spammers, a.floods, a.holds) {

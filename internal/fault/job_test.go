@@ -54,8 +54,8 @@ var writeJob = sync.OnceValues(func() (string, error) {
 		os.WriteFile(filepath.Join(dir, "text.jsonl"), text.Bytes(), 0o644))
 })
 
-// settings are what the arguments of starling train say of a job. Jobs differ in their seeds, so that no machine finds
-// anything that it needs on its disk from before.
+// settings returns arguments of starling train that describe a job. Jobs differ in their seeds, so that no machine
+// has blobs of an earlier job on its disk.
 func settings(seed, rounds int, more []string) []string {
 	return append([]string{"--set", fmt.Sprintf("seed=%d", seed), "--set", fmt.Sprintf("strategy.sync_steps=%d", steps),
 		"--set", fmt.Sprintf("training.max_steps=%d", rounds*steps)}, more...)
@@ -99,7 +99,7 @@ type job struct {
 	hurt     uint32 // round of the fault
 	hurtAt   int64  // height of it
 	within   int64  // in how many blocks its round is to be over
-	alone    bool   // nobody waits for the end of the run
+	alone    bool   // the test does not wait for the end of the run
 	paid     []func([]reward.Receipt)
 	said     []string
 }
@@ -110,7 +110,7 @@ func (n *network) submit(name string, rounds int) *job {
 	n.t.Helper()
 	n.jobs++
 	set := n.set
-	if !n.second.running() { // a job has two verifiers if nobody says otherwise, and would wait for the other
+	if !n.second.running() { // a job has two verifiers by default, and would wait for the second
 		set = append(slices.Clip(set), "--set", "strategy.verification.verifiers=1")
 	}
 	j := &job{network: n, settings: settings(n.jobs, rounds, set), out: filepath.Join(filepath.Dir(n.dir), name),
@@ -172,7 +172,7 @@ func (j *job) note(format string, args ...any) {
 	j.said = append(j.said, fmt.Sprintf(format, args...))
 }
 
-// finish waits for the end of the run, and checks what it leaves.
+// finish waits for the end of the run, and checks its output folder.
 func (j *job) finish() {
 	j.t.Helper()
 	if j.alone {
@@ -209,7 +209,7 @@ func (j *job) finish() {
 	j.t.Log(j.pace())
 }
 
-// ends waits for the end of a run that nobody waits for.
+// ends waits for the end of a run that submit started as alone.
 func (j *job) ends() {
 	j.t.Helper()
 	j.blocks("the end of the run", func(int64) bool {
@@ -224,7 +224,7 @@ func (j *job) ends() {
 	}
 }
 
-// money checks that nothing was paid twice, that all of it adds up, and that nobody lost stake.
+// money checks that nothing was paid twice, that the sums agree, and that no account lost stake.
 func (j *job) money() {
 	j.t.Helper()
 	escrow, err := j.chain.Market.Escrow(j.t.Context(), j.id)
@@ -280,8 +280,8 @@ func (j *job) money() {
 	}
 }
 
-// model checks that the program finds the same lineage when it does all the work again, offline, and that it is the
-// lineage of an undisturbed run: whatever happened, the same units were contributed.
+// model checks that `starling verify` reproduces the lineage offline, and that it is the lineage of an undisturbed
+// run: whatever fault happened, the same units were contributed.
 func (j *job) model(root string) error {
 	got, err := lineage(j.out)
 	if err != nil {
@@ -318,17 +318,17 @@ func (j *job) pace() string {
 	return fmt.Sprintf("blocks from round to round: %v", took)
 }
 
-// fault is something that happens to a network while it works at a job. It returns when whoever was hurt takes part
+// fault is a disturbance of a network that works at a job. It returns when the process that was hurt takes part
 // again.
 type fault struct {
 	name   string
 	happen func(j *job)
 }
 
-// suffer runs a job of so many rounds to which something happens, one thing after the other, each a test of its own.
+// suffer runs a job of the given number of rounds and applies the faults one after the other, each as a subtest.
 func (n *network) suffer(name string, rounds int, faults ...fault) {
 	if n.t.Failed() {
-		return // the network is not what it was
+		return // a failed fault leaves the network in an unknown state
 	}
 	above := n.t
 	defer n.under(above)

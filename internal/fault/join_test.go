@@ -11,14 +11,14 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// proof is how many blocks a newcomer that has reproduced a unit may take until it has one of its own, where rounds are
-// so short that two of them are over before: its seal is in a block, the next one has the beacon that asks, its answer
-// is in another, the round after that hands out units; and what it sends may wait for a block, twice, on a busy
-// machine.
+// proof is an upper limit, in blocks, of the time between the first unit that a newcomer reproduces and the first
+// unit that it is assigned, when rounds are so short that two of them end meanwhile: one block for its seal, one for
+// the beacon that asks for leaves, one for its answer, and then the next round assigns units. On a busy machine a
+// transaction may wait for one more block, twice.
 const proof = 8
 
-// join starts a worker while a run goes on: it downloads what it needs from several members at a time, and is paid for
-// a unit of the second round after that, and after it has reproduced a unit, at the latest.
+// join starts a worker during a run. The worker downloads what it needs from several members at a time, and is paid
+// for a unit at the latest in the second round after that and after its first reproduced unit.
 func (n *network) join(j *job) {
 	p := n.newcomer
 	j.strike()
@@ -61,7 +61,7 @@ func (n *network) join(j *job) {
 	j.expect(p, reward.Verified)
 }
 
-// peering is what a worker knows of the way to a peer.
+// peering is how a worker reaches a peer.
 type peering struct {
 	Peer     string `json:"peer"`
 	Relayed  bool   `json:"relayed"`

@@ -25,7 +25,7 @@ func separate(t testing.TB) {
 	}
 }
 
-// Cables between machines are slow, cut, and mended, and one machine can be dialled by nobody.
+// TestLinks slows, cuts and mends the cables between machines, and has one machine that accepts no connection.
 func TestLinks(t *testing.T) {
 	separate(t)
 	t.Parallel()
@@ -73,7 +73,7 @@ func (n *network) killOnSlowLink(j *job) {
 		return sent > 8<<10 && len(have) < len(n.members())
 	}
 	s := j.catch(w, "an upload", func(s run.State) bool { return s.Phase == progress.Attest }, some)
-	w.machine.cut() // what the kernel still holds goes nowhere, either
+	w.machine.cut() // data that the kernel still buffers is lost, too
 	w.kill()
 	if !some(s) {
 		j.t.Error("everybody has its update")
@@ -87,8 +87,8 @@ func (n *network) killOnSlowLink(j *job) {
 	j.back("killed while it uploaded", w)
 }
 
-// part leaves a worker alone with one validator in the middle of a unit, which it finishes there. When both are back
-// its work counts if nobody else has done the unit; if not, the books say why.
+// part leaves a worker alone with one validator in the middle of a unit, which the worker finishes there. When both
+// are connected again its work counts unless another worker has done the unit; then the receipts state the reason.
 func (n *network) part(j *job) {
 	v, w := n.validators[3], n.workers[3] // this worker follows the chain at this validator
 	training := func(run.State) bool { return j.doing(w, "train") > 0 }
@@ -124,8 +124,8 @@ func (n *network) part(j *job) {
 	j.back("alone with one validator for 15 s", w)
 }
 
-// relay lets a newcomer join that nobody can dial, because it listens on no address of its machine. It is reached
-// through the verifier: its consumer and the other members fetch its update.
+// relay lets a newcomer join that accepts no connection, because it listens on no address of its machine. It is
+// reached through the verifier: the consumer and the other members fetch its update.
 func (n *network) relay(j *job) {
 	n.join(j)
 	began := j.hurt
@@ -163,8 +163,8 @@ func (n *network) relay(j *job) {
 	j.fetch(e.Attestation.Updates[unit], p.Addrs)
 }
 
-// fetch gets a blob through a relay, as the consumer of the job, who is registered and no member: strangers are given
-// nothing of a run.
+// fetch gets a blob through a relay, as the consumer of the job, which is registered but no member: members send no
+// blob of a run to unregistered peers.
 func (j *job) fetch(cid string, from []string) {
 	j.t.Helper()
 	id, err := blob.Parse(cid)

@@ -17,8 +17,8 @@ const (
 	island   = "island"
 )
 
-// hub is the address of the tests themselves, on the mainland. It and those of machines look public: a host that only a
-// relay reaches tells nobody about one with a private address.
+// hub is the address of the tests themselves, on the main network. It and the addresses of machines look public,
+// because a host that only a relay reaches announces no private address.
 const hub = "11.77.0.1"
 
 // furnish makes the namespaces that the tests run in ready for machines: mounts and names of namespaces that end with
@@ -55,7 +55,7 @@ type machine struct {
 // machines is how many were plugged in so far.
 var machines atomic.Int32
 
-// newMachine plugs in a machine with a number of its own, from 2.
+// newMachine makes a machine with a number of its own, from 2, and links it to the bridge.
 func newMachine(t testing.TB) *machine {
 	t.Helper()
 	number := machines.Add(1) + 1

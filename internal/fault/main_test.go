@@ -1,8 +1,8 @@
-// Package fault runs networks of real processes, breaks them, and looks at what is left: the run ends, nothing is paid
-// twice, nobody honest is slashed, the lineage verifies, and the model is the one of an undisturbed run. The machines
-// are network namespaces joined by a bridge where the kernel allows, and one loopback where it does not.
+// Package fault runs networks of real processes, breaks them, and checks the result: the run ends, nothing is paid
+// twice, no honest member is slashed, the lineage verifies, and the model is the one of an undisturbed run.
 //
-// What the roles do under faults that need no machine, in virtual time and by the thousand, is sim.
+// The machines are network namespaces joined by a bridge where the kernel allows, and one loopback where it does not.
+// Faults of roles that need no real machine are played in virtual time in package sim.
 package fault
 
 import (
@@ -20,16 +20,16 @@ import (
 // faults is set to run the tests. Without it go test ./... starts no networks here and stays short.
 var faults = flag.Bool("faults", false, "run the tests, which start networks of processes")
 
-// The test binary starts itself anew in namespaces of its own, which end with it, whatever it is ended by. These
-// variables say which program to test, one that is built if there is none; and, to the second one, where files may be
-// left until both end, and why it is not in namespaces if it is not.
+// The test binary starts itself again in namespaces of its own, which end with it however it ends. These environment
+// variables hold the program to test (one is built if there is none) and, for the second process, the folder for
+// files that last until both processes end, and the reason why it is not in namespaces if it is not.
 const (
 	variableProgram = "STARLING_FAULT_PROGRAM"
 	variableScratch = "STARLING_FAULT_SCRATCH"
 	variableWhyNot  = "STARLING_FAULT_NO_NAMESPACES"
 )
 
-// program is the path of the starling binary, and scratch that of a folder.
+// program is the path of the starling binary, scratch the path of a folder for temporary files.
 var program, scratch = os.Getenv(variableProgram), os.Getenv(variableScratch)
 
 func TestMain(m *testing.M) {
@@ -76,7 +76,7 @@ func outside() int {
 		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		return c
 	}
-	runtime.LockOSThread() // whose end is the end of the process, for Pdeathsig
+	runtime.LockOSThread() // Pdeathsig follows the end of this thread, which is thus the end of the process
 	c := again("")
 	c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS
 	if os.Getuid() != 0 {

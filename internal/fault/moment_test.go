@@ -15,10 +15,10 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// catch pauses a worker or verifier at a moment, and returns when a block or two have shown that nothing of what it
-// does then is on its way: it may be killed, and will have died in that moment. Blocks tell the moment; sure, unless it
-// is nil, what stands on disks: between two blocks, and again while it is paused. A moment that it is too late for
-// comes again in a later round.
+// catch pauses a worker or verifier at a moment, and returns when one or two further blocks have shown that none of
+// its transactions is in flight: if it is killed then, it has died at that moment. moment inspects the state of
+// blocks; sure, unless it is nil, inspects disks, between two blocks and again while the process is paused. If the
+// moment has passed before the pause, catch waits for it in a later round.
 func (j *job) catch(p *process, what string, moment, sure func(run.State) bool) run.State {
 	j.t.Helper()
 	if sure == nil {
@@ -39,8 +39,8 @@ func (j *job) catch(p *process, what string, moment, sure func(run.State) bool) 
 	}
 }
 
-// soon reports whether something comes about in about the time of a block. It looks every few milliseconds: nobody
-// tells what another process writes to its disk.
+// soon reports whether a condition becomes true in about the time of a block. It polls every few milliseconds,
+// because the disk of another process sends no event.
 func (j *job) soon(so func() bool) bool {
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
@@ -61,8 +61,8 @@ func has(s run.State, p *process, status work.Status) bool {
 	return slices.ContainsFunc(s.Units, func(u *work.Unit) bool { return u.Worker == p.address && u.Status == status })
 }
 
-// holders are the members that have the updates of a worker's units of the round on their disks; nobody before it is
-// bound.
+// holders returns the members that have the updates of a worker's units of the round on their disks, and none before
+// the updates are bound.
 func (j *job) holders(s run.State, p *process) []*process {
 	has := func(m *process, u *work.Unit) bool {
 		_, err := os.Stat(filepath.Join(j.dir, m.name, "blobs", u.Commit.UpdateCID))
@@ -82,7 +82,8 @@ type diary struct {
 	open map[string]int // kind: the first word of an action's key
 }
 
-// doing is how many actions of a kind a process is at in the job. What it was at when it died it is at for good.
+// doing returns how many actions of a kind a process has begun and not finished in the job. Actions that were
+// interrupted by its death count forever.
 func (j *job) doing(p *process, kind string) int {
 	j.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(j.dir, p.name, "events", "*-"+j.id+".jsonl"))

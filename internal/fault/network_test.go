@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// What every network has.
+// Sizes that every network has.
 const (
 	validators = 4 // one may be down
 	workers    = 4
@@ -48,10 +48,10 @@ type network struct {
 	chain *client.Client // to the first validator
 	hang  func()
 
-	checks []check // of what jobs have left
+	checks []check // checks of the output folders of jobs
 }
 
-// check is of the folder that a job has left: it needs no network, and goes on beside the jobs after it.
+// check verifies the output folder of a job. It needs no network, and runs while later jobs run.
 type check struct {
 	job   string
 	ended chan error
@@ -64,8 +64,8 @@ func (j *job) check(f func() error) {
 	j.checks = append(j.checks, c)
 }
 
-// newNetwork starts a network, each process on a machine of its own if separate. Some folders are file systems of their
-// own, with so many bytes. Validators take the further arguments.
+// newNetwork starts a network, each process on a machine of its own if separate is set. sizes maps folders to the
+// size in bytes of a file system of their own. Validators take the further arguments.
 func newNetwork(t testing.TB, separate bool, sizes map[string]int, validator ...string) *network {
 	t.Helper()
 	n := drawNetwork(t, separate, sizes)
@@ -120,7 +120,7 @@ func (p *process) listen() []string {
 	switch {
 	case p.machine == nil:
 		return nil
-	case p.hidden: // it listens on the loopback of its machine only, where nobody else is
+	case p.hidden: // it listens on the loopback of its machine only, where no other process runs
 		return []string{"--behind-nat"}
 	}
 	return []string{"--listen", "/ip4/" + p.machine.address + "/tcp/4001,/ip4/" + p.machine.address + "/udp/4001/quic-v1"}
@@ -169,7 +169,7 @@ func (n *network) init() {
 // members are those who take part in runs.
 func (n *network) members() []*process { return append(slices.Clip(n.workers), n.verifier) }
 
-// ports are the first of the ports of the validators of one network on the loopback, handed out once.
+// ports is the next unused port for the validators of a network on the loopback. Ports are not reused.
 var ports atomic.Int32
 
 // freePorts is the first of the ports of all validators on the loopback.
@@ -262,8 +262,8 @@ func (n *network) height(v *process) int64 {
 	return s.SyncInfo.LatestBlockHeight
 }
 
-// stop ends all processes, waits for the checks, and keeps what is left if the test has failed and the environment says
-// where.
+// stop ends all processes, waits for the checks, and keeps the remaining files if the test has failed and the
+// environment names a folder for them.
 func (n *network) stop() {
 	if n.hang != nil {
 		n.hang()

@@ -79,7 +79,7 @@ func TestOperate(t *testing.T) {
 	}
 }
 
-// commands are the command lines of a section of a page: what is indented and begins with the program's name.
+// commands returns the command lines of a section of a page: the indented lines that begin with the program's name.
 func commands(page, section string) (list []string) {
 	_, text, _ := strings.Cut(page, "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
@@ -139,7 +139,7 @@ func (s *site) process(command string) *process {
 		args: words[1:]}
 }
 
-// start starts a command that goes on.
+// start starts a command that does not end by itself.
 func (s *site) start(command string) *process {
 	s.t.Helper()
 	p := s.process(command)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// limit is how long the tests wait for anything before they give up.
+// limit is how long the tests wait for a condition before they fail.
 const limit = 5 * time.Minute
 
 // process is one process of the program, again and again over the same folder.
@@ -23,7 +23,7 @@ type process struct {
 	machine *machine
 	dir     string // in which it runs; "": the one of the tests
 	args    []string
-	hidden  bool   // nobody can dial it: no address of its machine reaches it
+	hidden  bool   // it accepts no connection: no address of its machine reaches it
 	address string // account of a worker, a verifier, or a consumer
 	diary   diary
 
@@ -33,7 +33,7 @@ type process struct {
 	code   int           // then
 
 	mu    sync.Mutex
-	lines []string      // what it has said
+	lines []string      // its output
 	since int           // number of them when it was started last
 	more  chan struct{} // closed with the next line
 }
@@ -43,7 +43,8 @@ func (p *process) start(shift time.Duration) {
 	p.t.Helper()
 	c := p.machine.command(append([]string{program}, p.args...)...)
 	c.Dir = p.dir
-	// It dies with the thread that started it, and Go ends no thread on which nobody has locked a goroutine.
+	// The kernel sends Pdeathsig when the thread ends that started the process. Go ends a thread only while a goroutine
+	// is locked to it.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pipe, err := c.StderrPipe()
 	if err != nil {
@@ -81,7 +82,7 @@ func (p *process) follow(from io.Reader) {
 	}
 }
 
-// says waits until the process has said something since its start, and returns what was matched.
+// says waits until a line of the process since its start matches a pattern, and returns the match.
 func (p *process) says(pattern string) []string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -105,7 +106,7 @@ func (p *process) says(pattern string) []string {
 	}
 }
 
-// tail is the last of what the process has said.
+// tail returns the last n lines of the output of the process.
 func (p *process) tail(n int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +132,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// kill ends the process without warning. One that was never started is as dead.
+// kill ends the process without warning. It does nothing if the process was never started.
 func (p *process) kill() {
 	p.t.Helper()
 	if p.ended == nil {
@@ -153,6 +154,6 @@ func (p *process) end() {
 	}
 }
 
-// pause stops the process where it is, and resume lets it go on.
+// pause stops the process where it is, and resume continues it.
 func (p *process) pause()  { p.t.Helper(); p.signal(syscall.SIGSTOP) }
 func (p *process) resume() { p.t.Helper(); p.signal(syscall.SIGCONT) }

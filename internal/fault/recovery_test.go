@@ -33,7 +33,7 @@ func (j *job) strike() run.State {
 	return s
 }
 
-// owed is the deadline of a unit in blocks: twice as long after each that was missed.
+// owed returns the deadline of a unit in blocks, which doubles after each missed deadline.
 func owed(s run.State, missed uint32) int64 { return s.TrainDeadline() << min(missed, 4) }
 
 // spell is in how many blocks the round of a state is over, by the rules of package run, though one of its members does
@@ -58,13 +58,14 @@ func (j *job) spell(s run.State) int64 {
 	return blocks
 }
 
-// absence is in how many blocks a member that is there again has a part in a checkpoint, by the same rules: the round
-// that goes on ends, and in the next it does what it owes. If it is out of the run, or may be with the next deadline
-// that it misses, it rests, and shows first that it computes what the others do.
+// absence returns, in blocks, how long a member that has returned may take until it has a part in a checkpoint, by
+// the rules of the run: the open round ends, and in the next one the member does its unit. A member that has left the
+// run, or that leaves with the next deadline that it misses, rests, and first reproduces units of others as
+// probation.
 func (j *job) absence(s run.State, id string) int64 {
 	m, _ := s.Member(id)
 	blocks := j.spell(s) + owed(s, m.Missed)
-	// who rounds wait for when too many are not final, and who has their units to do again
+	// rounds wait for this member while too many rounds are not final, and its units are assigned again
 	if !m.Active || m.Missed > 1 || m.Role == crew.Verifier {
 		blocks += s.TrainDeadline()<<min(m.Returns, 4) + exam*s.TrainDeadline()
 	}
@@ -81,8 +82,8 @@ func (j *job) attested(round uint32) int64 {
 	return e.Height
 }
 
-// partakes reports whether a member has a part in a checkpoint after that of a round, and after which: a unit of it is
-// the member's, or it is among those who signed it first, which are as many as it takes.
+// partakes reports whether a member has a part in a checkpoint after that of a round, and in which round: it did a
+// unit of that round, or it is among the first signers of the checkpoint that make up the quorum.
 func (j *job) partakes(p *process, after uint32) (uint32, bool) {
 	s := j.run(j.id)
 	for round := after + 1; round <= s.Base.Round; round++ {
@@ -132,7 +133,7 @@ func (j *job) endured() {
 	}
 }
 
-// expect says what the books must hold in the end of the unit that a worker had when the fault happened: a receipt with
+// expect checks that the receipts at the end of the unit that a worker had when the fault happened contain one with
 // one of these reasons.
 func (j *job) expect(p *process, reasons ...string) {
 	round := j.hurt

@@ -15,9 +15,9 @@ import (
 	"github.com/starling-network/starling/sim/link"
 )
 
-// BenchmarkUtilisation lets processes train, and compares the share of their time that workers spend in their units
-// with what the formula says of such rounds (sim.Round). What a unit takes, and what is computed between units, is read
-// in the logs of the workers. Run it on a machine that does nothing else.
+// BenchmarkUtilisation runs training in real processes, and compares the share of time that workers spend in their
+// units with the prediction of sim.Round. The durations of a unit, and of the work between units, are read from the
+// logs of the workers. Run it on an otherwise idle machine.
 func BenchmarkUtilisation(b *testing.B) {
 	const rounds = 6
 	for range b.N {
@@ -28,7 +28,7 @@ func BenchmarkUtilisation(b *testing.B) {
 		for _, w := range n.workers {
 			logs = append(logs, readWork(b, filepath.Join(n.dir, w.name, "worker.log")))
 		}
-		const first, last = 1, rounds - 3 // rounds whose beginning and end somebody has attested
+		const first, last = 1, rounds - 3 // rounds whose start and end are attested
 		var trained, waited, combined, span float64
 		for r := first; r <= last; r++ {
 			longest, combining := 0.0, 0.0

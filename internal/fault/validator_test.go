@@ -107,7 +107,7 @@ func TestDisks(t *testing.T) {
 // on.
 func (n *network) replay(v *process) {
 	if n.t.Failed() {
-		return // the network is not what it was
+		return // a failed fault leaves the network in an unknown state
 	}
 	n.t.Helper()
 	v.signal(syscall.SIGTERM)
@@ -157,7 +157,7 @@ func truncate(t testing.TB, dir string) {
 	}
 }
 
-// mount makes a folder a file system of so many bytes.
+// mount makes a folder a file system with the given number of bytes.
 func mount(t testing.TB, dir string, bytes int) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(dir, 0o700),
@@ -185,7 +185,7 @@ func fill(t testing.TB, dir string) (free func()) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	_ = f.Close() // full is what it is to be
+	_ = f.Close() // a full disk is the purpose: the error is expected
 	return func() {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// judge plays a job on the terms that a job has by default, in which some break the rules, and checks what comes of it.
+// judge plays a job on the default terms in which some members break the rules, and checks the outcome.
 func (n *network) judge(name string, rounds int, liars []liar) {
 	n.t.Helper()
 	if !n.second.running() {
@@ -58,8 +58,7 @@ func (n *network) judge(name string, rounds int, liars []liar) {
 	j.t.Logf("%.0f s for %d rounds, state root %s; %s", time.Since(begun).Seconds(), rounds, summary.StateRoot, j.pace())
 }
 
-// usual checks that the terms of the job are those that one has if nobody says otherwise, but for the size of its work
-// and its slices.
+// usual checks that the terms of the job are the default terms, except for the size of its work and its slices.
 func (j *job) usual() {
 	j.t.Helper()
 	got := j.run(j.id).Terms
@@ -75,8 +74,8 @@ func (j *job) usual() {
 	}
 }
 
-// sentence checks who loses stake, who has to leave, and that no party gains by breaking the rules: neither one alone
-// nor a circle.
+// sentence checks which accounts lose stake, which have to leave, and that no party gains by breaking the rules:
+// neither one alone nor a circle.
 func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 	j.t.Helper()
 	participants, err := j.chain.Registry.Participants(j.t.Context())
@@ -85,7 +84,7 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 	}
 	state := j.run(j.id)
 	gain := map[string]int64{}                               // by the folder of a circle
-	own := func(bounty reward.Receipt, circle string) bool { // for the conviction of one of its own
+	own := func(bounty reward.Receipt, circle string) bool { // a bounty for a member of its own circle
 		return slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
 			same := r.Height == bounty.Height && r.Round == bounty.Round && r.Unit == bounty.Unit
 			return same && r.Kind == reward.Slash && circleOf(liars, r.Who) == circle
@@ -148,7 +147,7 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 	}
 }
 
-// circleOf is the circle of who breaks the rules; "" for others.
+// circleOf returns the circle of an account that breaks the rules; "" for others.
 func circleOf(liars []liar, id string) string {
 	for _, l := range liars {
 		if l.address == id && len(l.more) > 0 {
@@ -236,7 +235,7 @@ func (n *network) votes(right func(lost int) bool) {
 	}
 }
 
-// staked is what the chain says of a validator.
+// staked is a validator as the chain reports it.
 type staked struct {
 	Tokens string
 	Jailed bool
@@ -275,7 +274,7 @@ func (n *network) drawn() {
 	}
 }
 
-// each calls do with what each event of a type says in the blocks from a height on.
+// each calls do with the attributes of each event of a type in the blocks from a height on.
 func (n *network) each(from int64, kind string, do func(height int64, said map[string]string)) {
 	n.t.Helper()
 	rpc, err := endpoint.Dial(n.rpc[0])

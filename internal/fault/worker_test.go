@@ -16,8 +16,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Workers are killed at every stage of a round and started again, or come while a run goes on. All others go on, also
-// without the consumer.
+// TestWorkers kills workers at every stage of a round and starts them again, and adds workers during a run. All
+// others continue, even without the consumer.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
@@ -39,7 +39,7 @@ func TestWorkers(t *testing.T) {
 		n.start()
 		n.consumer.args = append(n.consumer.args, "--resume")
 		n.consumer.start(0)
-		j.strike() // from here on somebody is there to go on
+		j.strike() // from here on the checkpoint has a holder that continues the run
 		j.back("everything was killed and started", n.members()...)
 	}})
 	n.set = []string{"--set", "strategy.workers.max=5"}
@@ -49,8 +49,8 @@ func TestWorkers(t *testing.T) {
 	}}, fault{"join", n.join})
 }
 
-// In a run whose rounds are reduced in slices a member makes up those that are drawn for it, and workers are paused,
-// killed when they owe a slice, and stopped.
+// TestSlices runs a job whose rounds are reduced in slices: a member fabricates the slices that are drawn for it, and
+// workers are paused, killed while they owe a slice, and stopped.
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
@@ -73,7 +73,7 @@ func (j *job) restart(what string, p *process) {
 	j.back(what, p)
 }
 
-// killMidUnit kills a worker while it computes a unit, which another does then.
+// killMidUnit kills a worker while it computes a unit, which another worker then computes.
 func (n *network) killMidUnit(j *job) {
 	w := n.workers[1]
 	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) },
@@ -83,8 +83,8 @@ func (n *network) killMidUnit(j *job) {
 	j.restart("killed in training", w)
 }
 
-// killOnlyHolder kills a worker that has committed to a unit and shown its update to nobody, because another is not
-// done. Nobody can fetch it, and the unit is done again.
+// killOnlyHolder kills a worker that has committed to a unit and has sent its update to no peer, because another unit
+// is not committed. No peer can fetch the update, and the unit is assigned again.
 func (n *network) killOnlyHolder(j *job) {
 	slow, w := n.workers[2], n.workers[3]
 	alone := func(s run.State) bool {
@@ -143,7 +143,8 @@ func (n *network) killMidUpload(j *job) {
 	j.restart("killed when others fetched its update", w)
 }
 
-// killMidAggregation kills a worker while it fetches or combines the updates of a round, its own being with the others.
+// killMidAggregation kills a worker while it fetches or combines the updates of a round, after its own update has
+// been fetched by others.
 func (n *network) killMidAggregation(j *job) {
 	w := n.workers[1]
 	j.catch(w, "a checkpoint in the making",
@@ -165,7 +166,7 @@ func (n *network) killVerifier(j *job) {
 	j.back("killed while it audited", v)
 }
 
-// killReducer kills a worker that owes a slice of the next checkpoint. Another is drawn for it.
+// killReducer kills a worker that owes a slice of the next checkpoint. Another member is drawn for the slice.
 func (n *network) killReducer(j *job) {
 	w := n.workers[1]
 	reduces := func(s run.State) bool {

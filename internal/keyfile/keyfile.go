@@ -1,7 +1,8 @@
-// Package keyfile is how a secret of a few bytes lies on a disk: as it is, or encrypted under a passphrase. The
-// passphrase is stretched by scrypt, and the secret encrypted by XChaCha20-Poly1305.
+// Package keyfile stores a secret of a few bytes in a file: in plain, or encrypted under a passphrase. The passphrase
+// is stretched by scrypt, and the secret encrypted by XChaCha20-Poly1305.
 //
-// It does not know what the secret is for, nor where a passphrase comes from: the program says so once, by Ask.
+// The package does not know the purpose of the secret, nor the source of a passphrase: the program sets that once, by
+// Ask.
 package keyfile
 
 import (
@@ -110,7 +111,7 @@ func Change(path, passphrase string) error {
 	return place(path, data, func(from string) error { return os.Rename(from, path) })
 }
 
-// place writes a file beside a path, for nobody else to read, and moves it there.
+// place writes a temporary file in the folder of path, readable by its owner alone, and moves it to path.
 func place(path string, data []byte, move func(from string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

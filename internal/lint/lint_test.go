@@ -1,5 +1,5 @@
-// Package lint holds the rules of the house as tests: which folder may import which, what a pure package may not do,
-// and how big things may get. It checks the source of this module, not its behaviour.
+// Package lint holds the rules of the repository as tests: which folder may import which, what a pure package may not
+// do, and how big packages, types and lines may be. It checks the source of this module, not its behaviour.
 package lint
 
 import (

@@ -132,7 +132,7 @@ func (r ratchet) write(counts map[string]int) error {
 	return os.WriteFile(r.file(), []byte(b.String()), 0o644)
 }
 
-// excess is what a list may not gain: the sum of the counts over the limit. Code may move from one place to another.
+// excess is the sum of the counts over the limit, which may not grow. Code may move from one place to another.
 func (r ratchet) excess(counts map[string]int) int {
 	sum := 0
 	for _, n := range counts {

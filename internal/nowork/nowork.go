@@ -1,5 +1,5 @@
-// Package nowork is a referee for chains on which jobs are ordered whose work nobody computes: of tests of what
-// accounts may do, and of random operations. It takes every opening, and plays no dispute.
+// Package nowork is a referee for chains on which no party computes the work of the jobs: tests of the rights of
+// accounts, and random operations. It accepts every opening, and plays no dispute.
 package nowork
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/node/compat"
 )
 
-// Done is what one bench gave that ran in a process of its own.
+// Done is the result of one bench that ran in a process of its own.
 type Done struct {
 	Name    string          `json:"name"`
 	Seconds float64         `json:"seconds"`
@@ -23,9 +23,8 @@ type Done struct {
 	Error   string          `json:"error,omitempty"`
 }
 
-// Run runs a bench of this program in a process of its own, so that its peak memory is its own. An error is of the
-// caller;
-// that of the bench is in what it gave.
+// Run runs a bench of this program in a process of its own, so that its peak memory is its own. An error means that
+// the process could not run; an error of the bench itself is in the result.
 func Run(ctx context.Context, name string, quick bool) (Done, error) {
 	done := Done{Name: name}
 	self, err := os.Executable()

@@ -8,7 +8,7 @@ func Rounded(x float64, decimals int) float64 {
 	return math.Round(scale*x) / scale
 }
 
-// Bar is a figure and what it must reach.
+// Bar is a figure and the limit that it must reach.
 type Bar struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`

@@ -1,10 +1,10 @@
-// Package benchmark runs benches in processes of their own, and has what all of them give: figures, each beside the bar
-// that it must reach, and the errors of wrong options and files. The packages below it measure: machine what this
-// machine computes, memory how much runs take, transfer the way between hosts, chain the application, attack what
-// attacks cost, strategies what methods of training promise, browser the dashboard.
+// Package benchmark runs benches in processes of their own, and has what all of them return: figures, each with the
+// bar that it must reach, and the errors of wrong options and files. The packages below it measure: machine the speed
+// of this machine, memory the memory of runs, transfer the links between hosts, chain the application, attack the
+// cost of attacks, strategies the promises of training methods, browser the dashboard.
 //
-// They time what they run and return numbers; what those are compared with, and whether they are good, is for others to
-// say. They have no part in training a job: no peers but their own, no state that survives a call.
+// They time what they run and return numbers; the caller compares them with references. They have no part in training
+// a job: no peers but their own, no state that survives a call.
 package benchmark
 
 import (
@@ -26,5 +26,5 @@ func Positive(name string, n int) error {
 // ErrFile wraps every reason why a model or a file of batches cannot be used.
 var ErrFile = errors.New("benchmark: unusable file")
 
-// Unusable says what is wrong with a file.
+// Unusable is the error of a file that cannot be used.
 func Unusable(path string, err error) error { return fmt.Errorf("%w: %s: %w", ErrFile, path, err) }

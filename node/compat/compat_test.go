@@ -112,7 +112,7 @@ func TestConfigsSurvive(t *testing.T) {
 	}
 }
 
-// TestPyTorchGivesTheLogits computes the stored logits anew, where PyTorch is installed.
+// TestPyTorchGivesTheLogits recomputes the stored logits, where PyTorch is installed.
 func TestPyTorchGivesTheLogits(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-I", "-c", "import torch").Run(); err != nil {

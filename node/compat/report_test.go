@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What nothing is there to measure with does not hold, and says what is missing.
+// A check whose tool or files are missing does not hold, and its line names them.
 func TestWhatIsMissingDoesNotHold(t *testing.T) {
 	r, tree := &Report{}, t.TempDir()
 	if err := r.wallets(t.Context(), tree); err != nil {

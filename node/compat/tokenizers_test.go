@@ -29,7 +29,7 @@ func TestTokenizersAreThoseOfHuggingFace(t *testing.T) {
 	}
 }
 
-// TestHuggingFaceGivesTheDigests makes the files and the digests anew, where the npm package is installed.
+// TestHuggingFaceGivesTheDigests makes the files and the digests again, where the npm package is installed.
 func TestHuggingFaceGivesTheDigests(t *testing.T) {
 	const clients = "../../web/clients/x.js"
 	if _, err := os.Stat("../../web/clients/node_modules/tokenizers"); err != nil {

@@ -1,9 +1,10 @@
 // Package confine starts a child process that can compute and nothing else: it has no network, reads the system's
-// libraries and what it is given, writes to a scratch folder of bounded size, cannot start processes, has so much
-// memory, and dies with its parent. It is for programs of the owner of this machine whose inputs strangers wrote.
+// libraries and the files given to it, writes to a scratch folder of bounded size, cannot start processes, has
+// bounded memory, and ends with its parent. It is for programs of the owner of this machine whose inputs are
+// untrusted.
 //
-// On Linux that takes namespaces that an ordinary user may make, a seccomp filter and resource limits. Whoever imports
-// the package can be started again as the one who prepares the child: see init.
+// On Linux that takes namespaces that an ordinary user may make, a seccomp filter and resource limits. A program that
+// imports the package may be started again as the warden that prepares the child: see init.
 package confine
 
 import (

@@ -20,7 +20,7 @@ import (
 // warden is the name under which a program is started again to make the box around itself, before it becomes the child.
 const warden = "starling-warden"
 
-// order is what the warden is told, as JSON in its first argument.
+// order is the instructions of the warden, as JSON in its first argument.
 type order struct {
 	Level   Level
 	Command []string
@@ -78,7 +78,7 @@ var errProgram = errors.New("cannot start")
 
 // becomeChild makes the box and turns the process into the child. It returns if it cannot.
 func becomeChild(text string) error {
-	runtime.LockOSThread() // most of what follows is about the thread
+	runtime.LockOSThread() // most of the following calls change the thread alone
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
@@ -208,7 +208,7 @@ func show(root, path string, attributes uint64) error {
 	}
 	at := root + path
 	if _, err := os.Lstat(at); err == nil && !info.IsDir() {
-		return nil // inside of what is visible already
+		return nil // a part of a tree that is visible already
 	}
 	if err := os.MkdirAll(at[:strings.LastIndexByte(at, '/')], 0o755); err != nil {
 		return err

@@ -59,7 +59,7 @@ func attempts(t *testing.T, level Level, b Sandbox, pieces map[string]string) ma
 	return ends
 }
 
-// What a child may not do, and what it may, at both levels.
+// The operations that a child is refused, and those that it is allowed, at both levels.
 func TestRefused(t *testing.T) {
 	const refused = "PermissionError 1"
 	pieces, want := map[string]string{}, map[string]string{}
@@ -207,7 +207,7 @@ func orphan(t *testing.T, level Level) {
 	}
 }
 
-// What cannot be had is said, and a program that is not there is an error of its own.
+// An unavailable level is an error that names it, and a missing program is an error of its own.
 func TestCannotStart(t *testing.T) {
 	if _, err := Start(t.Context(), Sandbox{Level: "some", Command: []string{"/bin/true"}}); err == nil {
 		t.Error("a level that there is not was taken")

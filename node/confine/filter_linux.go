@@ -71,7 +71,7 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// jump goes on so many instructions later if the comparison of what was loaded with k holds, or does not.
+// jump skips holds instructions if the comparison of the loaded value with k holds, else fails instructions.
 func jump(comparison uint16, k uint32, holds, fails uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, Jt: holds, Jf: fails, K: k}
 }

@@ -134,8 +134,9 @@ func (c *Consumer) next() uint32 {
 	return uint32(len(c.lines)) + 1
 }
 
-// Order ships the job and places its order, unless the chain has it from before a restart. If somebody else has ordered
-// under the name of the job, also in the moment before, it gets the one that is kept for this account.
+// Order ships the job and places its order, unless the chain has the order from before a restart. If another account
+// has ordered under the name of the job, even a moment before, the job gets the name that is reserved for this
+// account.
 func (c *Consumer) Order(ctx context.Context, o market.Order) error {
 	err := c.place(ctx, o)
 	if !errors.Is(err, chainmarket.ErrTaken) {
@@ -274,8 +275,8 @@ func (c *Consumer) act(ctx context.Context, a role.Action, s run.State) (*rundir
 	return nil, fmt.Errorf("consumer: no such action: %T", a)
 }
 
-// sayWhyWaiting says why the order of the job is not matched, whenever the reason is another. Where it cannot be asked,
-// it is told later.
+// sayWhyWaiting reports why the order of the job is not matched, whenever the reason changes. If the chain cannot be
+// asked, the report is made later.
 func (c *Consumer) sayWhyWaiting(ctx context.Context) {
 	open, err := c.Chain.Market.Orders(ctx)
 	c.waits = err == nil
@@ -304,7 +305,7 @@ func waiting(o module.OrderStatus, offers []market.Offer, why string) string {
 		o.Verifiers, offering[crew.Worker], offering[crew.Verifier])
 }
 
-// sayLocked says what an order keeps that nobody has taken yet, to who stops waiting for that.
+// sayLocked reports the coins that an unmatched order keeps locked, when the consumer stops waiting.
 func (c *Consumer) sayLocked() {
 	if c.waits && c.Options.Network != "" {
 		c.once(fmt.Sprintf("the order stays open, with its budget locked: starling job cancel %s --network %s --home %s "+
@@ -348,8 +349,8 @@ func (c *Consumer) show(phase string) {
 	}
 }
 
-// collect fetches the checkpoint after a round, measures it, and records both: all of it or, as far as later calls can
-// see, nothing. Of a round that is so long ago that nobody keeps its checkpoint any more, the line of the lineage is
+// collect fetches the checkpoint after a round, measures it, and records both: all of it or, as far as later calls
+// can see, nothing. If the round is so old that no member keeps its checkpoint, only the line of the lineage is
 // recorded; latest is the latest round.
 func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if round == 0 {

@@ -173,7 +173,7 @@ func mean(x []float64) float64 {
 	return sum / float64(max(1, len(x)))
 }
 
-// meanOf is the mean of what there is; nil if there is nothing.
+// meanOf is the mean of the values that are not NaN; nil if there are none.
 func meanOf(x ...float64) *float64 {
 	x = slices.DeleteFunc(slices.Clone(x), math.IsNaN)
 	if len(x) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// The norm of a step is the mean over the units that tell one: who tells none, or no number, does not count, and who
-// cannot be heard holds nothing up.
+// The norm of a step is the mean over the units that report one. A unit without a norm, or with NaN or infinity, does
+// not count, and a worker that cannot be reached delays nothing.
 func TestMeanLogs(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	logs := map[string][]byte{

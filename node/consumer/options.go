@@ -20,20 +20,20 @@ type Options struct {
 	Job       *job.Job
 	Dir       string        // output folder
 	Plan      string        // identifier of the job as it was planned; "": it was not
-	Resume    bool          // go on with the unfinished run in Dir
+	Resume    bool          // resume the unfinished run in Dir
 	Network   string        // HTTP interface of a validator; "": an embedded network
 	Home      string        // folder of the consumer's key on a Network
 	Listen    []string      // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
 	Torch     torch.Options // of the workers of an embedded network, if the job asks for PyTorch
 	Dishonest int           // workers of an embedded network that fabricate their updates
 	Metrics   string        // host:port where Prometheus finds metrics; "": nowhere
-	Web       string        // host:port of the dashboard while the run goes on; "": none
+	Web       string        // host:port of the dashboard during the run; "": none
 	Version   string        // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
-	MLflow    *mlflow.Writer    // gets the metrics; nil: nobody does
-	Notify    *notify.Sender    // tells of events; nil: nobody is told
-	Shown     func(runs.Live)   // gets what this process knows of the run beside its files, once
+	MLflow    *mlflow.Writer    // gets the metrics; may be nil
+	Notify    *notify.Sender    // sends events; may be nil
+	Shown     func(runs.Live)   // gets the data of the run that are not in its files, once
 
 	Disk disk.Share // of every party of an embedded network; zero: an equal part of the free disk
 }
@@ -46,12 +46,12 @@ type Progress struct {
 	Phase           string
 	Loss, EvalLoss  float64
 	LearningRate    float64
-	GradNorm        float64 // before clipping, the mean over the latest round; NaN: nobody tells
+	GradNorm        float64 // before clipping, the mean over the latest round; NaN: no unit reports one
 	TokensPerSecond float64
 	Workers, Target int
 	PaidUzen        uint64
 	BudgetUzen      uint64
-	Latest          rundir.Metric // of the latest round, with what was measured last
+	Latest          rundir.Metric // of the latest round, with the latest measurements
 	Left            time.Duration
 }
 
@@ -86,7 +86,7 @@ func (e *HaltedError) ExitCode() int {
 	return 11
 }
 
-// Prepare makes a folder ready for a fresh run, or checks that the run in it is the one to go on with.
+// Prepare makes a folder ready for a fresh run, or checks that the run in it is the one to resume.
 func Prepare(o *rundir.OutDir, b *prepare.CompiledJob, opt Options) error {
 	switch {
 	case o.Run.ID == "":

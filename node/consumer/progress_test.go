@@ -12,8 +12,7 @@ import (
 	"github.com/starling-network/starling/node/tracking"
 )
 
-// What a process that trains serves for Prometheus and what an export of its run writes have the same names, and the
-// same values.
+// The metrics that a training process serves for Prometheus have the names and values of an export of its run.
 func TestLiveMetricsAreTheExported(t *testing.T) {
 	eval, norm, agreement := 3.25, 0.75, 0.5
 	rounds := []api.Metric{

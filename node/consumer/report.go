@@ -102,7 +102,7 @@ func reportSummary(s *rundir.Summary, halted string) report.Summary {
 	}
 }
 
-// earnings groups the receipts by who they are about, members first.
+// earnings groups the receipts by account, members first.
 func earnings(k Books) []report.Earning {
 	var out []report.Earning
 	index := map[string]int{}

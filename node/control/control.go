@@ -1,7 +1,7 @@
-// Package control lets the owner of a running process ask it how it is and tell it to drain: HTTP over a socket in the
-// process's folder, which nobody else may open.
+// Package control lets the owner of a running process ask for its status and tell it to drain: HTTP over a socket in
+// the process's folder, which only the owner may open.
 //
-// It carries what it is given; what a status says and what draining means belongs to the process.
+// The process defines the content of a status and the meaning of draining.
 package control
 
 import (

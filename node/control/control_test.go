@@ -66,7 +66,7 @@ func (s *slow) Status() any {
 	return s.process.Status()
 }
 
-// Who asks a process that ends meanwhile gets the answer.
+// A request that arrives while the process ends is answered.
 func TestAnswersWhileItEnds(t *testing.T) {
 	dir, p := folder(t), &slow{asked: make(chan struct{}), ends: make(chan struct{})}
 	stop, err := Serve(dir, p)
@@ -78,7 +78,7 @@ func TestAnswersWhileItEnds(t *testing.T) {
 	go func() { answered <- Status(t.Context(), dir, &s) }()
 	<-p.asked
 	go func() { stopped <- stop() }()
-	for { // until nobody else can ask
+	for { // until the socket accepts no request
 		if _, err := os.Stat(filepath.Join(dir, fileSocket)); err != nil {
 			break
 		}

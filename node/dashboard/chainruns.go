@@ -78,7 +78,7 @@ func (r *ChainRuns) List(ctx context.Context) ([]api.Job, error) {
 	return jobs, nil
 }
 
-// rank puts what goes on before what is over.
+// rank sorts open jobs before finished ones.
 func rank(j api.Job) int {
 	switch j.State {
 	case "queued":
@@ -97,7 +97,7 @@ func ordered(o module.OrderStatus) api.Job {
 			Next: "starling market orders says more, and starling job cancel takes it back"}}
 }
 
-// books are a run with what was disputed and paid, of which its totals are made.
+// books are a run with its disputes and payments, from which its totals are computed.
 func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*web.History, error) {
 	j, err := r.totals(ctx, c, id)
 	if err != nil {

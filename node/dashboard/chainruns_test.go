@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Where a run on the chain stands is told in the words of the API, with the reason.
+// The state of a run on the chain is given in the terms of the API, with the reason.
 func TestTotalsOfAChainRun(t *testing.T) {
 	at := func(phase progress.Phase, why, status, waits string) (state, phase2, code string) {
 		s := run.State{

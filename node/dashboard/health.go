@@ -23,8 +23,8 @@ func NetworkPeers(ctx context.Context, network string) ([]validators.Peer, error
 	return c.Validators.Peers(ctx)
 }
 
-// NetworkHealth looks at a network through one of its validators: what a server says of it, and who works, who is
-// jailed, and whether its books are balanced.
+// NetworkHealth looks at a network through one of its validators: the fields that a server reports, plus working
+// members, jailed validators, and whether the network's books are balanced.
 func NetworkHealth(ctx context.Context, network string, now time.Time) (*api.Health, error) {
 	c, _, err := session.DialReadOnly(ctx, network)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 type WebOptions struct {
 	Listen  string           // host:port
 	Tokens  string           // file of bearer tokens; "": none are needed
-	Hosts   []string         // names by which the server is reached, beside the loopback's
+	Hosts   []string         // names by which the server is reached, in addition to the loopback's
 	Network string           // HTTP interface of a validator; "": no network is shown
 	Data    string           // folder that the files of submitted jobs name theirs in; "": no job can be submitted
 	Version string           // of the binary
@@ -74,8 +74,8 @@ func (o WebOptions) Serve(ctx context.Context, l net.Listener, c web.Config) err
 	return s.Serve(ctx, l)
 }
 
-// dashboard shows the run of this process while it goes on: what it shows comes from the run's folder, and, beside
-// that, from the watch and the chain, which are asked only while somebody looks.
+// dashboard shows the run of this process while it runs. Its data come from the run's folder and from the watch and
+// the chain, which are asked only while a page is open.
 type dashboard struct {
 	View   *ChainView
 	live   *LiveRun
@@ -130,7 +130,7 @@ func OpenDashboard(ctx context.Context, opt consumer.Options, job func() string,
 	return d
 }
 
-// Close ends what is shown. Whoever looks is told that the server went.
+// Close ends the dashboard. Open pages receive the end of the server.
 func (d *dashboard) Close() error {
 	d.View.Use(nil)
 	d.detach()

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/web"
 )
 
-// Source is where somebody looks for jobs: at a server, else on a network, else in a folder.
+// Source is where a command finds jobs: at a server, else on a network, else in a folder.
 type Source struct {
 	API     string // address of a server
 	Token   string // that it wants; "": none
@@ -19,7 +19,7 @@ type Source struct {
 	Dir     string // folder of runs, or of one
 	Data    string // folder of data, with the files of examples that are kept in it
 
-	Log *slog.Logger // of what goes wrong in this process; nil: nowhere
+	Log *slog.Logger // for errors in this process; nil: none are logged
 }
 
 // Open returns a client of the place. Of a network and of a folder it is that of the API in this process, which reads

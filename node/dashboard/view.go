@@ -53,7 +53,7 @@ func (v *ChainView) Client() (*client.Client, error) {
 	return v.Chain, nil
 }
 
-// unanswered says what a validator that fails to answer means to who looks.
+// unanswered returns the error that a reader of the dashboard gets when a validator does not answer.
 func (v *ChainView) unanswered(err error) error {
 	switch {
 	case errors.Is(err, client.ErrNotFound):
@@ -222,7 +222,7 @@ func txOf(t ledger.Tx) api.Tx {
 	return shown
 }
 
-// LiveRun is what the process of a run knows beside its files: runs.Live.
+// LiveRun is the data of a run that its process has and its files do not: runs.Live.
 type LiveRun struct {
 	job      func() string
 	View     *ChainView
@@ -243,7 +243,7 @@ func (l *LiveRun) from(links func(context.Context) ([]api.Link, error)) {
 	l.links = links
 }
 
-// booksAge is how old the receipts of a run that goes on may be.
+// booksAge is the largest age of the receipts of an open run.
 const booksAge = 2 * time.Second
 
 // Progress implements runs.Live.

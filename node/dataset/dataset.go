@@ -1,5 +1,5 @@
-// Package dataset reads the data of jobs: for those who train on it, and, before that, for those who want to know what
-// is in it, what is wrong with it, and what it comes to in tokens and steps. It keeps nothing and trains nothing.
+// Package dataset reads the data of jobs: for training, and before that for reports on its content, its errors, and
+// its number of tokens and steps. It keeps nothing and trains nothing.
 package dataset
 
 import (

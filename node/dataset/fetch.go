@@ -19,14 +19,15 @@ import (
 // MaxDownload is the largest file of data that is downloaded, in bytes.
 const MaxDownload = 4 << 30
 
-// sums is the ending of the file beside a job file that has the digests of what was downloaded for it, a line each as
+// sums is the ending of the file next to a job file that has the digests of the downloaded files, one a line as
 // sha256sum writes them, with addresses for names.
 const sums = ".sha256"
 
-// Fetch downloads the data that a job names by its address into the cache of this user, unless it is there. The job
-// that it returns has the digest of each in its overrides, so that whoever reads the file with them gets the same data:
-// the digest that the file gives, or that was recorded beside it, or, for the first time, that of what came, which is
-// recorded then. The error is a *job.ErrorList, or that of the context.
+// Fetch downloads the data that a job names by its address into the cache of this user, unless it is there. The
+// returned job has the digest of each file in its overrides, so that every later reader of the file with them gets
+// the same data. The digest is the one that the job file gives, or the one recorded next to the job file, or, on the
+// first download, that of the downloaded file, which Fetch then records. The error is a *job.ErrorList, or that of
+// the context.
 func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, error) {
 	var overrides []string
 	for i, set := range j.Datasets {

@@ -40,7 +40,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A file at an address is downloaded once. What it held then is what every later reader of the job file gets.
+// A file at an address is downloaded once. Every later reader of the job file gets the content of that download.
 func TestFetch(t *testing.T) {
 	content, asked := "text\nthe bird sings\n", 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("recorded: %q", text)
 	}
 
-	content = "text\nanother\n" // nobody asks for it
+	content = "text\nanother\n" // this content is never requested
 	again, err := read()
 	if err != nil || again.Datasets[0].SHA256 != digest || asked != 1 {
 		t.Errorf("%v: asked %d times: %+v", err, asked, again.Datasets)

@@ -86,7 +86,7 @@ func inspect(s data.Source, faults int) Report {
 	return r
 }
 
-// Stats are what the data of a job comes to.
+// Stats are the size of a job's data, in tokens and steps.
 type Stats struct {
 	Job            string  `json:"job"`
 	Files          int     `json:"files"`

@@ -72,9 +72,9 @@ func (v Vocabulary) tokenizer(sources []data.Source) (*tokenizer.Tokenizer, erro
 	return tokenizer.Bytes(), nil
 }
 
-// Tokenize writes the tokens of files, in the order given, into a folder, which it makes, and beside them their
-// tokenizer if it is trained. A job that names both has the corpus that it would have of the files. Nothing is
-// overwritten. The error wraps ErrExists, ErrTokenizer or ErrData, or is that of the disk.
+// Tokenize writes the tokens of files, in the order given, into a folder, which it makes, and their tokenizer with
+// them if it was trained. A job that names both files has the corpus that it would have from the source files.
+// Nothing is overwritten. The error wraps ErrExists, ErrTokenizer or ErrData, or is that of the disk.
 func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tokenized, error) {
 	for _, name := range []string{FileTokens, FileTokenizer} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {

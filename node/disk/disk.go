@@ -1,6 +1,7 @@
-// Package disk is how much of a file system a process may fill: what is free in it, and the share that its owner gives.
+// Package disk computes how much of a file system a process may fill: its free space, and the share that its owner
+// gives.
 //
-// It measures and reckons. Who keeps within a share is somebody else.
+// It measures and computes; it does not enforce a share.
 package disk
 
 import (
@@ -10,7 +11,8 @@ import (
 	"strings"
 )
 
-// Share is how much of a disk somebody gives: so many bytes, or a percentage of what is free. It is a flag's value.
+// Share is the part of a disk that its owner gives: a number of bytes, or a percentage of the free space. It is a
+// flag's value.
 type Share struct {
 	Bytes   int64
 	Percent int // if Bytes is 0

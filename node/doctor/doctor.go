@@ -1,8 +1,8 @@
-// Package doctor examines the machine that it runs on: whether Starling can work here, how well, and what to do about
-// what stands in the way. A check looks at one thing and returns a finding.
+// Package doctor examines the machine that it runs on: whether Starling can work here, how fast, and how to remove
+// obstacles. A check looks at one thing and returns a finding.
 //
-// It changes nothing that lasts, and asks nobody but the validator that it is told to ask, and some participants of its
-// network whether they can dial this machine.
+// It makes no lasting change, and connects only to the given validator and to some participants of its network, which
+// it asks whether they can dial this machine.
 package doctor
 
 import (

@@ -65,7 +65,7 @@ func chainAt(h ledger.Head, o Options) Finding {
 	return f
 }
 
-// maxSkew is how far a clock may be from the time of a block, beside the age that a block may have.
+// maxSkew is how far a clock may be from the time of a block, in addition to the age that a block may have.
 const (
 	maxSkew = 10 * time.Second
 	maxAge  = 2 * time.Minute

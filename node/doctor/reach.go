@@ -18,7 +18,8 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// nat says who can reach the addresses that a worker listens on. If the network has somebody to ask, that is tried out.
+// nat says which peers can reach the addresses that a worker listens on. If the network has participants to ask, they
+// try to dial this machine.
 func nat(ctx context.Context, o Options) Finding {
 	if len(o.Listen) == 0 {
 		return Finding{Level: OK, Text: "without --listen a worker is reached on this machine only"}
@@ -56,9 +57,9 @@ func participants(ctx context.Context, o Options) (addrs []string, err error) {
 	return addrs, err
 }
 
-// What is asked of others.
+// Limits of the questions to other participants.
 const (
-	tryPeers = 12 // that may be away, or dial nobody back
+	tryPeers = 12 // participants to ask; some may be away, or not dial back
 	askPeers = 3  // whose answer counts
 )
 

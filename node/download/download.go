@@ -1,5 +1,5 @@
-// Package download gets files over HTTP: within a limit, checked against a digest where one is known, and from where an
-// earlier try was cut off. What it writes appears under its name when it is whole.
+// Package download gets files over HTTP: within a limit, checked against a digest where one is known, and resumed
+// where an earlier download was cut off. A file appears under its name when it is complete.
 package download
 
 import (
@@ -25,10 +25,10 @@ type File struct {
 	Header http.Header // of the request
 	Client *http.Client
 	Retry  time.Duration           // wait before the first repetition, doubled after each; 0: a second
-	Say    func(done, whole int64) // progress; whole is 0 where the server does not tell; nil: nobody is told
+	Say    func(done, whole int64) // reports progress; whole is 0 if the server gives no length; may be nil
 }
 
-// Errors of Get, beside those of the disk and of the connection.
+// Errors of Get, in addition to those of the disk and of the connection.
 var (
 	ErrTooLarge = errors.New("the file is larger than the limit")
 	ErrDigest   = errors.New("the file has another digest than it must have")
@@ -93,7 +93,7 @@ func (f File) open() (*part, error) {
 	if tag, err := os.ReadFile(f.Path + suffix + ".tag"); err == nil {
 		p.tag = string(tag)
 	}
-	if p.tag == "" && f.SHA256 == "" { // nobody could tell whether the rest belongs to it
+	if p.tag == "" && f.SHA256 == "" { // without either, a changed file would not be noticed
 		return p, p.restart()
 	}
 	p.size, err = io.Copy(p.sum, file)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// server serves a file, and cuts its first answers off after half of what they have.
+// server serves a file, and cuts its first answers off in the middle.
 type server struct {
 	content []byte
 	tag     string
@@ -84,7 +84,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A later call goes on with what an earlier one left, unless the file has changed since.
+// A later call resumes an interrupted download, unless the file has changed since.
 func TestGoesOn(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		x := &server{content: bytes.Repeat([]byte("sings"), 1000), tag: `"a"`, cuts: 1}

@@ -1,7 +1,7 @@
-// Package faucet gives coins of one account to whoever asks, over HTTP, within limits a day: for test networks, whose
-// coins are worth nothing. It keeps what it gave in a file, so that a restart forgets no limit.
+// Package faucet gives coins of one account, over HTTP, to any address, within daily limits: for test networks, whose
+// coins have no value. It records its gifts in a file, so that a restart keeps the limits.
 //
-// It identifies nobody: a person with ten addresses on ten hosts gets ten gifts, up to the limit for all together.
+// It does not identify persons: one with ten addresses on ten hosts gets ten gifts, up to the limit for all together.
 package faucet
 
 import (
@@ -140,7 +140,7 @@ func (f *Faucet) give(w http.ResponseWriter, r *http.Request) {
 		refuse(w, why)
 		return
 	}
-	// It counts from before it is sent: nobody gets a second one because the first was not told to be sent.
+	// The gift counts before it is sent, so that a lost answer does not lead to a second gift.
 	if err := f.note(g); err != nil {
 		refuse(w, refusal{http.StatusInternalServerError, "FAUCET_DISK", "the faucet cannot write down what it gives", 0})
 		return

@@ -1,5 +1,5 @@
-// Package gpu names the graphics processors of a machine, from what the kernel and the drivers show. It loads no driver
-// and computes nothing on them: exact work is computed by the processor.
+// Package gpu names the graphics processors of a machine, as the kernel and the drivers report them. It loads no
+// driver and computes nothing on them: exact work is computed by the processor.
 package gpu
 
 import (

@@ -1,7 +1,7 @@
-// Package home is the folder of one party: the secret that all its keys come from, which is made once, backed up as a
-// phrase and never overwritten, and the lock that keeps a second process out.
+// Package home is the folder of one party: the secret from which all its keys are derived, which is made once, backed
+// up as a phrase and never overwritten, and the lock that keeps a second process out.
 //
-// What else lies in the folder belongs to those who put it there.
+// Other packages define the rest of the folder.
 package home
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// FileKey is the name of the file with the secret: of package keyfile, with what wire.Secret is kept as.
+// FileKey is the name of the file with the secret: wire.Secret in a file of package keyfile.
 const FileKey = "key"
 
 // Errors of this package.

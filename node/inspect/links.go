@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// ReportedLinks are the links that participants told the chain of in the epoch that goes on: those of the members of a
+// ReportedLinks are the links that participants reported to the chain in the current epoch: those of the members of a
 // run, or all if job is "".
 func ReportedLinks(ctx context.Context, c *client.Client, job string) ([]api.Link, error) {
 	measured, err := c.Reward.Links(ctx, job)

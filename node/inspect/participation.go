@@ -51,8 +51,8 @@ func ValidatorParticipation(ctx context.Context, dir string, blocks int) ([]Bloc
 	return duties, nil
 }
 
-// ValidatorEarnings are what the validator of a folder has earned of the fees of transactions, in uzen, and not
-// withdrawn. What is paid for work goes to workers and verifiers.
+// ValidatorEarnings are the fees of transactions that the validator of a folder has earned and not withdrawn, in
+// uzen. Pay for work goes to workers and verifiers.
 type ValidatorEarnings struct {
 	Account    string `json:"account"` // of its operator
 	Operator   string `json:"operator"`

@@ -45,8 +45,8 @@ func Stakes(ctx context.Context, network string) ([]Stake, error) {
 	return stakes, err
 }
 
-// Slashes are the receipts of what was taken from stakes: of an account, also over broken promises of uptime, or, if
-// that is "", of everybody in every job.
+// Slashes are the receipts of slashed stakes: of an account, including slashes for broken promises of uptime, or, if
+// account is "", of all accounts in all jobs.
 func Slashes(ctx context.Context, network, account string) ([]rundir.Explanation, error) {
 	if account != "" {
 		all, _, err := Earnings(ctx, network, account)
@@ -85,7 +85,7 @@ type Prices struct {
 	Lowest  uint64 `json:"lowest"`
 	Median  uint64 `json:"median"`
 	Highest uint64 `json:"highest"`
-	// median of what an hour of the measured machines costs; 0: none is measured
+	// median price of an hour of the measured machines; 0: none is measured
 	Hourly uint64 `json:"hourly_uzen,omitempty"`
 }
 

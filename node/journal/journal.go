@@ -1,8 +1,8 @@
-// Package journal writes down what a role was told and what it asked for, event by event, and plays it back. Roles are
-// step functions without clock, dice or I/O: the same events give the same actions, and a difference is a bug or
-// another program.
+// Package journal records the events of a role and the actions that it asked for, event by event, and replays them.
+// Roles are step functions without clock, randomness or I/O: the same events give the same actions, and a difference
+// is a bug or another program.
 //
-// A journal is for whoever looks into what a process did. Nothing is decided by it, and work goes on without it.
+// A journal serves the analysis of a process. No decision depends on it, and work continues without it.
 package journal
 
 import (
@@ -192,7 +192,7 @@ func (j *Journal) Note(at time.Time, e role.Event, actions []role.Action) error 
 
 // change is a block in terms of the one before; nil if they are equal.
 func (j *Journal) change(b role.Block) ([]byte, error) {
-	b.Height = 0 // stands beside it
+	b.Height = 0 // the line has a field for it
 	whole, err := canon.Marshal(b)
 	if err != nil || bytes.Equal(whole, j.last) {
 		return nil, err

@@ -218,7 +218,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// What there is in events and actions, a journal can hold.
+// A journal can hold every type of event and action.
 func TestVocabularyIsWhole(t *testing.T) {
 	var decls []ast.Decl
 	for _, path := range []string{"role.go", "consumer/consumer.go"} {

@@ -81,10 +81,10 @@ const (
 	maxDifferences = 10       // shown
 )
 
-// Replay feeds a journal to a role and compares what it asks for with what was asked for then. New makes the role as it
-// was when the journal began. A role whose journal begins in the middle of a run, because the file before it is
-// elsewhere, asks again for what it had: it is judged from when the round at the beginning and the one after it are
-// final.
+// Replay feeds a journal to a role and compares the actions of the role with the recorded ones. begin makes the role
+// as it was when the journal began. A role whose journal begins in the middle of a run, because the file before it is
+// elsewhere, repeats earlier actions: it is compared from the height at which the round at the beginning and the one
+// after it are final.
 func Replay(r io.Reader, begin func(Header) (func(role.Event) []role.Action, error)) (*Report, error) {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxLine)

@@ -109,7 +109,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		}
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: validator.GenesisFunds + locked})
 	}
-	// The validator outlives the context: it goes last, when nobody asks it any more.
+	// The validator outlives the context: it ends last, when no other part of the network needs it.
 	n.validator, err = chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: n.out.File(filepath.Join(rundir.DirNetwork, "validator")), ChainID: chainID, Accounts: accounts,
 		BlockTime: blockTime, Log: n.logFile,

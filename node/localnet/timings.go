@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// refereeTimings is how long the validator of this process took for the last questions of disputes. It is told to
-// people, and never part of the state.
+// refereeTimings is how long the validator of this process took for the last questions of disputes. It is shown to
+// users, and never part of the state.
 type refereeTimings struct {
 	mu   sync.Mutex
 	took map[claimKey]time.Duration

@@ -13,8 +13,8 @@ import (
 // dirJournal, in a party's folder, holds its journals.
 const dirJournal = "events"
 
-// JournalWriter are what a role is told and asks for, written down in a journal. Where none can be kept the work goes
-// on without: nil minutes are of a role that keeps none.
+// JournalWriter writes the events and actions of a role to a journal. If the journal cannot be written the work
+// continues without it. The methods of a nil JournalWriter do nothing.
 type JournalWriter struct {
 	journal *journal.Journal // nil: it ended early
 	log     *slog.Logger

@@ -43,7 +43,7 @@ type Process struct {
 	Memory      *Budget   // that the machine has for runs
 	tried       time.Time // when the job could not be opened for the first time
 	KeepLast    int       // checkpoints of the lineage to keep
-	Replicas    int       // holders of what must outlive a member; 0: replica.Factor
+	Replicas    int       // holders of each blob that must outlive a member; 0: replica.Factor
 	Log         *slog.Logger
 	Step        func(role.Event) []role.Action
 	Adversary   adversary.Attack // how it breaks the rules; nil: it keeps them
@@ -54,7 +54,7 @@ type Process struct {
 	Snapshots   *SnapshotStore
 	Torch       *torch.Options // nil: it has no PyTorch
 	Notify      func(string)   // to the owner; may be nil
-	Holding     engine.Holding // of what it computes with
+	Holding     engine.Holding // of the tensors that it computes with
 
 	party      *party.Executor            // once the job is here
 	Replicator atomic.Pointer[replicator] // from then on
@@ -165,8 +165,8 @@ func (p *Process) observe(ctx context.Context, height int64) (*role.Block, error
 	return b, err
 }
 
-// cannotOpen reports whether the job cannot be opened here: it is unfit, or nothing has come of trying for half of the
-// time that a unit has, and for fetchPatience at least. Whoever ordered it, or lies on the way, must not have it tried
+// cannotOpen reports whether the job cannot be opened here: it is unfit, or it could not be fetched for half of the
+// time of a unit, and for fetchPatience at least. The limit keeps a consumer or a faulty link from holding the member
 // for ever.
 func (p *Process) cannotOpen(err error, now time.Time) bool {
 	if err == nil || p.party != nil {
@@ -282,10 +282,10 @@ type Served struct {
 	blob.Store
 	host     *peer.Host
 	most     int64                // bytes of a blob that it fetches
-	patience func() time.Duration // with who is busy; may be nil
+	patience func() time.Duration // how long a busy holder is asked again; may be nil
 }
 
-// How long a job is fetched at a time. Who has not begun after some deadlines of a unit is out of the run.
+// Timeouts of fetching a job. A member that has not begun after some deadlines of a unit is out of the run.
 const (
 	openPatience = time.Minute
 	lastTries    = 3
@@ -358,7 +358,7 @@ func (s Served) Each(n int, do func(i int)) {
 	for i := range n {
 		working.Go(func() error { do(i); return nil })
 	}
-	_ = working.Wait() // nobody returns one
+	_ = working.Wait() // its functions return no error
 }
 
 // Device describes this machine in the registry.

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// A job whose blobs nobody serves is not tried for ever, and one that is unfit is left at once.
+// A job whose blobs no peer serves is given up after a while, and one that is unfit is left at once.
 func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	opening := func(err error) func(after time.Duration) bool {
@@ -37,8 +37,8 @@ func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
 	}
 }
 
-// A job gets the name that is kept for its consumer when somebody else has taken its own, and its folder is known by
-// it.
+// A job gets the name that is reserved for its consumer when another account has taken its own, and its folder has
+// that name.
 func TestNameOfAJobThatIsTaken(t *testing.T) {
 	b := fakeBlueprint()
 	own := b.JobID()

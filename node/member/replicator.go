@@ -23,14 +23,15 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// DefaultKeep is how many checkpoints of a lineage members keep, unless they are told otherwise.
+// DefaultKeep is the default number of checkpoints of a lineage that members keep.
 const DefaultKeep = 3
 
-// keeper sees to it that a party has what a run needs of it, as long as it is needed. What the job ships and the rounds
-// that are not final are pinned. Of the last checkpoints of the lineage, and of what the job ships, every blob has
-// several holders among the members (package replica), so that they outlive any of these, the consumer included: the
-// party pins what falls to it, and fetches what it lacks in the background. Members may want different numbers of
-// holders: the first of them are the same, so a blob has the smallest of the numbers at least.
+// replicator keeps the blobs that a run needs of a party for as long as it needs them. The blobs of the job and those
+// of the rounds that are not final are pinned. Every blob of the last checkpoints of the lineage, and of the job, has
+// several holders among the members (package replica), so that it outlives any of them, the consumer included: the
+// party pins the blobs assigned to it, and fetches missing ones in the background. Members may be configured with
+// different numbers of holders: their lists of holders begin alike, so a blob has at least the smallest of the
+// numbers.
 type replicator struct {
 	id     string
 	jobID  string
@@ -44,7 +45,7 @@ type replicator struct {
 	most   int64 // bytes of a blob that it reads
 	log    *slog.Logger
 
-	blocks  chan role.Block // the latest that nobody has looked at
+	blocks  chan role.Block // the latest block that the replicator has not processed
 	shipped []blob.CID
 	shards  map[string][]blob.CID // blobs of checkpoints, by their CIDs
 	parts   map[string][]blob.CID // of updates in a run with slices, by the CID of their index
@@ -167,8 +168,8 @@ func (k *replicator) forget(s run.State) {
 	maps.DeleteFunc(k.parts, other)
 }
 
-// open are the blobs of the rounds about which somebody may have to answer: what they start from, and what was
-// committed. They need not be here.
+// open are the blobs of the rounds that may still be challenged: their base checkpoints and the commitments. The
+// party need not have them.
 func (k *replicator) open(ctx context.Context, s run.State) (needed []blob.CID) {
 	add := func(cid string) {
 		if c, err := blob.Parse(cid); err == nil {

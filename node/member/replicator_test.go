@@ -45,7 +45,7 @@ func (f *flock) Holders(context.Context) (addrs []string, err error) {
 	return addrs, nil
 }
 
-// join adds a member with a disk of so many bytes.
+// join adds a member with a disk of most bytes.
 func (f *flock) join(most int64, last, factor int) *replicator {
 	f.t.Helper()
 	store, err := quota.New(f.t.Context(), blob.NewMemory(), most)
@@ -162,9 +162,10 @@ func (f *flock) held(name string, factor int, shipped []blob.CID, rounds ...uint
 	}
 }
 
-// TestKeepersHeal runs the loop in which members keep what must outlive them. Disks are too small for all that the run
-// makes: what falls to nobody any more goes. Holders die one after the other, the consumer first: the last checkpoints,
-// the first, and what the job ships have their number of holders again after the survivors have looked once.
+// TestKeepersHeal runs the loop in which members keep the blobs that must outlive them. Disks are too small for all
+// blobs of the run: blobs that are assigned to no member are removed. Holders end one after the other, the consumer
+// first: the blobs of the last checkpoints, the first one and the job have their number of holders again after the
+// survivors have run once.
 func TestKeepersHeal(t *testing.T) {
 	const last, factor, size = 3, 3, 21_000 // bytes of a checkpoint, about
 	f := &flock{t: t, random: rand.New(rand.NewPCG(5, 6)), lineage: map[uint32]terms.Checkpoint{}}

@@ -10,9 +10,10 @@ import (
 	"github.com/starling-network/starling/role/worker"
 )
 
-// RoleOf is the role of a participant in a run, and the header of its journal, by which it is played back. Every worker
-// plants faults. Among strangers every verifier watches in its spare time; where all parties are one owner's, and on
-// one machine, none does. What they choose follows from the key of their home, so that a restart chooses the same.
+// RoleOf is the role of a participant in a run, and the header of its journal, from which it is replayed. Every
+// worker plants faults. With strangers set, verifiers audit proactively in idle time; where all parties have one
+// owner and one machine, they do not. Random choices are derived from the key of the home, so that a restart makes
+// the same choices.
 func RoleOf(h home.Home, r crew.Role, strangers bool, id, job,
 	version string) (func(role.Event) []role.Action, journal.Header) {
 	header := journal.Header{Role: r.String(), ID: id, Job: job, Version: version, Plants: r == crew.Worker,
@@ -33,5 +34,5 @@ func Cast(of journal.Header, h home.Home) func(role.Event) []role.Action {
 	return worker.New(of.ID).Step
 }
 
-// RoleConsumer is what journals call the role of who ordered the job.
+// RoleConsumer is the name in journals of the role of the account that ordered the job.
 const RoleConsumer = "consumer"

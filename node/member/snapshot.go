@@ -52,8 +52,8 @@ func (d *SnapshotStore) Save(write func(io.Writer) error) {
 	d.next = begin.Add(took + max(d.wait, draftShare*took))
 }
 
-// replace writes the file beside the old one. It is not forced to the disk: a draft that a power cut damages is of no
-// use, and the engine sees that.
+// replace writes a temporary file in the same folder and renames it. The file is not synced: the engine detects and
+// drops a draft that a power failure damaged.
 func (d *SnapshotStore) replace(write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A draft is a file that replaces the one before it as a whole, and survives the process; it is written when it is
-// time, and a disk that takes none hurts nobody.
+// A draft is a file that replaces the previous one as a whole, and survives the process. It is written when its
+// interval is over, and a disk that refuses it does not stop the work.
 func TestDrafts(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	text := func(d *SnapshotStore) (found string) {

@@ -56,7 +56,7 @@ const (
 	inMemory resource = "of memory"
 )
 
-// Code and flag are what an owner is told of too little of it: a code, and the flag that gives more.
+// Code and flag name a shortage to the owner: a code, and the flag that gives more.
 func (r resource) Code() (code, flag string) {
 	if r == inMemory {
 		return "MEMORY_TOO_SMALL", "--memory"
@@ -89,9 +89,9 @@ func NewDiskBudget(quota int64, share string) *Budget {
 // unknownMemory is what runs may take where free memory is not known.
 const unknownMemory = 64 << 30
 
-// NewMemoryBudget is the memory for runs: the MiB that the owner gives; or else three quarters of what is free at the
-// start, and never more than three quarters of what is free when a run begins. Where free memory is not known, it is
-// unknownMemory.
+// NewMemoryBudget is the memory for runs: the MiB that the owner gives, or else three quarters of the free memory at
+// the start, and never more than three quarters of the free memory when a run begins. Where free memory is not known,
+// it is unknownMemory.
 func NewMemoryBudget(mib uint64) *Budget {
 	r := &Budget{of: inMemory, share: "three quarters of what was free",
 		quota: unknownMemory, promised: map[string]int64{}}
@@ -205,7 +205,7 @@ func (r *Retention) Blobs() (list []blob.CID) {
 	return list
 }
 
-// Expire lets go of what was kept for long enough.
+// Expire releases the blobs whose retention has ended.
 func (r *Retention) Expire(now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -38,7 +38,7 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 	}
 }
 
-// Jobs keep within the memory that the owner gives, and else within three quarters of what is free when they begin.
+// Jobs use at most the memory that the owner gives, else three quarters of the free memory at their start.
 func TestMemoryIsPromised(t *testing.T) {
 	const mib = 1 << 20
 	short := (*ShortageError)(nil)
@@ -66,7 +66,7 @@ func TestMemoryIsPromised(t *testing.T) {
 	}
 }
 
-// What is kept of a run that is over stays for a day, also when the process is started again, and then makes room.
+// The blobs of a finished run are kept for a day, even over a restart of the process, and then removed.
 func TestRetained(t *testing.T) {
 	dir, now := t.TempDir(), time.Unix(1e9, 0)
 	data := blobtest.Data(1, 100)

@@ -1,6 +1,6 @@
-// Package metrics is what a process tells Prometheus about itself. docs/operate.md lists the names.
+// Package metrics is the Prometheus metrics of a process. docs/operate.md lists the names.
 //
-// It counts what it is told. It measures nothing of its own, and no result depends on it.
+// It counts what its callers report; it measures nothing itself, and no result depends on it.
 package metrics
 
 import (

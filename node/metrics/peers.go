@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// peers is a collector of what is known of each peer.
+// peers is a collector of the known properties of each peer.
 type peers struct {
 	read                                                 func() []peer.Link
 	connected, roundTrip, pace, download, sent, received *prometheus.Desc
@@ -38,7 +38,7 @@ func (p peers) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What is not known is left out.
+// Collect implements prometheus.Collector. Unknown values are left out.
 func (p peers) Collect(to chan<- prometheus.Metric) {
 	for _, l := range p.read() {
 		gauge := func(d *prometheus.Desc, x float64, labels ...string) {

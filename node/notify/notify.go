@@ -1,8 +1,8 @@
-// Package notify tells a web server of the author what becomes of a job: it posts a small JSON object for every event
-// that the job file names.
+// Package notify reports the progress of a job to a web server of its author: it posts a small JSON object for every
+// event that the job file names.
 //
-// It is no queue that survives the process: an event that the server does not take in after a few tries is told to the
-// user of this process and forgotten. Nobody waits for it while a job trains.
+// It is no queue that survives the process: an event that the server does not accept after a few tries is reported to
+// the user of this process and dropped. Training does not wait for it.
 package notify
 
 import (
@@ -43,7 +43,7 @@ type Event struct {
 	BudgetUzen uint64    `json:"budget_uzen"`
 }
 
-// Config says whom to tell of what.
+// Config is the address, and the events that are sent to it.
 type Config struct {
 	URL    string
 	On     []string        // events
@@ -67,10 +67,10 @@ type Sender struct {
 	cancel context.CancelFunc
 	once   sync.Once
 	http   *http.Client
-	paused bool // the job is, and that is told
+	paused bool // the job is paused, and the event is sent
 }
 
-// Open begins to send. Without an address nobody is told, and the Sender is nil.
+// Open starts the sender. Without an address nothing is sent, and the Sender is nil.
 func Open(c Config) *Sender {
 	if c.URL == "" {
 		return nil

@@ -68,7 +68,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// A server that hangs keeps nobody from sending, and Close no longer than its timeout.
+// A server that hangs does not block Send, and blocks Close no longer than its timeout.
 func TestHangingServer(t *testing.T) {
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -95,7 +95,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// Who passes four fifths of the budget, or is paused, is told once.
+// A job that passes four fifths of its budget, or is paused, causes one event.
 func TestSpentAndPause(t *testing.T) {
 	s, _, events := server(t, 200)
 	n := Open(Config{URL: s.URL, On: []string{Budget80, Paused}})

@@ -1,5 +1,5 @@
 // Package pretrained loads a model from a folder in Hugging Face form, with its tokenizer, and measures how well it
-// predicts a text. What is done with the model besides is its callers'.
+// predicts a text. Its callers generate text and tune models.
 package pretrained
 
 import (

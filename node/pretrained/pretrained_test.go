@@ -24,7 +24,7 @@ func small(t *testing.T) *Model {
 	return &Model{Config: c, Tensors: c.Init(2), Tokenizer: tokenizer.Bytes()}
 }
 
-// TestEvaluateIsTheMeanOfThePredictions reads a text token by token, and begins anew where a window does.
+// TestEvaluateIsTheMeanOfThePredictions reads a text token by token, and restarts the context at each window.
 func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
 	m := small(t)
 	const text = "héllo, this is a text of some length"

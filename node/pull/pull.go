@@ -1,5 +1,5 @@
-// Package pull copies a model from the Hugging Face Hub, or from a server that answers like it: the files that Starling
-// reads, of one revision. It takes no Python pickles and runs nothing of what it gets.
+// Package pull copies a model from the Hugging Face Hub, or from a server with the same interface: the files that
+// Starling reads, of one revision. It accepts no Python pickles and runs no downloaded code.
 package pull
 
 import (
@@ -35,7 +35,7 @@ type Options struct {
 	To       string // folder
 	MaxBytes int64  // of all files; 0: no limit
 	Retry    time.Duration
-	Say      func(file string, done, whole int64) // nil: nobody is told
+	Say      func(file string, done, whole int64) // reports progress; may be nil
 }
 
 // File is a file of the model.
@@ -54,7 +54,7 @@ type Model struct {
 	Files  []File `json:"files"`
 }
 
-// Errors of Pull, beside those of package download.
+// Errors of Pull, in addition to those of package download.
 var (
 	ErrName     = errors.New("a model of the Hub is named OWNER/NAME")
 	ErrNoModel  = errors.New("there is no such model or revision, or it is private")
@@ -72,8 +72,8 @@ var (
 		"chat_template.json", "adapter_config.json", "README.md", "LICENSE", "LICENSE.txt", "NOTICE"}
 )
 
-// Pull copies the files of a model into a folder. A file that is there already is left, if it is the same, and a
-// download that was cut off goes on.
+// Pull copies the files of a model into a folder. A file that is already there and equal is not downloaded, and an
+// interrupted download is resumed.
 func Pull(ctx context.Context, o Options) (*Model, error) {
 	h, err := o.hub()
 	if err != nil {

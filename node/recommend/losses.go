@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// LossPenalty is what a strategy costs in loss, as somebody measured it.
+// LossPenalty is the measured cost of a strategy in loss.
 type LossPenalty struct {
 	// how much higher it is than that of data-parallel training on as many tokens: 0.02 is 2 %
 	Loss   float64 `json:"loss"`
@@ -36,10 +36,10 @@ const (
 	calibrated = "docs/strategies.md, tiny Shakespeare"
 )
 
-// published is for how many rounds at least the runs of papers went on that do not say it.
+// published is the assumed number of rounds of published runs whose paper does not state it.
 const published = 100
 
-// smallest is the smallest model that somebody measured: it stands for those that are smaller.
+// smallest is the smallest measured model: it stands for all smaller ones.
 const smallest = 0.2e6
 
 // reference is the row of strategies.jsonl that the others are compared with.
@@ -82,8 +82,9 @@ func paper(strategy string, parameters float64, steps, rounds int, loss float64,
 		workers: workers, source: source}
 }
 
-// prices are what is known. Moments of the inner optimizer last from round to round in those of papers, and as long as
-// in advice in those of docs/strategies.md. What was measured in 4 bits is no harder in 32.
+// prices are the known measurements. In those of papers the moments of the inner optimizer last from round to round;
+// in those of docs/strategies.md they last as long as in the recommendations. A measurement with 4 bits also holds
+// for 32 bits.
 var prices = sync.OnceValue(func() []measured {
 	all := []measured{
 		paper("fp4", 35e6, 30, published, 0.026, 4, streaming), paper("fp4", 35e6, 100, published, 0.037, 4, streaming),
@@ -121,8 +122,8 @@ var prices = sync.OnceValue(func() []measured {
 	return all
 })
 
-// Penalty is the measured loss of the strategy of a job, if it is one that sends whole updates, in full precision or in
-// 8 or 4 bits; nil for others, and where nobody has measured it.
+// Penalty is the measured loss of the strategy of a job, if the strategy sends whole updates in full precision or in
+// 8 or 4 bits; nil for others, and where there is no measurement.
 func Penalty(b *prepare.CompiledJob) *LossPenalty {
 	s := b.Job.Strategy
 	name, known := map[string]string{"none": "float32", "int8": "int8", "fp4": "fp4"}[s.Compression.Quantize]
@@ -132,9 +133,9 @@ func Penalty(b *prepare.CompiledJob) *LossPenalty {
 	return priceOf(name, b.Model.Parameters(), int(b.Spec.Steps), int(b.Spec.Rounds))
 }
 
-// priceOf is the loss that a strategy cost in the nearest measurement under harder conditions: rounds as long or
-// longer, and no more of them, of a model no larger, since a larger one loses less. Of several the nearest in size
-// counts, then in the length of rounds, then in their number. Nil: nobody measured that.
+// priceOf is the cost in loss of a strategy in the nearest measurement under harder conditions: rounds as long or
+// longer, no more rounds, and a model no larger, since a larger one loses less. Among several, the nearest in size is
+// preferred, then in the length of rounds, then in their number. Nil: there is none.
 func priceOf(strategy string, parameters, steps, rounds int) *LossPenalty {
 	var best *measured
 	closer := func(a, b *measured) bool {

@@ -44,8 +44,8 @@ type Candidate struct {
 	// why jobs cannot run it; nothing but the name and the settings is known then
 	Refused       string  `json:"refused,omitempty"`
 	UpdateBytes   int64   `json:"update_bytes"`
-	SentBytes     int64   `json:"sent_bytes"`     // updates, and what is handed on, such as moments, to who audits
-	ReceivedBytes int64   `json:"received_bytes"` // updates: a worker keeps what it hands on to itself
+	SentBytes     int64   `json:"sent_bytes"`     // updates, and, to auditors, the state that units pass on
+	ReceivedBytes int64   `json:"received_bytes"` // updates: a worker keeps the state that its own units pass on
 	RoundSeconds  float64 `json:"round_seconds"`  // without waiting for audits
 	InnerSeconds  float64 `json:"inner_seconds"`  // of it
 	StartSeconds  float64 `json:"start_seconds"`  // until all have the job
@@ -53,14 +53,14 @@ type Candidate struct {
 	Seconds       float64 `json:"seconds"`        // of the run
 	Utilisation   float64 `json:"utilisation"`
 	TokensPerSec  float64 `json:"tokens_per_second"`
-	// carried from round to round by a worker: of the outer optimizer, and what units hand on
+	// carried from round to round by a worker: the state of the outer optimizer, and the state that units pass on
 	StateBytes int64 `json:"state_bytes"`
 	// that every member needs: checkpoints and updates of the rounds that are open, and the job
 	DiskBytes int64        `json:"disk_bytes"`
 	MostUzen  uint64       `json:"most_uzen"`
 	Fits      bool         `json:"fits"` // the exchange is less than a tenth of a round
 	Waits     string       `json:"waits"`
-	Price     *LossPenalty `json:"price"` // in loss; null if nobody has measured it
+	Price     *LossPenalty `json:"price"` // in loss; null if it is not measured
 	Own       bool         `json:"own"`   // it is what the job does as it is
 	Set       []string     `json:"set"`
 
@@ -128,12 +128,13 @@ var ofGradients = []strategy{
 		contributors: true, price: "signs of waves"},
 }
 
-// roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
+// roundLengths are the numbers of inner steps of a round that are tried in addition to the job's own, where they
+// divide the run.
 var roundLengths = []int{10, 20, 50, 100, 200, 500}
 
-// Recommend ranks strategies for a job by what the formulas of sim say, and starts nothing. The best trains the most
-// tokens a second of those whose price in loss is known and allowed; 3 % more of them are no difference, and then the
-// lower price counts, then fewer bytes.
+// Recommend ranks strategies for a job by the formulas of sim, and starts nothing. The best is the one that trains
+// the most tokens a second among those whose price in loss is known and allowed; differences below 3 % do not count,
+// and then the lower price counts, then fewer bytes.
 func Recommend(ctx context.Context, opt Options) (*Ranking, error) {
 	own, err := opt.Load()
 	if err != nil {
@@ -179,7 +180,7 @@ func Recommend(ctx context.Context, opt Options) (*Ranking, error) {
 // alike is how much more tokens a second are no difference: the formulas are no better.
 const alike = 1.03
 
-// asItIs is the name of what a job does as it is, if that is no candidate.
+// asItIs is the name of the unchanged strategy of a job, if it is no candidate.
 const asItIs = "the job as it is"
 
 // withOwn marks the candidate that does what the job does as it is, and adds it if there is none.
@@ -296,7 +297,7 @@ func (r strategy) settings(j *job.Job, n simulate.Options, steps int) []string {
 	return set
 }
 
-// candidate says what a strategy comes to, or why the job cannot have it.
+// candidate computes the figures of a strategy, or the reason why the job cannot have it.
 func candidate(b *prepare.CompiledJob, opt Options, r strategy, steps int, shipped int64) Candidate {
 	c := Candidate{Name: r.name, SyncSteps: steps, Rounds: b.Job.Training.MaxSteps / steps,
 		Set: r.settings(b.Job, opt.Network, steps)}
@@ -387,7 +388,7 @@ func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options,
 	return nil
 }
 
-// waits names what most of the time goes to beside inner steps.
+// waits names the part that takes most of the time apart from inner steps.
 func waits(f sim.Forecast, rounds int) string {
 	parts := []struct {
 		name string

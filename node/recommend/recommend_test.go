@@ -36,7 +36,7 @@ func advise(t *testing.T, n simulate.Options, set ...string) (*Ranking, func(...
 	return a, load
 }
 
-// What is advised is what a simulation of the same settings comes to.
+// The recommended figures are those of a simulation of the same settings.
 func TestAdviceIsWhatASimulationShows(t *testing.T) {
 	a, load := advise(t, slow, "training.max_steps=32", "strategy.verification.fraction=0.1")
 	for _, name := range []string{"diloco int8, moments of zero", "diloco int8", "diloco int8, overlapping",
@@ -59,14 +59,15 @@ func TestAdviceIsWhatASimulationShows(t *testing.T) {
 			t.Errorf("%s: more than 3 points apart", name)
 		}
 		received := float64(c.ReceivedBytes) * float64(c.Rounds)
-		for _, p := range s.Parties { // workers get updates; what was handed on goes to those who audit
+		for _, p := range s.Parties { // workers get updates; the state that units pass on goes to auditors
 			if strings.HasPrefix(p.Name, "worker") && math.Abs(float64(p.BytesDown)/received-1) > 0.03 {
 				t.Errorf("%s: %s receives %d bytes, %.0f were advised", name, p.Name, p.BytesDown, received)
 			}
 		}
 		sent, apart := float64(s.BytesUp)/float64(c.Rounds*a.Workers), 0.03
 		if name != "diloco int8, moments of zero" {
-			// what was handed on goes to who audits, which is drawn: of few rounds in the one play, four times in advice
+			// the state that units pass on goes to auditors, which are drawn: over the few rounds of the play, and over
+			// four times as many in the recommendation
 			apart = 0.6
 		}
 		if ratio := sent / float64(c.SentBytes); math.Abs(ratio-1) > apart {
@@ -96,7 +97,7 @@ func TestAdviceForLinks(t *testing.T) {
 	}
 }
 
-// What a job cannot have is listed with the reason.
+// A strategy that the job cannot have is listed with the reason.
 func TestAdviceRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ set, refused, why string }{
 		"a robust rule":  {"strategy.aggregation.rule=median", "sparseloco 66 of 4096, sign", "median"},
@@ -130,7 +131,7 @@ func TestPrices(t *testing.T) {
 	for _, c := range []struct {
 		codec                     string
 		parameters, steps, rounds int
-		loss                      float64 // negative: nobody measured it
+		loss                      float64 // negative: not measured
 	}{
 		{"int8", 1e6, 20, 200, 0.008}, {"int8", 1e6, 21, 200, 0.036}, {"int8", 1e6, 20, 199, 0.077},
 		{"int8", 1e6, 10, 400, 0.047}, {"int8", 1e6, 10, 399, 0.008}, {"int8", 1000, 20, 1000, 0.008},
@@ -212,8 +213,8 @@ func TestPricesAreMeasured(t *testing.T) {
 	}
 }
 
-// What a job gets that names a method and nothing else is what the table has as the best of its kind, and not what a
-// paper has. The sparse ones in groups of 128 rounds are left out: members keep a checkpoint for each
+// A job that names a method and nothing else gets the best settings of the table for this method, and not those of a
+// paper. The sparse ones in groups of 128 rounds are left out: members keep a checkpoint for each
 // (docs/adr/0038-long-groups.md).
 func TestDefaultsAreTheBestMeasured(t *testing.T) {
 	type setting struct {
@@ -281,8 +282,7 @@ func TestExampleHasTheDefaults(t *testing.T) {
 	}
 }
 
-// What costs more than is allowed, as far as anybody knows, is not advised in place of what the job does; that is
-// marked.
+// A strategy whose known price exceeds the limit is not recommended in place of the job's own, which is marked.
 func TestAdviceLeavesTheJobWhereNothingIsKnown(t *testing.T) {
 	a, _ := advise(t, slow, "training.max_steps=320", "checkpoint.every_steps=null", "eval.every_steps=null",
 		"strategy={method: diloco, workers: 3}")

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// JobSum is what somebody received and lost in a job, or from an epoch.
+// JobSum is the coins that an account received and lost in a job, or in an epoch.
 type JobSum struct {
 	Job          string `json:"job"`
 	ReceivedUzen uint64 `json:"received_uzen"`

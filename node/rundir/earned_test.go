@@ -14,7 +14,7 @@ func receiptAt(height int64, job string, kind reward.Kind, amount uint64) Explan
 	return e
 }
 
-// What a job paid and took adds up, receipt by receipt.
+// The sums of a job are those of its receipts.
 func TestByJob(t *testing.T) {
 	all := []Explanation{receiptAt(1, "a", reward.Work, 5), receiptAt(1, "b", reward.Work, 7),
 		receiptAt(2, "a", reward.Slash, 9), receiptAt(3, "a", reward.Audit, 0), receiptAt(3, "a", reward.Audit, 2)}

@@ -44,8 +44,9 @@ type Summary struct {
 // AuditCounts counts audits by how they ended.
 type AuditCounts = api.AuditCounts
 
-// PlantCounts counts the faults that workers planted, to find out whether verifiers look: shown by their workers, of
-// these found by a verifier, and passed by one, who was slashed. Nobody looked at the others.
+// PlantCounts counts the faults that workers planted to test verifiers: those that their workers revealed, those of
+// them that a verifier found, and those that a verifier passed, which was slashed. The others were audited by no
+// verifier.
 type PlantCounts struct {
 	Shown  int `json:"shown"`
 	Caught int `json:"caught"`

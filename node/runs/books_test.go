@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// charged is a run that goes on, with receipts.
+// charged is an open run with receipts.
 type charged struct{}
 
 func (charged) Progress() Progress {
@@ -22,8 +22,7 @@ func (charged) Books(context.Context) (Payments, error) {
 		{Who: "vic", Role: "verifier", Kind: "audit", Round: 1, Reason: "audit_moot"}}}, nil
 }
 
-// The money of a run that goes on is that of its receipts, the fee apart; what the escrow has paid since is not
-// forgotten.
+// The money of an open run is the sum of its receipts, without the fee, plus the later payments of the escrow.
 func TestLiveMoneyAddsUp(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a")
@@ -61,7 +60,7 @@ func TestOldTotalsAreCountedAgain(t *testing.T) {
 	}
 }
 
-// A tuning that stopped is resumed by OpenAI's interface, and not by a key that nobody gave it.
+// A stopped tuning is resumed by OpenAI's interface, and its page names no key that the job file does not have.
 func TestStoppedTuningSaysHowItGoesOn(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "ftjob-1"),
@@ -77,8 +76,8 @@ func TestStoppedTuningSaysHowItGoesOn(t *testing.T) {
 	}
 }
 
-// The command that goes on with a run has the changes of its job, and the folder as it is reached where the server was
-// started.
+// The command that resumes a run has the overrides of its job, and the path of its folder relative to where the
+// server was started.
 func TestResumeIsTheWholeCommand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -69,9 +69,9 @@ func made(t *testing.T) string {
 	return root
 }
 
-// TestEveryPage opens every page in both themes, on a screen and on a phone: it comes up without an error, asks nobody
-// else for anything, nothing has to be scrolled sideways on a phone, and axe-core finds nothing that keeps people out.
-// A picture of each is not empty; STARLING_SHOTS names a folder to keep pictures of whole pages in.
+// TestEveryPage opens every page in both themes, on a screen and on a phone: it loads without an error and without a
+// request to another host, does not scroll sideways on a phone, and axe-core finds no barrier. A picture of each is
+// not empty; STARLING_SHOTS names a folder for pictures of whole pages.
 func TestEveryPage(t *testing.T) {
 	chromium := needBrowser(t)
 	address, stop := serve(t, made(t), "127.0.0.1:0")
@@ -179,8 +179,8 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// TestPageReconnects stops the server under a page, lets the run go on, and starts it again: the page catches up by
-// itself. It also draws a chart of ten thousand points, and saves it.
+// TestPageReconnects stops the server under an open page, continues the run, and starts the server again: the page
+// updates by itself. The test also draws a chart of ten thousand points, and saves it.
 func TestPageReconnects(t *testing.T) {
 	chromium := needBrowser(t)
 	root := made(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/starling-network/starling/web"
 )
 
-// Files of a run that others may have, by kind. A run has more, such as the keys of its network: what is not named here
-// is nobody's.
+// Files of a run that may be served, by kind. A run has more files, such as the keys of its network, which are not
+// listed and never served.
 var (
 	modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json",
 		"tokenizer_config.json",
@@ -30,7 +30,7 @@ const (
 	maxBlobs = 10_000 // that are listed
 )
 
-// blobName is the path of a blob by its CID; a store has other files beside them.
+// blobName is the path of a blob by its CID; the folder of a store has other files, too.
 var blobName = regexp.MustCompile(`^` + dirBlobs + `/[a-z2-7]{1,100}$`)
 
 // Files implements web.Runs.
@@ -100,8 +100,8 @@ func (l *RunStore) Open(_ context.Context, id, name string) (io.ReadSeekCloser, 
 	return f, file(name, kind, info), nil
 }
 
-// RemoveModel removes the weights of a run from its folder, with what belongs to them and the checkpoints, and leaves
-// its records.
+// RemoveModel removes the weights of a run from its folder, with their configuration, tokenizer and checkpoints, and
+// leaves its records.
 func RemoveModel(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // folder is a run's folder, as it was at the last look.
 type folder struct {
 	id, path string
-	shown    string // the path as somebody reaches it where the process was started
+	shown    string // the path relative to where the process was started
 
 	mu       sync.Mutex
 	looked   time.Time
@@ -68,7 +68,7 @@ type runFile struct {
 // files of a run do not tell.
 type Submitted struct {
 	Key    string      `json:"key,omitempty"` // SHA-256 of the Idempotency-Key
-	Spec   string      `json:"spec"`          // SHA-256 of what it stands for
+	Spec   string      `json:"spec"`          // SHA-256 of the specification
 	Set    []string    `json:"set,omitempty"` // changes to the job file
 	State  string      `json:"state,omitempty"`
 	Reason *api.Reason `json:"reason,omitempty"`
@@ -124,7 +124,7 @@ func (f *folder) beside(live Live) {
 	}
 }
 
-// history is what the folder tells, looked at anew if the last look is old.
+// history is the content of the folder, read again if the last read is old.
 func (f *folder) history(ctx context.Context) (*web.History, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,9 +162,9 @@ func sameState(a, b api.Job) bool {
 		a.Step == b.Step && code(a.Reason) == code(b.Reason)
 }
 
-// look reads what is new in the files. What cannot be read now may be the next time. It goes the other way round than
-// who trains: the lock, the totals, then the records. So what it takes for the end of a run is one, and nothing is
-// missing there.
+// look reads new data of the files. A file that cannot be read now is tried at the next look. look reads in the
+// reverse order of the writer: the lock, the totals, then the records. A run that it finds ended has thus all its
+// records.
 func (f *folder) look() (changed bool) {
 	f.held, f.known = lockHeld(filepath.Join(f.path, ".lock"))
 	changed = f.about.look(f.path)

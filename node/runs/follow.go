@@ -67,7 +67,7 @@ func (f *followed[T]) look() (changed bool, err error) {
 // partBytes is what one goroutine reads at least.
 const partBytes = 256 << 10
 
-// take reads the complete lines of what was read: those of a long run on all processors, in the order of the file.
+// take decodes the complete lines of b: those of a long run on all processors, in the order of the file.
 func (f *followed[T]) take(b []byte) (changed bool) {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	if len(b) == 0 {

@@ -207,7 +207,7 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 	case f.held || !f.known && time.Since(f.updated()) < quiet:
 		return "running", &api.Reason{Code: "training",
 			Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
-	case a.summary != nil: // and it is not marked as finished, though nobody is about to do that
+	case a.summary != nil: // the run has a summary without a final state, and its process has ended
 		return "halted", halted(h)
 	case a.asked != nil && a.asked.State != "":
 		return a.asked.State, a.asked.Reason
@@ -218,8 +218,7 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 		Text: fmt.Sprintf("no process trains it; %d of %d rounds are attested", j.Round, j.Rounds), Next: resume}
 }
 
-// resume is the command that goes on with a run, with the changes that its job was made with, from where the server was
-// started.
+// resume is the command that resumes a run, with the overrides of its job, from where the server was started.
 func (f *folder) resume() string {
 	parts := []string{"starling train", word(cmp.Or(f.about.run.JobFile, filepath.Join(f.shown, fileJob)))}
 	for _, set := range f.about.run.Overrides {

@@ -1,9 +1,9 @@
-// Package runs reads the folders that runs and simulations leave, finished or being written, for whoever shows them: it
-// is the source of web.Runs over a disk.
+// Package runs reads the folders of runs and simulations, finished or being written, for servers and commands that
+// show them: it implements web.Runs over a disk.
 //
-// A folder is read once and then followed: what is appended is read from where the last look ended, and a file that was
-// replaced is read anew. It writes nothing, locks nothing, and a process that trains does not notice it. It knows no
-// network: what only the process of a run knows comes through Live.
+// A folder is read once and then followed: appended data is read from where the last read ended, and a file that was
+// replaced is read again. The package writes nothing and locks nothing, so that it does not disturb a process that
+// trains. It knows no network: data that only the process of a run has arrive through Live.
 package runs
 
 import (
@@ -42,10 +42,10 @@ const (
 	FileSubmitted = "submitted.json"
 )
 
-// ErrNoRuns is returned for a folder in which nobody has trained.
+// ErrNoRuns is returned for a folder without runs.
 var ErrNoRuns = errors.New("the folder holds no run of starling")
 
-// Live is what the process of a run knows beside its files. Its methods are called concurrently.
+// Live is the data of a run that its process has and its files do not. Its methods are called concurrently.
 type Live interface {
 	// Progress of the run at this moment.
 	Progress() Progress
@@ -187,10 +187,11 @@ func (l *RunStore) scan() {
 	l.scanned = time.Now()
 }
 
-// ID is by what a run is known whose folder lies at a path below the root: a sweep's parts are sweep:000, sweep:001 ...
+// ID is the identifier of the run whose folder lies at a path below the root: a sweep's parts are sweep:000,
+// sweep:001 ...
 func ID(rel string) string { return strings.ReplaceAll(filepath.ToSlash(rel), "/", ":") }
 
-// all are the folders in no order, with what is known of them beside their files.
+// all are the folders in no order, with the known data that are not in their files.
 func (l *RunStore) all() (list []*folder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -47,7 +47,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// What the dashboard gives as a folder is the one that commands find where the server was started.
+// The dashboard gives the path of a folder relative to where the server was started, where commands find it.
 func TestFoldersAreWhereCommandsFindThem(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -318,7 +318,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// What the quick reader of metrics accepts is what encoding/json reads.
+// The fast parser of metrics accepts what encoding/json accepts.
 func FuzzMetric(f *testing.F) {
 	for round := range 3 {
 		for l := range strings.Lines(metricLines(round)) {
@@ -421,7 +421,7 @@ func TestSubmittedJobIsShown(t *testing.T) {
 	shown("queued", "busy")
 	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab", "state": "failed", "reason": {"code": "DISK_FULL", ` +
 		`"text": "no room"}}`})
-	shown("queued", "busy") // it goes on, whatever was before
+	shown("queued", "busy") // it continues after each of these states
 	detach()
 	shown("failed", "DISK_FULL")
 	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab"}`})

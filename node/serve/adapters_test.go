@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// together is an engine of whose texts none is handed on before all have begun.
+// together is an engine that emits no text before all requests have begun.
 type together struct {
 	*Engine
 	begun *sync.WaitGroup

@@ -38,7 +38,7 @@ func Transcripts(dir string) (func(conversation []openai.Message) (string, error
 	return c.transcript, nil
 }
 
-// Answers is Transcripts with what the assistant says in them: the bytes after the prompt of each of its turns, to the
+// Answers is Transcripts with the ranges of the assistant's turns: the bytes after the prompt of each turn, to the
 // end of the turn.
 func Answers(dir string) (func(conversation []openai.Message) (string, []data.Span, error), error) {
 	var c template = plainChat{}
@@ -77,7 +77,7 @@ func answers(c template, conversation []openai.Message) (string, []data.Span, er
 	return text, said, err
 }
 
-// What a job says whose model is tuned on conversations in the form of plainChat.
+// Labels of a job whose model is tuned on conversations in the form of plainChat.
 const (
 	LabelTemplate = "chat_template"
 	Plain         = "plain"

@@ -66,7 +66,7 @@ type clientAnswer struct {
 	}
 }
 
-// checkClient compares what the client heard with what the engine says without HTTP.
+// checkClient compares the text that the client received with the text of the engine without HTTP.
 func checkClient(t *testing.T, e *Engine, raw []byte, prompt string) {
 	t.Helper()
 	var heard struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// Conversation is somebody who talks to a model of an engine, turn by turn.
+// Conversation is a conversation of one user with a model of an engine, turn by turn.
 type Conversation struct {
 	engine   *Engine
 	how      openai.Request
@@ -15,8 +15,8 @@ type Conversation struct {
 	messages []openai.Message // the turns
 }
 
-// NewConversation begins one. how says which model answers, and how its tokens are drawn; system, if it is not "", is
-// what it is told first.
+// NewConversation begins one. how names the model that answers, and how its tokens are drawn; system, if it is not
+// "", is the first message.
 func NewConversation(e *Engine, how openai.Request, system string) *Conversation {
 	c := &Conversation{engine: e, how: how}
 	if system != "" {

@@ -37,7 +37,7 @@ type Options struct {
 	Adapters []Adapter // of the model
 	Threads  int       // 1
 	Texts    int       // written at once: 16
-	Waiting  int       // that may wait beside them: 64
+	Waiting  int       // further ones that may wait: 64
 	Memory   int64     // bytes of keys and values: 1 GiB
 }
 

@@ -36,7 +36,7 @@ import (
 )
 
 // jobQueue trains the jobs that are submitted to a server, one after another, each on an embedded network and in a
-// folder of its own: web.Launcher. What it needs to know after a restart is in these folders.
+// folder of its own: web.Launcher. Its state after a restart is read from these folders.
 type jobQueue struct {
 	root, data string // absolute: of the runs, and of the data
 	version    string
@@ -44,7 +44,7 @@ type jobQueue struct {
 	log        *slog.Logger
 
 	ctx      context.Context // of the server
-	planning chan struct{}   // held by who makes a plan
+	planning chan struct{}   // held while a plan is made
 	wake     chan struct{}   // holds something when the queue may have more
 
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ type jobQueue struct {
 const (
 	maxQueue       = 100
 	maxName        = 60
-	cancelPatience = 10 * time.Second // with a run that is told to stop
+	cancelPatience = 10 * time.Second // for a run to stop
 )
 
 func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboard.WebOptions) (*jobQueue, error) {
@@ -192,7 +192,7 @@ func (l *jobQueue) known(want runs.Submitted) (id string, err error) {
 	id = l.keys[want.Key]
 	var had runs.Submitted
 	if id == "" || want.Key == "" || keystore.ReadJSON(filepath.Join(l.root, id, runs.FileSubmitted), &had) != nil {
-		return "", nil // or somebody removed its folder
+		return "", nil // or its folder was removed
 	}
 	if had.Spec != want.Spec {
 		return "", &web.Failure{Status: http.StatusUnprocessableEntity, Code: "KEY_REUSED",
@@ -289,7 +289,7 @@ func (l *jobQueue) train(t *queuedJob) {
 	l.end(t)
 }
 
-// stopped says that somebody did not want it to go on, for now or any more.
+// stopped records that a user paused or cancelled the job.
 func (t *queuedJob) stopped() {
 	t.mu.Lock()
 	pausing := t.pausing
@@ -354,7 +354,7 @@ func (l *jobQueue) halt(ctx context.Context, id string, pause bool) error {
 	defer patience.Stop()
 	select {
 	case <-t.done:
-		return l.idle(ctx, id, pause) // it may have come to its end by itself
+		return l.idle(ctx, id, pause) // it may have ended by itself
 	case <-ctx.Done():
 	case <-patience.C: // it stops, and is shown when it has
 	}
@@ -379,7 +379,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 		default:
 			var asked runs.Submitted
 			if keystore.ReadJSON(path, &asked) != nil {
-				return nil // nobody submitted it here
+				return nil // it was not submitted to this server
 			}
 			j, _ := job.Load(filepath.Join(l.root, id, rundir.FileJob)) // nil: it is not a tuning
 			setCancelled(&asked, asked.Again(id, j))
@@ -468,7 +468,7 @@ type queuedJob struct {
 
 	mu      sync.Mutex
 	begun   bool
-	pausing bool      // it is to go on when it is submitted again
+	pausing bool      // it continues when it is submitted again
 	live    runs.Live // nil: it prepares
 }
 

@@ -109,7 +109,8 @@ func (s submissions) until(id string, wanted func(api.Job) bool) api.Job {
 	panic("unreachable")
 }
 
-// Jobs are planned, submitted, cancelled and refused; one that the end of the server stopped goes on with the next.
+// Jobs are planned, submitted, cancelled and refused; a job that was interrupted by the end of the server resumes
+// with the next server.
 func TestSubmittedJobs(t *testing.T) {
 	j := jobtest.Small(t)
 	root, data := t.TempDir(), j.Dir()
@@ -184,7 +185,7 @@ func TestSubmittedJobs(t *testing.T) {
 	}
 }
 
-// What a submitted job cannot have is refused with its place, and without a word about this machine.
+// Forbidden settings of a submitted job are refused with their line, and without information about this machine.
 func TestSubmissionsAreConfined(t *testing.T) {
 	j := jobtest.Small(t)
 	if err := os.Mkdir(filepath.Join(j.Dir(), "out"), 0o755); err != nil {

@@ -1,3 +1,3 @@
-// Package session opens connections to a network, as somebody who signs or as a reader.
-// It holds no state of its own, and decides nothing.
+// Package session opens connections to a network, with an account that signs or read-only. It holds no state of its
+// own, and decides nothing.
 package session

@@ -17,12 +17,12 @@ import (
 // ErrOther is returned by Read of a folder that holds another simulation than the one that was asked for.
 var ErrOther = errors.New("it holds the simulation of another job, or on another network")
 
-// Conditions are what the outcome of a simulation depends on beside its job.
+// Conditions determine, with the job, the outcome of a simulation.
 type Conditions struct {
 	Seed         uint64            `json:"seed"`
 	Links        []string          `json:"links"` // as --link takes them
 	Gflops       []float64         `json:"gflops"`
-	Verifiers    int               `json:"verifiers"` // beside those of the job
+	Verifiers    int               `json:"verifiers"` // in addition to those of the job
 	Validators   int               `json:"validators"`
 	BlockSeconds float64           `json:"block_seconds"`
 	Acts         map[string]string `json:"acts,omitempty"`   // by party

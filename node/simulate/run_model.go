@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// Paces are the speeds of so many workers beside the fastest, in hundredths; nil if all are the same.
+// Paces are the speeds of workers relative to the fastest, in hundredths; nil if all are the same.
 func (n Options) Paces(workers int) []string {
 	speeds := make([]float64, workers)
 	for i := range speeds {

@@ -38,7 +38,7 @@ type Options struct {
 	Links []link.Link // of the workers in turn; the first is everybody else's, too
 	// speeds of the workers in turn, 10^9 floating-point operations a second; the first is everybody else's, too
 	Gflops     []float64
-	Verifiers  int // beside those that the job asks for
+	Verifiers  int // in addition to those that the job asks for
 	Validators int // at least 1
 	BlockTime  time.Duration
 	Acts       map[string]string // what those do who break the rules (catalog.Named), by party
@@ -73,7 +73,7 @@ type PartyResult struct {
 	Name          string  `json:"name"`
 	BytesUp       uint64  `json:"bytes_up"` // of blobs
 	BytesDown     uint64  `json:"bytes_down"`
-	JobBytes      uint64  `json:"job_bytes"`      // from the consumer, beside bytes_down
+	JobBytes      uint64  `json:"job_bytes"`      // from the consumer, not counted in bytes_down
 	WorkedSeconds float64 `json:"worked_seconds"` // at units, its own and those that it audited
 	PaidUzen      uint64  `json:"paid_uzen"`
 	SlashedUzen   uint64  `json:"slashed_uzen"`
@@ -295,7 +295,7 @@ func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Ne
 // units.
 func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 	w *sim.Network) (worked time.Duration, err error) {
-	var eval *cpu.Exec // of what was trained
+	var eval *cpu.Exec // of the trained model
 	if !o.modelled {
 		if eval, err = cpu.Compile(e.Eval, 1); err != nil {
 			return 0, err

@@ -115,10 +115,10 @@ func TestSimulateKnowsItsParties(t *testing.T) {
 	}
 }
 
-// A sweep says of every variant what it came to, who broke the rules in it, and when they had to leave.
+// A sweep reports for each variant its result, the members that broke the rules, and when they had to leave.
 func TestSweep(t *testing.T) {
 	w := Sweep{Keys: []string{"strategy.sync_steps"}}
-	restored := w // of what the folders of the variants hold
+	restored := w // as the folders of the variants hold it
 	for i, steps := range []string{"2", "4"} {
 		j, err := job.Load(jobtest.Small(t).Path, "strategy.sync_steps="+steps, "training.max_steps=8")
 		if err != nil {

@@ -60,8 +60,8 @@ func (s *Simulation) Write(dir string) error {
 	return out.WriteJSON(fileSimulation, s) // last: the folder of which it is part is whole
 }
 
-// report is that of a run, with what only a simulation knows. It is made once: a sweep is compared anew after every
-// variant.
+// report is the report of a run, with the data that only a simulation has. It is made once: a sweep compares all
+// variants after each one.
 func (s *Simulation) report() report.Report {
 	if s.told != nil {
 		return *s.told

@@ -44,8 +44,8 @@ func play(t *testing.T, j *job.Job, acts map[string]string) (real, model *Simula
 	return real, model
 }
 
-// What stands in for a job takes its time, its bytes and its pay, with every strategy. Of slices and fragments, which
-// are cut otherwise from a small model, the bytes are about those of the job.
+// The surrogate of a job has the time, the bytes and the pay of the job, with every strategy. With slices and
+// fragments, which divide a small model differently, the bytes are about those of the job.
 func TestModelledIsAsLongAsTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  []string
@@ -93,8 +93,8 @@ func TestModelledIsAsLongAsTheJob(t *testing.T) {
 	}
 }
 
-// Who breaks the rules of a modelled job has to leave it, and nobody else; what is left of it says nothing of what was
-// not trained.
+// A member that breaks the rules of a modelled job has to leave it, and no other does; the report has no value of the
+// training that was not done.
 func TestModelledLiars(t *testing.T) {
 	_, model := play(t, jobtest.Small(t), map[string]string{"worker-1": "skips"})
 	for _, p := range model.Parties {

@@ -11,9 +11,8 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// What a job orders from a network, if nobody says otherwise, is on the terms that simulated networks are played on;
-// and it has two verifiers, of whom an embedded network, where all parties are one owner's, has one unless the file
-// asks for more.
+// A job's default order on a network has the terms on which simulated networks are played, and two verifiers. An
+// embedded network, where all parties have one owner, has one verifier unless the file asks for more.
 func TestSimulationsPlayTheTermsOfANetwork(t *testing.T) {
 	j, err := job.Load(jobtest.Small(t).Path, "strategy.verification=null")
 	if err != nil {

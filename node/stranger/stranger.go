@@ -20,7 +20,7 @@ import (
 type Report struct {
 	Answers      uint64 `json:"answers"`      // responses to requests of floods
 	Transactions uint64 `json:"transactions"` // that nodes took
-	Held         uint64 `json:"held"`         // uploads that have begun, and that nobody reads
+	Held         uint64 `json:"held"`         // uploads that have begun, and that the peer does not read
 }
 
 // Options of an attack.

@@ -17,7 +17,7 @@ type Options struct {
 	Prompt    string
 	Tokens    int // at most
 	Sampling  generate.Sampling
-	IgnoreEnd bool // go on after the token that ends a text
+	IgnoreEnd bool // continue after the token that ends a text
 }
 
 // Generated is what became of a text.
@@ -66,8 +66,8 @@ func NewGenerator(c model.Config, tok *tokenizer.Tokenizer, ends []int32) *Gener
 	return &Generator{tok: tok, Reader: generate.NewReader(c, kernel.Cores), vocab: tok.VocabSize(), ends: ends}
 }
 
-// Generate continues the prompt and calls emit with every piece of text. The same model and options give the same text
-// on every machine. A text that outgrows the context goes on from its latest half. The error wraps
+// Generate continues the prompt and calls emit with every piece of text. The same model and options give the same
+// text on every machine. A text that exceeds the context is continued from its latest half. The error wraps
 // generate.ErrSampling, generate.ErrContext for a prompt that is longer than the context, or is that of emit or ctx.
 func (g *Generator) Generate(ctx context.Context, opt Options, emit func(text string) error) (*Generated, error) {
 	if err := opt.Sampling.Check(); err != nil {

@@ -150,7 +150,7 @@ func (c *child) gone(err error) *Error {
 	return c.wrong(codeDied, "the child ended", errors.Join(ended, err))
 }
 
-// wrong is an error with what the child printed last.
+// wrong is an error with the last output of the child.
 func (c *child) wrong(code, what string, err error) *Error {
 	why := ""
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *child) close() {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the written data.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -60,12 +60,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Code, e.What, e.Why)
 }
 
-// Explain gives the parts to whoever reports the error to a person or a program.
+// Explain returns the parts of the error, for a message to a person or a program.
 func (e *Error) Explain() (code, place, what, why, fix string) {
 	return e.Code, "", e.What, e.Why, e.Fix
 }
 
-// said are the codes that a child may say, with what happened.
+// said are the codes that a child may send, with their meaning.
 var said = map[string]string{
 	codeTorch: "there is no torch", codeDevice: "torch cannot use the device", codeModule: "the module cannot be used",
 	codeOperator: "the job's step has an operator that the executor has not",
@@ -84,7 +84,7 @@ func reported(code, message string) *Error {
 	return wrong(code, what, clip(message, maxWhy))
 }
 
-// maxWhy is how many characters of what a child says are kept.
+// maxWhy is how many characters of a child's message are kept.
 const maxWhy = 2000
 
 // clip returns the last characters of a text, in one line, without any that a terminal acts on.

@@ -1,8 +1,8 @@
-// Package torch takes the steps of work units in PyTorch: in a child process of Python that the worker's owner has, in
-// a box of package confine, over pipes and a piece of memory that both share. docs/executor.md describes the protocol.
+// Package torch takes the steps of work units in PyTorch: in a child process that runs the Python of the worker's
+// owner, confined by package confine, over pipes and shared memory. docs/executor.md describes the protocol.
 //
-// Its results are near those of the built-in engine and not equal to them, so it is for runs with a tolerance. It
-// decides nothing: an executor that fails says why, with a code, and whoever asked goes on without it.
+// Its results are close to those of the built-in engine and not equal to them, so it is for runs with a tolerance. It
+// decides nothing: an executor that fails returns a code and a reason, and its caller continues without it.
 package torch
 
 import (

@@ -213,7 +213,7 @@ func bare(t testing.TB, module string) Options {
 	return o
 }
 
-// Whatever a step does, it ends with a stable code, and the next unit begins with another child.
+// A step that misbehaves ends with a stable code, and the next unit begins with another child.
 func TestAChildThatMisbehaves(t *testing.T) {
 	task, base := newTask(t, model.GPT2, tinyGPT2, 1, 8, 4)
 	key := filepath.Join(t.TempDir(), "key")
@@ -261,7 +261,7 @@ func TestAChildThatMisbehaves(t *testing.T) {
 	}
 }
 
-// A child is started anew after a failure, and not any more after some in a row. Success in between forgets them.
+// A child is started again after a failure, but not after several consecutive failures. A success resets the count.
 func TestFailuresInARow(t *testing.T) {
 	task, base := newTask(t, model.GPT2, tinyGPT2, 1, 8, 4)
 	x := New(t.Context(), Options{Python: "/no/such/python"}, task)
@@ -308,7 +308,7 @@ func stateOf(base *train.Checkpoint) (state []*tensor.Tensor) {
 	return state
 }
 
-// What this machine cannot do is refused before a run begins.
+// An executor that this machine cannot run is refused before a run begins.
 func TestCheck(t *testing.T) {
 	o := bare(t, "")
 	v, err := Check(t.Context(), o)

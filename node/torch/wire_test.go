@@ -35,7 +35,7 @@ func TestReadReply(t *testing.T) {
 	}
 }
 
-// What a child says reaches a terminal as text.
+// Messages of a child are cleaned of control characters for the terminal.
 func TestClip(t *testing.T) {
 	if got := clip("a\x1b[31m\n\tb\xff"+strings.Repeat("c", 10), 8); got != "cccccccc" {
 		t.Errorf("%q", got)

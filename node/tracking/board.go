@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// TensorBoardWriter writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is
-// behind by more than a queue is left out and counted. The methods of a nil Board do nothing.
+// TensorBoardWriter writes a folder of TensorBoard during a run, and never blocks its caller. Entries that arrive
+// while the queue is full are dropped and counted. The methods of a nil TensorBoardWriter do nothing.
 type TensorBoardWriter struct {
 	queue   chan entry
 	done    chan struct{}
@@ -95,7 +95,7 @@ func (b *TensorBoardWriter) put(e entry) {
 	}
 }
 
-// Close gives the writer a moment to come to an end. Nothing may be added any more.
+// Close lets the writer finish for a moment. No entry may be added afterwards.
 func (b *TensorBoardWriter) Close() {
 	if b == nil {
 		return

@@ -17,7 +17,7 @@ import (
 // buffers and the checksum of that (tensorflow/core/lib/io/record_writer.h, tensorflow/core/util/event.proto).
 type Events struct{ w io.Writer }
 
-// NewEvents begins a file. What an earlier file of the folder says about the given step and later ones counts no more,
+// NewEvents begins a file. Entries of an earlier file of the folder at the given step and later ones become invalid,
 // as after a run that was resumed.
 func NewEvents(w io.Writer, step uint32, at time.Time) (*Events, error) {
 	e := &Events{w}

@@ -29,7 +29,7 @@ import (
 // no pattern of a job file finds what is in it.
 type ExampleStore struct {
 	data string
-	mu   sync.Mutex // held by who changes it
+	mu   sync.Mutex // held while the files change
 }
 
 // The folder of a shelf has a folder for each file, by its identifier.
@@ -55,7 +55,7 @@ func NewExampleStore(data string) *ExampleStore {
 	s := &ExampleStore{data: data}
 	left, _ := filepath.Glob(s.path(staging)) // the pattern is one
 	for _, dir := range left {
-		_ = os.RemoveAll(dir) // it is in nobody's way
+		_ = os.RemoveAll(dir) // a leftover folder does no harm
 	}
 	return s
 }

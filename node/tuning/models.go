@@ -12,7 +12,8 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// Models lists what the runs of the server left, the latest first: under the name of what it tuned, or that of the run.
+// Models lists the models that the runs of the server left, the latest first: under the name of the tuned model, or
+// that of the run.
 func (t *Tuner) Models() []openai.Info {
 	entries, _ := os.ReadDir(t.runs) // of a folder that went away there are none
 	var list []openai.Info

@@ -105,7 +105,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What is refused is answered in OpenAI's form, and leaves nothing.
+// A refusal is answered in OpenAI's form, and leaves no file.
 func TestFilesRefuse(t *testing.T) {
 	data := t.TempDir()
 	s := web.New(web.Config{Runs: noRuns{}, Files: NewExampleStore(data)})

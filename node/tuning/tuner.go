@@ -35,8 +35,7 @@ type Tuner struct {
 // of data.
 func NewTuner(s *ExampleStore, runs string) *Tuner { return &Tuner{s, runs} }
 
-// What a job is unless it is asked for otherwise. Two workers train it, as many as can check each other, for they share
-// a machine.
+// Defaults of a job. Two workers train it, the fewest that can check each other, for they share a machine.
 const (
 	defaultEpochs = 3
 	defaultBatch  = 8
@@ -145,7 +144,7 @@ func settle(r *api.FineTuningRequest) error {
 	return nil
 }
 
-// model is the folder of a model: of a run that is over, by its identifier or the name of what it tuned, or below the
+// model is the folder of a model: of a finished run, by its identifier or the name of the tuned model, or below the
 // data.
 func (t *Tuner) model(name string) (string, error) {
 	run := name
@@ -198,7 +197,8 @@ type text struct {
 	chats  bool   // some of its examples are conversations
 }
 
-// text writes the documents of a file beside it, under a digest of them: another model may have them written otherwise.
+// text writes the documents of a file to a file in the same folder, named by their digest: another model may need
+// them in another form.
 func (t *Tuner) text(b base, param, id string) (out text, err error) {
 	in, _, err := t.Open(id)
 	if errors.Is(err, web.ErrNotFound) {

@@ -87,7 +87,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// What a request cannot have is refused by the parameter that is to blame, without a word about this machine.
+// A wrong request is refused by its parameter, without information about this machine.
 func TestJobRefuses(t *testing.T) {
 	tuner, train, held := workshop(t)
 	good := api.FineTuningRequest{Model: "done", TrainingFile: train}

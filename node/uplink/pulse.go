@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// silent is how long no block comes before the owner of a process is told.
+// silent is how long no block arrives before the owner of a process gets a warning.
 const silent = 30 * time.Second
 
 // Pulse tells the owner of a process that no blocks come, once, and when they come again.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPulse: whoever owns a process is told once that no blocks come, and once that they come again.
+// TestPulse: the owner of a process gets one message when blocks stop, and one when they arrive again.
 func TestPulse(t *testing.T) {
 	var said []string
 	p := NewPulse("http://validator", func(text string) { said = append(said, text) })

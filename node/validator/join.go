@@ -39,16 +39,16 @@ type Joined struct {
 	ChainID  string      `json:"chain_id"`
 	Home     string      `json:"home"`
 	Operator string      `json:"operator"`         // account whose coins it stakes; "": of a full node
-	Phrase   string      `json:"phrase,omitempty"` // backup of its keys, if they are new: for nobody else to see
+	Phrase   string      `json:"phrase,omitempty"` // backup of its keys, if they are new: a secret
 	RPC      string      `json:"rpc"`
 	Peers    []string    `json:"peers"`
 	Sync     *chain.Sync `json:"sync,omitempty"` // none: it executes all blocks
 }
 
-// Join makes the folder of a validator that joins a chain which others run. Keys that are there, and no more, stay:
-// they were restored. It starts with RunValidator, follows the chain, and votes once Bond has given it a stake; a full
-// node never does. What the given validators say of the chain is trusted: its genesis, and the block from which a
-// snapshot is checked.
+// Join makes the folder of a validator that joins an existing chain. Restored keys in the folder are kept. The
+// validator starts with RunValidator, follows the chain, and votes once Bond has given it a stake; a full node never
+// votes. The given validators are trusted for the genesis of the chain, and for the block from which a snapshot is
+// checked.
 func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 	if o.Port < 1 || o.Port+3 > 65535 {
 		return nil, fmt.Errorf("validator: there are no four ports from %d on", o.Port)

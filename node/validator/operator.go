@@ -76,8 +76,8 @@ func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration)
 	return fmt.Errorf("%w: it is at height %d", keystore.ErrBehind, height)
 }
 
-// Bond stakes coins of the operator, in uzen, for the validator in a folder: it votes from the second block after, with
-// a weight of a vote for each ZEN. What it has staked already it keeps.
+// Bond stakes coins of the operator, in uzen, for the validator in a folder: it votes from the second block after,
+// with one unit of voting power for each ZEN. The new stake is added to its existing stake.
 func Bond(ctx context.Context, dir string, stake uint64) (transaction.Result, error) {
 	return operate(ctx, dir, func(c *client.Client, k chain.Keys) ([]sdk.Msg, error) {
 		exists, err := c.Validators.Operates(ctx, c.Address())

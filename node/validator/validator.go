@@ -156,12 +156,12 @@ func (o Options) full(bytes int64) bool {
 	return ok && free < bytes
 }
 
-// patience is how many looks somebody else may have the port of a stopped validator before it says nevertheless that it
-// is stopped.
+// patience is how many times the port of a stopped validator is tried, while another process has it, before the
+// validator reports that it is stopped.
 const patience = 10
 
-// awaitRoom says that the disk is full, to whoever asks at an address, too, and waits until there is half as much again
-// free as the validator needs, so that it does not stop and start in turns.
+// awaitRoom reports that the disk is full, in the log and at an address, and waits until one and a half times the
+// space that the validator needs is free, so that it does not alternate between stop and start.
 func (o Options) awaitRoom(ctx context.Context, address string) error {
 	free, _ := disk.Free(o.Home)
 	why := &endpoint.Halted{
@@ -190,7 +190,7 @@ func (o Options) awaitRoom(ctx context.Context, address string) error {
 			}
 		}
 		if asked != nil || looks == patience {
-			say() // whoever reads it may ask at once
+			say() // the address answers before the message is printed
 		}
 		select {
 		case <-ctx.Done():
@@ -205,7 +205,7 @@ func (o Options) awaitRoom(ctx context.Context, address string) error {
 	return ErrRoomAgain
 }
 
-// ExportChain is the state of a stopped validator as the genesis, in JSON, of a chain that goes on with the next
+// ExportChain is the state of a stopped validator as the genesis, in JSON, of a chain that continues at the next
 // height.
 func ExportChain(dir string) ([]byte, error) {
 	if _, err := keystore.ReadValidator(dir); err != nil {

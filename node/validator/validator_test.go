@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 )
 
-// A validator whose disk has too little room says so, also to who asks for its status, and waits without a chain.
+// A validator whose disk has too little room reports that, in its log and in its status, and waits without a chain.
 func TestValidatorWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
 	free, ok := disk.Free(dir)
@@ -60,7 +60,7 @@ func TestValidatorWithoutRoom(t *testing.T) {
 	}
 }
 
-// Who reads that a validator is stopped, and asks it at once, is told why: also if its disk takes no file that says so.
+// A status request to a stopped validator is answered with the reason, even if its disk cannot take a file.
 func TestStoppedValidatorAnswers(t *testing.T) {
 	dir := t.TempDir()
 	free, ok := disk.Free(dir)

@@ -1,5 +1,5 @@
-// Package attack measures what attacks cost those who are attacked: floods of a chain, mixes of adversaries, and peers
-// that hold what a worker sends. What attacks make of a loss is measured by strategies.
+// Package attack measures what attacks cost their victims: floods of a chain, mixes of adversaries, and peers that
+// stall the transfers of a worker. The effect of attacks on a loss is measured by package strategies.
 package attack
 
 import (
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-// Report is what attacks come to.
+// Report holds the results of all attacks.
 type Report struct {
 	Bars     []benchmark.Bar     `json:"bars"`
 	Plans    []PlanRow           `json:"plans"`
@@ -57,13 +57,13 @@ type Report struct {
 	Seconds  float64             `json:"seconds"`
 }
 
-// PlanRow is what a plan of an adversary comes to that has a quarter of all stake, in runs of as many seeds.
+// PlanRow is the result of one plan of an adversary that has a quarter of all stake, over runs with different seeds.
 type PlanRow struct {
 	Plan      string  `json:"plan"`
-	Watched   bool    `json:"watched"` // the verifiers of others also look at what is not drawn for them
+	Watched   bool    `json:"watched"` // verifiers of other owners also audit units that are not drawn for them
 	Runs      int     `json:"runs"`
-	Gain      float64 `json:"gain_zen"`     // of a run, on average: what it has at the end and had not at the beginning
-	Faked     float64 `json:"faked_zen"`    // of that, what is not pay for honest work
+	Gain      float64 `json:"gain_zen"`     // of a run, on average: coins at the end less coins at the start
+	Faked     float64 `json:"faked_zen"`    // of Gain, the part that is not pay for honest work
 	Beside    float64 `json:"beside_zen"`   // of a run, less what honest work earns in the same network
 	Honest    int     `json:"honest_units"` // that were paid
 	Wrong     int     `json:"wrong_units"`
@@ -82,17 +82,17 @@ type MixesReport struct {
 	Broken      []string `json:"broken"`  // what else did not hold, by seed
 }
 
-// OverheadRow is what verification costs beside work.
+// OverheadRow is the cost of verification in relation to the work.
 type OverheadRow struct {
-	Units  int `json:"units"`  // that workers executed, whose history is long
+	Units  int `json:"units"`  // executed by workers with a long history
 	Looked int `json:"looked"` // that verifiers were asked to execute, but for second looks
 
-	// Watched is what verifiers execute, of what workers do, with what they look at in time that nobody asks of them.
+	// Watched is the units that verifiers execute per unit of the workers, including proactive audits in idle time.
 	Watched float64 `json:"watched"`
 }
 
-// Measure plays the adversaries of docs/security.md under virtual time on the terms of a job whose file says nothing
-// of verification, and measures the chain and a worker's host under a flood.
+// Measure plays the adversaries of docs/security.md under virtual time on the default terms of verification, and
+// measures the chain and a worker's host under a flood.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	defer chain.CollectLess()()
 	begin := time.Now()
@@ -132,7 +132,7 @@ func (r *Report) siege(ctx context.Context, o Options) error {
 	return err
 }
 
-// each does something for every index below n, on all processors, each with a job of its own.
+// each calls do for every index below n, on all processors; make gives each processor a job of its own.
 func each[T any](ctx context.Context, n int, make func() (T, error), do func(own T, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -197,8 +197,8 @@ func row(name string, watched bool, played, honest []sim.Quartered) PlanRow {
 	return p
 }
 
-// judge holds the plans against what they must not come to: each by itself where the others watch, as they do by
-// default, and all together where they look at what is drawn for them alone.
+// judge compares the plans with their limits: each plan alone while other verifiers audit proactively, as they do by
+// default, and all plans together while verifiers audit only the units drawn for them.
 func (r *Report) judge() {
 	faked, beside, wrong := math.Inf(-1), math.Inf(-1), 0.0
 	unwatched, final := 0.0, 0
@@ -222,7 +222,8 @@ func (r *Report) judge() {
 	)
 }
 
-// canary plays the old rule, by which the seats of a run decided who audits it: there the same adversary must win.
+// canary plays rules by which the seats of a run decide which verifier audits it: under those the same adversary must
+// win.
 func (r *Report) canary() error {
 	j, err := sim.QuarterJob()
 	if err != nil {
@@ -234,7 +235,8 @@ func (r *Report) canary() error {
 	return err
 }
 
-// overhead counts what verifiers are asked to execute beside what workers do, of whom no audit is new.
+// overhead counts the units that verifiers are asked to execute per unit of the workers, for audits of members with a
+// long history.
 func (r *Report) overhead(ctx context.Context, o Options) error {
 	v, w := job.Default().Strategy.Verification, job.Default().Strategy.Workers
 	c, err := sim.ScaleModel{

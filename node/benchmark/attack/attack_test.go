@@ -7,7 +7,7 @@ import (
 	floods "github.com/starling-network/starling/node/benchmark/chain"
 )
 
-// A little of everything: what is counted is there, and no bar that does not depend on the machine is missed.
+// A small measurement of everything: the counts are there, and all bars that do not depend on the machine are met.
 func TestAttack(t *testing.T) {
 	r, err := Measure(t.Context(), Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,

@@ -19,8 +19,8 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// HostilePeers is how many hostile peers take what a worker gives them, and in how many rounds the worker has an update
-// to deliver, with them and without. An update is late at the end of its round.
+// HostilePeers is how many hostile peers stall a worker's transfers, and in how many rounds the worker has an update
+// to deliver, with them and without. An update is late if it is not delivered by the end of its round.
 type HostilePeers struct {
 	Peers, Streams int
 	Round          time.Duration // shorter than any of a real job
@@ -94,7 +94,7 @@ func (s HostilePeers) fetched(ctx context.Context, member, worker *peer.Host, of
 	return n, ctx.Err()
 }
 
-// around lets all peers connect to a worker and ask. They go when they are told to leave.
+// around connects all peers to a worker and lets them ask. They disconnect when leave is called.
 func (s HostilePeers) around(ctx context.Context, worker *peer.Host, c blob.CID) (leave func(), err error) {
 	var closers []io.Closer
 	leave = func() {
@@ -141,8 +141,8 @@ type closer func()
 // Close implements io.Closer.
 func (c closer) Close() error { c(); return nil }
 
-// nag keeps a stream to a worker full of questions, reads next to nothing of what comes, and opens another as often as
-// the worker ends it or refuses one, until the context ends.
+// nag keeps a stream to a worker full of requests, reads almost nothing of the answers, and opens another stream each
+// time the worker closes or refuses one, until the context ends.
 func nag(ctx context.Context, h host.Host, to p2p.AddrInfo, question []byte) {
 	for ctx.Err() == nil {
 		if s, err := h.NewStream(ctx, to.ID, peer.Protocol); err == nil {

@@ -39,10 +39,10 @@ var (
 	Thorough = Options{Steps: 100_000, Load: 30 * time.Second, Rate: 1000, Streams: 500, Starts: 20}
 )
 
-// Result is what the dashboard and the API take. Milliseconds are of the wall clock.
+// Result is the response times of the dashboard and the API. Milliseconds are wall-clock time.
 type Result struct {
 	Bars []benchmark.Bar `json:"bars"`
-	// Chromium that painted; "": none is here, and the first paint is the last byte of what it needs
+	// the Chromium that painted; "" if none is installed: the first paint is then the last byte that the page needs
 	Browser      string  `json:"browser"`
 	PaintMS      float64 `json:"paint_ms"`
 	ShownMS      float64 `json:"shown_ms"`  // until the curve of the run is there; 0 without a browser
@@ -150,7 +150,7 @@ func milliseconds(d time.Duration) float64 {
 	return benchmark.Rounded(float64(d)/float64(time.Millisecond), 3)
 }
 
-// firstPaint is what a page of a run asks for before it shows its curve.
+// firstPaint are the paths that the page of a run requests before it shows its curve.
 var firstPaint = []string{"/jobs/long", "/style.css", "/app.js", "/dom.js", "/api.js", "/chart.js", "/pages/job.js",
 	"/pages/record.js", "/v1/jobs/long", "/v1/jobs/long/metrics?points=1000&series=loss,eval_loss",
 	"/v1/jobs/long/samples", "/v1/jobs/long/lineage?limit=1000&order=desc"}

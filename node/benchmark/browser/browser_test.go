@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The measurements are of a server that answers: every stream is told, every request is answered. How fast is not
-// tested.
+// The measured server answers: every stream gets its events, every request its answer. Speed is not tested.
 func TestWebIsMeasured(t *testing.T) {
 	r, err := Measure(t.Context(), Options{Steps: 2000, Load: 200 * time.Millisecond, Rate: 200, Streams: 20})
 	if err != nil {

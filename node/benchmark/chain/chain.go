@@ -69,8 +69,8 @@ type Report struct {
 	Random  []Replayed      `json:"random"`
 }
 
-// CommitCost is what a commitment costs where so many workers are registered: its check for the mempool, its execution
-// in a block of a thousand, and its part of the commit to disk.
+// CommitCost is the cost of a commitment with a number of registered workers: its check for the mempool, its
+// execution in a block of a thousand, and its part of the commit to disk.
 type CommitCost struct {
 	Registered int     `json:"registered"`
 	PerSecond  float64 `json:"per_second"` // by the clock, of all blocks
@@ -78,7 +78,7 @@ type CommitCost struct {
 	CPU        float64 `json:"cpu_us"`     // processor time of one, microseconds
 }
 
-// batch is how many commitments a block has: of as many members of one run, to one unit each.
+// batch is how many commitments a block has: one of each member of one run, each for a unit of its own.
 const batch = terms.MaxUnits - 24
 
 // Measure measures the application of one validator over a database on disk, driven as CometBFT drives it and without
@@ -246,7 +246,7 @@ func commits(ctx context.Context, registered, blocks int) (c CommitCost, hashes 
 	return c, hashes, nil
 }
 
-// newLedger opens a chain in whose genesis the runs have begun.
+// newLedger opens a chain whose genesis has runs that have begun.
 func newLedger(dir string, registered, jobs int) (*ledger, error) {
 	l := &ledger{time: time.Unix(1_800_000_000, 0).UTC()}
 	var accounts []chain.Funded
@@ -290,7 +290,7 @@ func newLedger(dir string, registered, jobs int) (*ledger, error) {
 	return l, err
 }
 
-// begin is a run whose units are dealt.
+// begin returns a run whose units are assigned.
 func begin(job string, members []crew.Member) (run.State, error) {
 	digest := canon.Sum("bench/job", []byte(job))
 	s, err := run.New(terms.Terms{

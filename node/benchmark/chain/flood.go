@@ -17,10 +17,10 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// Flood is what strangers do to a chain all at once.
+// Flood is what hostile accounts do to a chain at the same time.
 type Flood struct {
-	Orders   int // that are open, and that nobody takes
-	Pools    int // each with a machine of its own
+	Orders   int // open orders that no offer matches
+	Pools    int // each with one machine
 	Disputes int // of which all moves come at once
 	Free     int // transactions without a fee that wait for their blocks
 	Asking   int // connections that ask for simulations, and as many that bring free transactions, without end
@@ -70,7 +70,8 @@ func middle(list []time.Duration) time.Duration {
 	return sum / time.Duration(max(1, len(list)))
 }
 
-// measure starts a chain, floods it with what a scene has, if there is one, and returns how long its blocks take.
+// measure starts a chain, floods it with the transactions of a scene, if there is one, and returns how long its
+// blocks take.
 func (f Flood) measure(
 	ctx context.Context, doc *cmttypes.GenesisDoc, s *scene, r *FloodReport,
 ) (took []time.Duration, err error) {

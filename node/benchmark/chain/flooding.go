@@ -50,7 +50,7 @@ func (f Flood) orders(add func(module, collection string, key, value any)) {
 	}
 }
 
-// pools adds pools, each with a machine, and what it asks for that.
+// pools adds pools, each with a machine and its offer.
 func (f Flood) pools(add func(module, collection string, key, value any)) {
 	for i := range f.Pools {
 		pool, machine := keyed("pool", i).Address(), keyed("machine", i).Address()
@@ -98,7 +98,7 @@ type flooding struct {
 	refused error // why a move is
 }
 
-// begin opens the disputes, signs what is to come, and lets it come.
+// begin opens the disputes, signs the transactions of the flood, and starts to send them.
 func (s *scene) begin(ctx context.Context, v *chain.Validator, f Flood) (*flooding, error) {
 	c := &flooding{node: v.Client(), scene: s}
 	for _, a := range s.cast.keys {
@@ -156,7 +156,7 @@ func accountOf(ctx context.Context, v *chain.Validator, k *wallet.Key) (transact
 // mostOpening is in how many blocks all disputes open.
 const mostOpening = 400
 
-// bring brings transactions, of which none may be refused but for want of room in the pool.
+// bring sends transactions. A refusal is an error unless the pool is full.
 func (c *flooding) bring(ctx context.Context, txs [][]byte) error {
 	for _, tx := range txs {
 		r, err := c.node.BroadcastTxSync(ctx, tx)

@@ -35,11 +35,11 @@ import (
 // Runs of a flood, in which every unit is disputed.
 const (
 	casesOfRun   = 100 // units, and workers
-	seatedOfRun  = 4   // verifiers, who challenge a part of them each
+	seatedOfRun  = 4   // verifiers, each of which challenges a part of them
 	segmentSteps = 6
 )
 
-// litigants are the members of the runs in whose units everybody finds something wrong.
+// litigants are the members of the runs in whose units every verifier claims an error.
 type litigants struct {
 	workers, verifiers []*wallet.Key
 	keys               map[string]*account
@@ -56,7 +56,7 @@ type claim struct {
 	challenger string
 }
 
-// account is a key with what its next transaction needs.
+// account is a key with its number and sequence on the chain.
 type account struct {
 	key  *wallet.Key
 	next transaction.Account
@@ -97,7 +97,7 @@ func newLitigants(disputes int) (*litigants, error) {
 	return l, nil
 }
 
-// begin is a run whose units are committed, and whose audits are drawn.
+// begin returns a run whose units are committed, and whose audits are drawn.
 func (l *litigants) begin(of terms.Terms, members []crew.Member, disputes int) error {
 	env := func(height int64) transition.Env {
 		return transition.Env{Height: height, Beacon: canon.Sum("bench/beacon", []byte(strconv.FormatInt(height, 10)))}

@@ -14,7 +14,8 @@ import (
 type RandomOptions struct {
 	Seeds, Blocks int
 
-	// Again plays a seed in another process, and returns the application hash that it ends in; nil: nobody does.
+	// Again plays a seed in another process, and returns the final application hash; nil: seeds are not replayed in
+	// another process.
 	Again func(ctx context.Context, seed int64, blocks int) (string, error)
 }
 
@@ -59,8 +60,8 @@ func Operations(ctx context.Context, seed int64, blocks int) (*Played, error) {
 // Replayed is a seed that is played again.
 type Replayed struct {
 	Played
-	Repeats bool   `json:"repeats"` // it ends in the same again, and in another process
-	Fault   string `json:"fault"`   // what is wrong; empty: nothing
+	Repeats bool   `json:"repeats"` // a second play ends in the same state, and so does another process
+	Fault   string `json:"fault"`   // the violated invariant; empty: none
 }
 
 // randomly plays seeds, each three times.
@@ -85,7 +86,7 @@ func randomly(ctx context.Context, o RandomOptions) ([]Replayed, error) {
 	return all, nil
 }
 
-// repeats reports whether a seed ends in the same again.
+// repeats reports whether a seed ends in the same state again.
 func (o RandomOptions) repeats(ctx context.Context, seed int64, hash string) (bool, error) {
 	again, err := random.Play(ctx, random.Options{Seed: seed, Blocks: o.Blocks, Size: operations})
 	if err != nil || again.Hash != hash || o.Again == nil {
@@ -95,7 +96,7 @@ func (o RandomOptions) repeats(ctx context.Context, seed int64, hash string) (bo
 	return other == hash, err
 }
 
-// bars hold what was played against what was to be.
+// bars compare the plays with the expectations.
 func (o RandomOptions) bars(all []Replayed) []benchmark.Bar {
 	var held, same float64
 	for _, p := range all {

@@ -19,7 +19,8 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// A chain that somebody joins: its accounts, the blocks from one snapshot to the next, and those that it has by then.
+// A chain that a new node joins: its accounts, the blocks from one snapshot to the next, and the blocks that it has
+// by then.
 const (
 	joinAccounts  = 10_000
 	snapshotEvery = 20
@@ -116,7 +117,7 @@ func reaches(ctx context.Context, v *chain.Validator, height int64) (int64, erro
 	return 0, errors.Join(errors.New("benchmark: the blocks ended"), ctx.Err())
 }
 
-// freeAddress is one of the loopback that nobody listens at.
+// freeAddress returns an unused address of the loopback.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// AuditReport is what the audit of a work unit costs beside its training.
+// AuditReport is the cost of the audit of a work unit in relation to its training.
 type AuditReport struct {
 	Preset  string `json:"preset"`
 	Steps   int    `json:"steps"` // of the unit
@@ -98,7 +98,7 @@ func Audit(ctx context.Context, p Preset, threads, steps, repeat int) (*AuditRep
 	return r, nil
 }
 
-// least is the smaller of what was measured before, if it was, and a new time.
+// least is the smaller of the time measured before, if there is one, and a new time.
 func least(before float64, t time.Duration) float64 {
 	if now := benchmark.Rounded(t.Seconds(), 3); before == 0 || now < before {
 		return now

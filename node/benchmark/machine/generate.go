@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// GenerateOptions say what is generated.
+// GenerateOptions configure the generation.
 type GenerateOptions struct {
 	Preset  Preset
 	Threads int

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// LossesOptions say what is trained and how.
+// LossesOptions configure the training.
 type LossesOptions struct {
 	Model   string // folder of a GPT-2 or Llama in Hugging Face form
 	Batches string // file of little-endian int32 [steps, Batch, context+1]
@@ -22,7 +22,7 @@ type LossesOptions struct {
 	Clip    float64 // bound of the global gradient norm; 0 is none
 }
 
-// LossesReport is what a model goes through in training.
+// LossesReport is the losses and weights of a model during training.
 type LossesReport struct {
 	Losses []float32 `json:"losses"` // mean cross-entropy of every step, before its update, in nats
 }

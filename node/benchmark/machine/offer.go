@@ -27,7 +27,7 @@ type OfferReport struct {
 	GPUs         []gpu.GPU    `json:"gpus"`          // of the machine: none of the figures is of them
 }
 
-// OfferOptions say what is measured.
+// OfferOptions configure the measurement.
 type OfferOptions struct {
 	Dir     string // of the disk
 	Threads int
@@ -102,8 +102,8 @@ func written(dir string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
-// sent lets one host of this machine fetch a blob from another. What is measured is the transfer with its checks, and
-// the start of two hosts, which is a few milliseconds.
+// sent lets one host of this machine fetch a blob from another. It measures the transfer with its checks, and the
+// start of two hosts, which takes a few milliseconds.
 func sent(ctx context.Context, data []byte) error {
 	var hosts []*peer.Host
 	var stores []blob.Store

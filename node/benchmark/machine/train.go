@@ -138,7 +138,7 @@ func (t *Trainer) rootTime() time.Duration {
 	return slices.Min(times)
 }
 
-// AdamW is the optimizer of all measurements: that of PyTorch, which decays every tensor alike.
+// AdamW is the optimizer of all measurements: that of PyTorch, which decays all tensors.
 func AdamW(decay, clip float64) optimizer.AdamW {
 	return optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: decay, DecayAll: true, MaxGradNorm: clip}
 }

@@ -12,13 +12,13 @@ import (
 type Trainer struct {
 	exec    *cpu.Exec
 	names   []string                  // of the tensors that a step changes, with their prefixes
-	In, out map[string]*tensor.Tensor // of a step; what it changes is swapped after it
+	In, out map[string]*tensor.Tensor // of a step: the tensors that it changes are swapped after it
 	Spec    train.Spec                // of the scalars
 	done    uint32                    // steps
 	flops   float64                   // of a step
 }
 
-// Recipe is what a training step is compiled from.
+// Recipe is the input from which a training step is compiled.
 type Recipe struct {
 	Config        model.Config
 	Optimizer     optimizer.AdamW

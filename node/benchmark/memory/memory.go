@@ -1,6 +1,6 @@
-// Package memory measures how much memory runs take, each in a process of its own, beside what their plan says: jobs on
-// an embedded network, simulations, verifications, and the loading of a checkpoint. What the figures must not exceed
-// stands beside them.
+// Package memory measures the memory that runs take, each in a process of its own, and compares it with their plan:
+// jobs on an embedded network, simulations, verifications, and the loading of a checkpoint. Its constants are the
+// limits of the figures.
 package memory
 
 import (
@@ -27,7 +27,7 @@ const (
 	states      = 2.0     // of a verification
 	loaded      = 1.3     // of a checkpoint that is loaded
 	oneWorker   = 1.15    // of weights, gradients, moments and activations
-	megabyte    = 1e6     // as in what people are told
+	megabyte    = 1e6     // the unit of printed figures
 	textBytes   = 1 << 20 // of the data of the jobs
 	roundsShort = 100
 )
@@ -47,7 +47,7 @@ var Sizes = []Size{
 	{"350M", 1024, 2816, 26, 16, 8192, 128, 2, 2},
 }
 
-// job is the file of a job on a text beside it.
+// job is the file of a job on a text in the same folder.
 func (z Size) job() string {
 	return fmt.Sprintf(`apiVersion: starling/v1
 kind: TrainingJob
@@ -87,7 +87,7 @@ eval: {every_steps: %[1]d}
 // Run is one process that was measured.
 type Run struct {
 	Name    string  `json:"name"`
-	Plan    uint64  `json:"plan_bytes,omitempty"` // what the plan said; 0: there is none
+	Plan    uint64  `json:"plan_bytes,omitempty"` // the planned bytes; 0: there is no plan
 	Peak    uint64  `json:"peak_bytes"`
 	State   uint64  `json:"state_bytes,omitempty"` // of the model and its optimizer
 	Seconds float64 `json:"seconds"`
@@ -99,7 +99,7 @@ type Report struct {
 	Bars []benchmark.Bar `json:"bars"`
 }
 
-// Options say what is measured.
+// Options choose the measurements.
 type Options struct {
 	Quick, Full bool
 	Progress    func(name string) // may be nil
@@ -215,7 +215,7 @@ func (m *measurement) simulate(ctx context.Context) error {
 	return nil
 }
 
-// run runs this program, and reads what it prints into out, unless that is nil.
+// run runs this program, and decodes its output into out, unless out is nil.
 func (m *measurement) run(ctx context.Context, name string, out any, args ...string) (Run, error) {
 	if m.Progress != nil {
 		m.Progress(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// UnitReport is what the first unit of a job takes in a process of its own.
+// UnitReport is the memory of the first unit of a job in a process of its own.
 type UnitReport struct {
 	Needs uint64 `json:"needs_bytes"` // weights, gradients, moments, and the other values of a step, as planned
 	Peak  uint64 `json:"peak_bytes"`  // of this process

@@ -7,10 +7,10 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// attack is what hostile workers, who know the updates of the others, make of their own.
+// attack is how hostile workers, which know the updates of the others, form their own.
 type attack struct {
 	name    string
-	element func(mean, deviation float64, first float32) float32 // of their update, of that of the honest ones
+	element func(mean, deviation float64, first float32) float32 // of their update, from those of the honest workers
 }
 
 // attacks of the literature. Label flipping is done where the data are.

@@ -21,7 +21,7 @@ type siege struct {
 	rounds int
 }
 
-// defences are the rules of a siege; what the first of them comes to without attack is what all are held against.
+// defences are the rules of a siege. The loss of the first without attack is the reference for all.
 var defences = []string{aggregate.Mean, aggregate.Median, aggregate.GeometricMedian, aggregate.CenteredClip,
 	aggregate.MultiKrum}
 
@@ -56,7 +56,7 @@ func (w siege) lessons(seed uint64) []lesson {
 	return all
 }
 
-// besieged adds what is known of a siege, and its bars once all of it is done.
+// besieged adds the known losses of a siege, and its bars once all runs are done.
 func (r *Result) besieged(w siege, seeds int) error {
 	losses, _, err := w.school.known(w.peace(0), seeds)
 	if err != nil || len(losses) == 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/starling-network/starling/sim/link"
 )
 
-// Rates of inner steps at their peak, on the model and the text of the thorough comparison. With one seed data-parallel
-// training comes to 1.660 nats at 4e-3, 1.639 at 6e-3, 1.615 at 1.2e-2 and 1.614 at 2e-2, DiLoCo in int8 in rounds of
-// 20 steps to 1.645 at 8e-3 and 1.652 at 1.2e-2, and SparseLoCo with 66 of 4096 signs in rounds of 10 to 1.646 at 8e-3
+// Peak rates of inner steps, for the model and the text of the thorough comparison. Losses with one seed, in nats:
+// data-parallel training 1.660 at 4e-3, 1.639 at 6e-3, 1.615 at 1.2e-2 and 1.614 at 2e-2; DiLoCo in int8 in rounds of
+// 20 steps 1.645 at 8e-3 and 1.652 at 1.2e-2; SparseLoCo with 66 of 4096 signs in rounds of 10 steps 1.646 at 8e-3
 // and 1.673 at 1e-2.
 const (
 	tuned  = 2e-2
@@ -29,13 +29,13 @@ const (
 )
 
 // long is the decay of second moments that last for many rounds. Data-parallel training and DiLoCo do worse with it
-// than with the usual 0.95: 1.635 and 1.641 nats with one seed; the signs of the largest third come to 1.705.
+// than with the usual 0.95: 1.635 and 1.641 nats with one seed; the signs of the largest third reach 1.705.
 const long = 0.99
 
 // workers of the comparison.
 const workers = 4
 
-// speeds of machines beside the fastest: those of Liu et al. 2024.
+// speeds of machines relative to the fastest: those of Liu et al. 2024.
 var speeds = []float64{1, 0.77, 0.38, 0.17}
 
 // contender is a strategy as jobs name it.
@@ -43,7 +43,7 @@ type contender struct {
 	name     string
 	steps    int     // of a round
 	rate     float64 // of its inner steps, at its peak
-	beta     float64 // of their second moments; 0: what is usual
+	beta     float64 // of their second moments; 0: the usual
 	proximal float64 // mu of FedProx; 0: none
 	bar      float64 // of the gap; 0: none is claimed
 	exchange train.Exchange
@@ -56,7 +56,7 @@ func diloco(codec string) train.Exchange {
 	return train.Exchange{Codec: codec, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 }
 
-// late is DiLoCo whose rounds overlap, with a lower rate: all that is applied is late.
+// late is DiLoCo whose rounds overlap, with a lower rate, because every update is applied late.
 func late() train.Exchange {
 	return rated(0.4, lasting(overlapping(diloco(codec.Int8)), 8))
 }
@@ -92,7 +92,7 @@ func adaptive(optimizer string) train.Exchange {
 	return x
 }
 
-// lasting is an exchange of units whose moments last for so many rounds.
+// lasting is an exchange of units whose moments last for the given number of rounds.
 func lasting(x train.Exchange, rounds uint32) train.Exchange {
 	x.Moments, x.Carry = true, rounds
 	return x
@@ -171,15 +171,15 @@ func overlapping(x train.Exchange) train.Exchange {
 	return x
 }
 
-// Of how many times fewer bytes than gradients in float32 a strategy is to have which loss, at most so much above that
-// of data-parallel training.
+// aims are the largest gaps in loss to data-parallel training, by the factor by which a strategy sends fewer bytes
+// than gradients in float32.
 var aims = []struct{ less, gap float64 }{{2000, 0.03}, {400, 0.01}}
 
 // contest is the comparison of losses.
 type contest struct {
 	school *school
 	steps  int
-	of     []contender // of compared, those that have rounds of so many steps
+	of     []contender // of compared, the contenders with rounds of the same number of steps
 }
 
 func newContest(s *school, o Options) *contest {
@@ -201,13 +201,13 @@ func (c *contest) lessons(seed uint64) []lesson {
 	return all
 }
 
-// lesson is that of a contender with a seed.
+// lesson is the run of a contender with a seed.
 func (c *contest) lesson(x contender, seed uint64) lesson {
 	return lesson{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, proximal: x.proximal, pupils: x.pupils,
 		units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
 }
 
-// The model and the network of which the share of time in steps is told.
+// The model and the network of the reported shares of time in steps.
 const (
 	largeModel = 100e6 // parameters
 	largeStep  = time.Second
@@ -243,7 +243,7 @@ func (c *contest) utilisation(x contender, sent int64) (float64, error) {
 	return benchmark.Rounded(course.Forecast().Utilisation, 3), nil
 }
 
-// rows are what is known of all contenders, in their order.
+// rows are the known results of all contenders, in their order.
 func (c *contest) rows(seeds int) ([]LossRow, error) {
 	rows := make([]LossRow, len(c.of))
 	for i, x := range c.of {
@@ -311,7 +311,7 @@ func (r *Result) contested(c *contest, o Options) error {
 	return nil
 }
 
-// bar is what a row is held to, once all seeds of what it is held against are done.
+// bar compares a row with its reference, once all seeds of the reference are done.
 func (c *contest) bar(rows []LossRow, i int, o Options) (benchmark.Bar, bool) {
 	x, row := c.of[i], rows[i]
 	if x.bar == 0 {

@@ -37,8 +37,8 @@ type notebook struct {
 	done map[string]Run
 }
 
-// openNotebook reads the runs of a file, which need not be there. A line that somebody was interrupted in is dropped.
-// With a limit no run begins after it.
+// openNotebook reads the finished runs of a file, which may not exist. An incomplete last line, from an interrupted
+// write, is dropped. With a limit, no run begins after it.
 func openNotebook(path string, limit time.Duration) (*notebook, error) {
 	r := &notebook{path: path, done: map[string]Run{}}
 	if limit > 0 {
@@ -70,7 +70,7 @@ func openNotebook(path string, limit time.Duration) (*notebook, error) {
 	return r, err
 }
 
-// look returns what is kept of a run.
+// look returns the recorded result of a run.
 func (r *notebook) look(key string) (Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *notebook) look(key string) (Run, bool) {
 	return one, ok
 }
 
-// do returns what is kept of a run, or what it comes to, and keeps that.
+// do returns the recorded result of a run, or trains it and records the result.
 func (r *notebook) do(one Run, train func() (loss float64, sent int64, err error)) (Run, error) {
 	if kept, ok := r.look(one.Key); ok {
 		return kept, nil

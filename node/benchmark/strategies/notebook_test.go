@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// What is kept is not done again, also when a line was cut off, and a model that diverged is kept as such.
+// A recorded run is not repeated, even if the last line was cut off, and a model that diverged is recorded as such.
 func TestNotebook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.jsonl")
 	n, err := openNotebook(path, 0)
@@ -97,7 +97,7 @@ func TestLessonsAreKept(t *testing.T) {
 	}
 }
 
-// Lessons that are taken several at once come to what they come to alone, and are told of one by one.
+// Lessons that run concurrently end with the same losses as alone, and are reported one by one.
 func TestLessonsSideBySide(t *testing.T) {
 	plain := lesson{exchange: diloco("int8"), rate: gentle, units: 2, steps: 2, rounds: 2}
 	var losses [2][]float64
@@ -136,7 +136,7 @@ func TestLessonsSideBySide(t *testing.T) {
 	}
 }
 
-// What is known of a few runs is told, and no more: no bar stands on a part of the seeds.
+// The losses of a few runs are reported, and no bar before all seeds are done.
 func TestSiegesInPart(t *testing.T) {
 	s, err := newSchool([]byte(sentences(2000)), 1, 16, 2, 8, 2)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 )
 
 // layered is a training step of equal layers whose updates are exchanged layer by layer, each as soon as its part of
-// the backward pass is over and the one before it has passed: the model behind the tables of Streaming DiLoCo
+// the backward pass is over and the previous exchange has ended: the model behind the tables of Streaming DiLoCo
 // (Douillard et al. 2025). A third of a step is the forward pass.
 type layered struct {
 	layers    int
 	step      float64 // seconds
 	bits      float64 // of the update of all layers, that every replica sends
 	steps     int     // from one exchange of a layer to the next
-	fragments int     // exchanged in turn, of layers that are so many apart
-	delay     float64 // seconds that an exchange may take while training goes on
+	fragments int     // exchanged in turn, of layers at equal distances
+	delay     float64 // seconds that an exchange may take during training
 }
 
 // utilisation is the share of time in steps at so many bits a second.
@@ -77,8 +77,8 @@ var bandwidths = []struct {
 // layersOfFragment is how many layers a fragment has in that table.
 const layersOfFragment = 3
 
-// bandwidthSteps compares the table with what the model needs, taken down to the grid: the entries, those that are the
-// same, and how many steps of the grid the worst is away.
+// bandwidthSteps compares the published table with the bandwidths that the model needs, rounded down to the grid. It
+// returns the number of entries, the number of equal entries, and the largest difference in steps of the grid.
 func bandwidthSteps() (entries, same int, worst float64) {
 	for _, b := range bandwidths {
 		plain := layered{layers: b.layers, step: b.step, bits: 16 * b.parameters, steps: 100, fragments: 1}
@@ -102,8 +102,9 @@ func bandwidthSteps() (entries, same int, worst float64) {
 	return entries, same, worst
 }
 
-// intellectPoints is how many points the shares of INTELLECT-1 (Prime Intellect 2024, table 2) are from what Round says
-// of 38 minutes of inner steps and the published medians of the time of an exchange, at most.
+// intellectPoints returns the largest difference, in percentage points, between the shares of INTELLECT-1 (Prime
+// Intellect 2024, table 2) and those of Round for 38 minutes of inner steps and the published median times of an
+// exchange.
 func intellectPoints() (worst float64) {
 	for seconds, share := range map[int64]float64{103: 95.7, 382: 85.6, 469: 83.0} {
 		r := sim.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: link.Link{Up: 1, Down: 1}}

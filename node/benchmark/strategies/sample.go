@@ -7,12 +7,12 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// Sample is the losses of one kind of training run, by seed.
+// Sample is the losses of training runs that differ only in their seeds.
 type Sample struct {
 	Loss   []float64 `json:"loss"`   // nats a token; +Inf: the model diverged
 	Mean   float64   `json:"mean"`   // of them
 	Spread float64   `json:"spread"` // their standard deviation
-	Gap    float64   `json:"gap"`    // of the mean, to that of what it is held against: 0.01 is 1 %
+	Gap    float64   `json:"gap"`    // of the mean, relative to its reference: 0.01 is 1 %
 }
 
 // sample of losses, held against a mean; 0: against none.

@@ -18,7 +18,7 @@ const (
 	crowdRounds  = 1000
 )
 
-// ScaleRow is what it takes to simulate a crowd on this machine.
+// ScaleRow is the cost of simulating many workers on this machine.
 type ScaleRow struct {
 	Workers   int     `json:"workers"`
 	Runs      int     `json:"runs"`
@@ -28,10 +28,10 @@ type ScaleRow struct {
 	GiB       float64 `json:"gib"`          // the most memory of the process
 }
 
-// crowd plays so many rounds of modelled workers, and says how long all of them take: every block takes about as long,
-// and a run has some beside those of its rounds, in which it waits for challenges of the last.
+// crowd plays the given number of rounds of modelled workers, and reports the time of all of them. Every block takes
+// about as long, and a run has some blocks after its last round, in which it waits for challenges.
 func (r *Result) crowd(ctx context.Context, rounds int) error {
-	// what is in use is little, and collecting it takes more than half of the time
+	// little memory is in use, and collecting it takes more than half of the time
 	defer debug.SetGCPercent(max(100, debug.SetGCPercent(1000)))
 	before, _ := benchmark.Usage()
 	begin := time.Now()

@@ -66,7 +66,7 @@ type lesson struct {
 	name          string
 	exchange      train.Exchange
 	rate          float64 // at its peak, of inner steps
-	beta          float64 // of their second moments; 0: what is usual
+	beta          float64 // of their second moments; 0: the usual
 	proximal      float64 // pull of where a unit began; 0: none
 	pupils        pupils
 	units         int
@@ -74,7 +74,7 @@ type lesson struct {
 	paces         []float64 // of the machines that units are made for; nil: all are whole
 	seed          uint64
 	flipped       int     // of the last units read turned text
-	attack        *attack // of the last units on the others; nil: nobody
+	attack        *attack // of the last units on the others; nil: none
 }
 
 // pupils are how a lesson is taken.
@@ -98,8 +98,8 @@ func (l lesson) optimizer() optimizer.AdamW {
 	return o
 }
 
-// task of a lesson, which nobody has compiled yet. Where units have different sizes there are as many more rounds as
-// make up for the tokens.
+// task makes the uncompiled task of a lesson. Where units have different sizes there are more rounds, so that the
+// number of tokens is the same.
 func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	optimizer := l.optimizer()
 	step, err := model.TrainStep(s.config, optimizer, s.batch, s.length)
@@ -145,7 +145,8 @@ func (s *school) left(lessons []lesson) (left []lesson, err error) {
 	return left, nil
 }
 
-// teach goes through lessons, several at once, but for what is too late to begin, and tells of every one that is over.
+// teach runs lessons, several at once, except those that could begin only after the limit, and reports each one that
+// is over.
 func (s *school) teach(ctx context.Context, lessons []lesson, tell func(r Run, over, all int)) error {
 	class, ctx := errgroup.WithContext(ctx)
 	class.SetLimit(s.abreast)
@@ -179,7 +180,7 @@ func (l lesson) key(task *train.Task) string {
 	return canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
 }
 
-// known are the losses of a lesson with the first so many seeds, as far as they are known, and the bytes of the updates
+// known returns the losses of a lesson with the first seeds, as far as they are known, and the bytes of the updates
 // of one unit.
 func (s *school) known(l lesson, seeds int) (losses []float64, sent int64, err error) {
 	for seed := range uint64(seeds) {
@@ -213,8 +214,8 @@ func (s *school) learn(ctx context.Context, l lesson) (Run, error) {
 	})
 }
 
-// train returns the loss on text that was held out, in nats a token, and the bytes of the updates of one unit. A model
-// whose weights become no numbers has an infinite loss.
+// train returns the loss on held-out text, in nats a token, and the bytes of the updates of one unit. A model whose
+// weights become NaN or infinite has an infinite loss.
 func (s *school) train(ctx context.Context, l lesson, task *train.Task,
 	base *train.Checkpoint) (loss float64, sent int64, err error) {
 	other := *task
@@ -265,7 +266,7 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task,
 	return loss, sent, err
 }
 
-// trainer takes the steps of a lesson with moments that last, of so many sequences each.
+// trainer takes the steps of a lesson with lasting moments, on batch sequences each.
 func (s *school) trainer(l lesson, task *train.Task, batch int) (*machine.Trainer, error) {
 	t, err := machine.NewTrainer(machine.Recipe{Config: s.config, Optimizer: l.optimizer(), Rate: l.rate, Batch: batch,
 		Length:  s.length,

@@ -29,7 +29,7 @@ type Options struct {
 	Threads                      int
 	Losses                       bool // the bars of losses are claimed
 
-	// is told of every training run that is over, of all that are to be done; nil: nobody is
+	// is called after every training run, with the number of runs that are over and of all runs; may be nil
 	Progress func(r Run, over, all int)
 }
 
@@ -62,15 +62,15 @@ type LossRow struct {
 	Utilisation float64 `json:"utilisation"` // share of the time in steps of a large model, at 100 Mbit/s and 100 ms
 }
 
-// AttackRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null:
-// the model diverged.
+// AttackRow is an attack of two of eight workers: by rule, the losses relative to that of the mean without attack;
+// null: the model diverged.
 type AttackRow struct {
 	Attack string             `json:"attack"`
 	Rules  map[string]*Sample `json:"rules"`
 }
 
-// Compare holds the parts of the exchange against what they promise, and against each other on one small model, with
-// the code of jobs: exchange/codec, exchange/aggregate, exchange/outer and the training of units.
+// Compare compares the parts of the exchange with their promises, and with each other on one small model, with the
+// code of jobs: exchange/codec, exchange/aggregate, exchange/outer and the training of units.
 func Compare(ctx context.Context, o Options) (*Result, error) {
 	for name, n := range map[string]int{"threads": o.Threads, "steps": o.Steps, "seeds": o.Seeds,
 		"rounds under attack": o.AttackRounds} {

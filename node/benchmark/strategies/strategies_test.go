@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The published tables are what the formulas say, the table to a step of its grid, whoever calls the command.
+// The published tables follow from the formulas, to a step of the grid, with any arguments.
 func TestPublishedUtilisation(t *testing.T) {
 	if n, same, away := bandwidthSteps(); n != 75 || same < 50 || away > 1 {
 		t.Errorf("of %d entries %d are the same, the worst %v steps away", n, same, away)
@@ -24,7 +24,7 @@ func TestPublishedUtilisation(t *testing.T) {
 	}
 }
 
-// Whatever strategies are at ends when nobody waits for it any more, also a crowd of ever so many rounds.
+// The work of strategies ends when the context is cancelled, even a simulation of very many rounds.
 func TestStrategiesEnd(t *testing.T) {
 	o := Quick
 	o.Threads, o.ScaleModel = 1, 1<<20
@@ -35,8 +35,8 @@ func TestStrategiesEnd(t *testing.T) {
 	}
 }
 
-// A school teaches: every strategy learns, what is sent is what was compared, and a hostile minority is borne by a
-// robust rule.
+// Every strategy trains the model, the bytes sent are those that were compared, and a robust rule withstands a
+// hostile minority.
 func TestStrategiesTrainAModel(t *testing.T) {
 	o := Quick
 	o.Width, o.Steps, o.AttackRounds, o.Threads, o.Length, o.ScaleModel = 16, 20, 1, 1, 16, 0

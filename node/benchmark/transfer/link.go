@@ -15,7 +15,7 @@ type emulated struct {
 	queue time.Duration // of bytes at that rate
 }
 
-// between listens on the loopback and links who connects there to the given host:port, until the context ends.
+// between listens on the loopback and links connections to the given host:port, until the context ends.
 func (e emulated) between(ctx context.Context, to string) (addr *net.TCPAddr, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +41,7 @@ func (e emulated) between(ctx context.Context, to string) (addr *net.TCPAddr, er
 	return l.Addr().(*net.TCPAddr), nil
 }
 
-// segment is what is under way.
+// segment is data in transit.
 type segment struct {
 	data []byte
 	due  time.Time
@@ -57,7 +57,7 @@ func (e emulated) carry(from, to net.Conn) {
 	way := make(chan segment, int((e.queue+e.delay).Seconds()*e.rate/segmentBytes)+1)
 	go func() {
 		defer close(way)
-		free := time.Now() // when the link has sent what it has
+		free := time.Now() // when the link has sent all earlier segments
 		for {
 			buf := pool.Get().(*[segmentBytes]byte)
 			n, err := from.Read(buf[:])
@@ -81,7 +81,7 @@ func (e emulated) carry(from, to net.Conn) {
 		time.Sleep(time.Until(s.due))
 		if _, err := to.Write(s.data); err != nil {
 			_ = from.Close()
-			for range way { // to nobody any more
+			for range way { // the connection is closed: the data is dropped
 			}
 			return
 		}

@@ -24,9 +24,9 @@ type played struct {
 	received    float64 // bytes of a worker in a round
 }
 
-// play plays rounds of a kind under virtual time, with the protocol and the roles as they are, reduced in so many
-// slices, and measures from the end of the first to that of the last. A small model stands for the one that is meant:
-// its units take as long, and its links are slower as its updates are shorter.
+// play plays rounds of one kind under virtual time, with the unchanged protocol and roles, reduced in the given
+// number of slices, and measures from the end of the first round to that of the last. A small model replaces the real
+// one: its units take as long, and its links are slower in proportion to its shorter updates.
 func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32,
 	fails failure) (p played, small *sim.Job, err error) {
 	if r.Update < 1 {
@@ -85,8 +85,8 @@ type end struct {
 	received uint64 // by all workers so far, bytes
 }
 
-// moments are the parts of a unit after which a worker fails, in turn, and then in the middle between two drafts: it
-// loses what is lost on average.
+// moments are the shares of a unit after which a worker fails, in turn, each in the middle between two drafts: the
+// worker loses the average amount of work.
 var moments = []float64{1. / 4, 3. / 4, 1. / 2}
 
 // Block implements sim.Checker.

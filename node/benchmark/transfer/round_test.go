@@ -30,7 +30,7 @@ func TestRound(t *testing.T) {
 			t.Errorf("more than 3 points apart")
 		}
 	}
-	// It loses what it did since the last draft, too, and is waited for.
+	// The worker also loses its work since the last draft, and the others wait for it.
 	p, _, err := play(t.Context(), long, 7, 0, roundFails)
 	if err != nil {
 		t.Fatal(err)

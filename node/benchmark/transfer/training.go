@@ -27,15 +27,15 @@ import (
 	"github.com/starling-network/starling/sim/link"
 )
 
-// What the figures of training over slow links are about: gpt2-10m in rounds of 50 inner steps, and 64 sequences of 256
-// tokens a step, as nanoGPT trains a model of this size; eight workers and a verifier, 100 Mbit/s of which pacing
-// leaves a part for control messages (network/peer), 100 ms or up to twice that one way, and a block a second.
+// The scenario of training over slow links: gpt2-10m in rounds of 50 inner steps with 64 sequences of 256 tokens a
+// step, as nanoGPT trains a model of this size; eight workers and a verifier; 100 Mbit/s, of which pacing leaves a
+// part for control messages (network/peer); 100 to 200 ms one way; and a block a second.
 const (
 	roundPreset  = "gpt2-10m"
 	roundWorkers = 8
 	roundSteps   = 50
 	roundBatch   = 64
-	roundCodec   = codec.E3M0 // of the bars: four bits are what such a link is for, and int8 has rows of its own
+	roundCodec   = codec.E3M0 // of the bars: four bits suit such a link, and int8 has rows of its own
 	paced        = 0.92
 )
 
@@ -63,7 +63,7 @@ type TrafficRow struct {
 	MB      float64 `json:"mb"`
 	Whole   float64 `json:"whole_mb"`  // if everybody combines all updates
 	Sliced  float64 `json:"sliced_mb"` // in half as many slices as workers
-	// under virtual time, of what the sizes say for the small model that is played; in slices
+	// bytes measured under virtual time as a share of the computed bytes of the small model that is played, with slices
 	Played float64 `json:"played,omitempty"`
 }
 
@@ -178,7 +178,8 @@ func (r *Result) traffic(ctx context.Context, shapes []tensor.Shape) error {
 	return nil
 }
 
-// playedTraffic plays rounds in slices, and returns what a worker receives in one, of what the sizes say.
+// playedTraffic plays rounds in slices, and returns the bytes that a worker receives in a round as a share of the
+// computed bytes.
 func playedTraffic(ctx context.Context, workers, slices int) (float64, error) {
 	r := sim.Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink,
 		Block: time.Second}
@@ -204,8 +205,8 @@ func updateBytes(name string, shapes []tensor.Shape) (int64, error) {
 	return t.Updates, err
 }
 
-// roundCost measures what a round costs on this machine, in processor time: the steps spread evenly over all cores, the
-// rest as if on one of them.
+// roundCost measures the processor time of a round on this machine: the steps spread evenly over all cores, the rest
+// as if on one core.
 func roundCost(ctx context.Context) ([]tensor.Shape, sim.Round, error) {
 	r := sim.Round{Workers: roundWorkers, Verifiers: 1, Link: roundLink, Block: time.Second}
 	preset, err := machine.PresetNamed(roundPreset)
@@ -241,8 +242,8 @@ func roundCost(ctx context.Context) ([]tensor.Shape, sim.Round, error) {
 	return shapesOf(genesis.Params), r, err
 }
 
-// exchangeCost measures the processor time of encoding an update, and of making and storing the next checkpoint of as
-// many as a round has.
+// exchangeCost measures the processor time of encoding one update, and of making and storing the next checkpoint from
+// the updates of a round.
 func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoint,
 	delta []*tensor.Tensor) (pack, combine time.Duration, err error) {
 	dir, err := os.MkdirTemp("", "starling-bench-")

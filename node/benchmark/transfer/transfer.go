@@ -1,5 +1,5 @@
-// Package transfer measures how fast blobs move between hosts, how long control messages take meanwhile, and what
-// training over slow links comes to. Its hosts are on this machine.
+// Package transfer measures how fast blobs move between hosts, how long control messages take meanwhile, and the
+// speed of training over slow links. Its hosts are on this machine.
 package transfer
 
 import (
@@ -241,7 +241,8 @@ var access = emulated{rate: 12.5e6, delay: 20 * time.Millisecond, queue: 60 * ti
 
 const pingEvery = 20 * time.Millisecond
 
-// control measures control messages from the holder of a blob to who fetches it, without and with the transfer.
+// control measures control messages from the holder of a blob to the host that fetches it, without and with the
+// transfer.
 func (r *Result) control(ctx context.Context, o Options) error {
 	data := make([]byte, int(access.rate*(2*o.Link+4*time.Second).Seconds()))
 	_, _ = rand.Read(data) // never fails

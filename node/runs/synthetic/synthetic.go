@@ -1,5 +1,5 @@
-// Package synthetic writes the folder of a run that nobody trained: what tests and measurements of those who show runs
-// are made with, at any length. Its numbers look like a run's and mean nothing; starling job verify refuses it.
+// Package synthetic writes the folder of a run that was never trained, at any length, for tests and measurements of
+// programs that show runs. Its numbers look like a run's and mean nothing; starling job verify refuses it.
 package synthetic
 
 import (
@@ -117,7 +117,8 @@ func at(step int) *float64 {
 
 func ratio(x float64) *float64 { return &x }
 
-// receipt is that of who for a unit of a round, or, after those of the workers, for an audit of the first of them.
+// receipt is that of account who for a unit of a round, or, after those of the workers, for an audit of the first of
+// them.
 func receipt(round, i int, who, kind string, role int) map[string]any {
 	return map[string]any{"job": "job-0000000000000000", "seq": (round-1)*(workers+1) + i, "height": 10 * round,
 		"round": round, "unit": i % workers, "who": who, "role": role, "kind": kind,

@@ -1,9 +1,9 @@
-// Package mlflow sends the metrics of a run to an MLflow tracking server, over its REST API (version 2.0): it finds or
-// makes the experiment, creates the run with its parameters and tags, logs metrics in batches and ends the run. A run
-// that is resumed goes on in the run of the server that has its tag.
+// Package mlflow sends the metrics of a run to an MLflow tracking server, over its REST API (version 2.0): it finds
+// or makes the experiment, creates the run with its parameters and tags, logs metrics in batches and ends the run. A
+// run that is resumed continues in the run of the server that has its tag.
 //
-// It is not a client of the rest of MLflow: it uploads no models and registers none. Nobody waits for the server while
-// training goes on: what it does not take in is kept, up to a limit, and sent again.
+// It is not a client of the rest of MLflow: it uploads no models and registers none. Training does not wait for the
+// server: metrics that the server does not accept are kept, up to a limit, and sent again.
 package mlflow
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	Tags       map[string]string
 	Resumed    bool // look for the run of an earlier process first
 
-	// Failed is called once at most, with what kept the server from having all metrics and the number that it lacks.
+	// Failed is called once at most, with the error and the number of metrics that the server lacks.
 	Failed func(err error, lost int)
 	// Away is called once, when the server cannot be reached for the first time.
 	Away func(err error)
@@ -172,7 +172,7 @@ func (a *remote) experiment(ctx context.Context, name string) (string, error) {
 		ID string `json:"experiment_id"`
 	}
 	err = a.call(ctx, "experiments/create", map[string]string{"name": name}, &made)
-	if errors.As(err, &no) && no.Code == "RESOURCE_ALREADY_EXISTS" { // made by somebody else since
+	if errors.As(err, &no) && no.Code == "RESOURCE_ALREADY_EXISTS" { // another client has made it since
 		err = a.call(ctx, byName, nil, &found)
 		return found.Experiment.ID, err
 	}

@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What a server that is away for a while does not take in is sent again.
+// Metrics that an unreachable server does not accept are sent again.
 func TestAwayForAWhile(t *testing.T) {
 	s := newServer(t, 3)
 	away := make(chan error, 1)

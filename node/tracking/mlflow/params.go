@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/client/job"
 )
 
-// Params are the settings of a job by their keys, such as training.learning_rate, as text. What is zero, and what says
-// something about one machine only, is left out.
+// Params are the settings of a job by their keys, such as training.learning_rate, as text. Zero values, and settings
+// of one machine only, are left out.
 func Params(spec job.Spec) map[string]string {
 	out := map[string]string{}
 	settings("", reflect.ValueOf(spec), out)

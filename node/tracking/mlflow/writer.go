@@ -155,7 +155,7 @@ func (w *Writer) send(ctx context.Context) {
 	}
 }
 
-// keep adds to what is pending; of too much, the oldest is lost.
+// keep adds to the pending metrics; above the limit, the oldest are dropped.
 func (w *Writer) keep(more []metric) {
 	w.pending = append(w.pending, more...)
 	if over := len(w.pending) - maxPending; over > 0 {
