@@ -1,8 +1,8 @@
-// Package admit decides whether a stranger's program may be computed here: it decodes the bytes of a program, and holds
-// it to the rules of its operators (program.Check) and to limits of length, operations and memory. What it admits can
-// be run, traced and taken apart without harm.
+// Package admit decides whether an untrusted program may be computed here: it decodes the bytes of a program, and
+// checks the rules of its operators (program.Check) and limits of length, operations and memory. An admitted program
+// can be run, traced and divided without harm.
 //
-// It runs nothing, and has no opinion on what a program is good for.
+// It runs nothing, and does not judge the purpose of a program.
 package admit
 
 import (

@@ -23,9 +23,9 @@ func Memory(p *program.Program, threads int) int64 {
 	return max(tracePeak(p), peakBytes(pl, bindAll(pl, 0), max(threads, 1)))
 }
 
-// tracePeak is the memory of a Trace: the values that are alive at once, at worst, and beside them the copies of an
-// operator's operands that it may make to read them, or that of its result whose bits are made canonical. Inputs and
-// constants stay.
+// tracePeak is the memory of a Trace in bytes: the largest sum of the values that are alive at once, plus the copies
+// of an operator's operands that it may make to read them, or the copy of its result whose bits are made canonical.
+// Inputs and constants stay.
 func tracePeak(p *program.Program) int64 {
 	last := make([]int, len(p.Ops))
 	for i := range p.Ops {

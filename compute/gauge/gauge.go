@@ -1,6 +1,7 @@
-// Package gauge is the program by which the rate of a machine is measured: a chain of matrix products that nobody can
-// run before its seed is known, or shorten, and whose result is the same bits on every machine. What is done with the
-// result is decided by protocol/registry.
+// Package gauge is the program by which the rate of a machine is measured: a chain of matrix products that cannot be
+// started before its seed is known, or shortened, and whose result has the same bits on every machine.
+//
+// Package protocol/registry decides the class of a machine from the result.
 package gauge
 
 import (

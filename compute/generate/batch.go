@@ -15,8 +15,8 @@ const (
 )
 
 // Batch reads sequences of tokens, a piece of one or a token of each of many at a time, with the weights of one model
-// and, if a sequence has them, the adapters of its own. What it computes for a sequence has the same bits whatever is
-// read beside it. It is for one goroutine at a time.
+// and, if a sequence has them, the adapters of its own. Its results for a sequence do not depend on the other
+// sequences, to the last bit. It is for one goroutine at a time.
 type Batch struct {
 	base     model.Config
 	config   model.Config // with room for every adapter

@@ -62,7 +62,7 @@ func requests(c model.Config, n, adapters int) (all []Request) {
 	return all
 }
 
-// alone generates one text with nothing beside it.
+// alone generates one text in a batch of its own.
 func alone(t *testing.T, b *Batch, r Request) (ids []int32, finish Finish) {
 	t.Helper()
 	s := b.Sequence(b.Context(), r.Adapter)

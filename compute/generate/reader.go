@@ -1,10 +1,10 @@
 // Package generate continues sequences of tokens with a model. A Reader computes the logits that follow one sequence
-// and remembers its keys and values, so that a further token costs one pass over the weights; a Batch does so for many
-// sequences in one pass, each with an adapter of its own if it has one; a Scheduler lets texts join and leave a Batch
-// between tokens; a Sampling draws a token from logits.
+// and remembers its keys and values, so that a further token costs one pass over the weights; a Batch does so for
+// many sequences in one pass, each with an adapter of its own if it has one; a Scheduler lets texts join and leave a
+// Batch between tokens; a Sampling draws a token from logits.
 //
-// The same weights, tokens and sampling give the same tokens on every machine, whatever else is generated beside them.
-// It knows no text: tokenizers, files and what is done with the tokens are its callers'.
+// The same weights, tokens and sampling give the same tokens on every machine, whatever other texts are generated at
+// the same time. The package knows no text: its callers have the tokenizers and files.
 package generate
 
 import (

@@ -97,7 +97,7 @@ func (c *candidates) cut(k int, p float64) {
 
 // keep drops all but the most likely candidates, which it puts in order: as many as are enough by their number and sum.
 func (c *candidates) keep(enough func(n int, sum float64) bool) {
-	// The front is a heap of what is not kept; what is kept goes to the end, the most likely last.
+	// The front is a heap of the discarded candidates; kept ones move to the end, the most likely last.
 	all := len(c.ids)
 	for i := all/2 - 1; i >= 0; i-- {
 		c.sink(i, all)

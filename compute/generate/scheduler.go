@@ -11,7 +11,7 @@ import (
 // Limits bound what a Scheduler does at once.
 type Limits struct {
 	Texts  int   // that are written at once
-	Memory int64 // bytes of keys and values that they may come to
+	Memory int64 // largest number of bytes of all keys and values
 }
 
 // Request is a text to be continued.
@@ -35,7 +35,7 @@ type Text struct {
 	next     int32
 }
 
-// Finish is why a text ends; "" while it goes on.
+// Finish is why a text ended; "" while it is generated.
 type Finish string
 
 // The reasons.

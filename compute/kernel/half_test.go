@@ -20,7 +20,7 @@ func TestHalves(t *testing.T) {
 		{"Float16", ToFloat16, FromFloat16, 0x7c00, 0x7e00, 10, -14},
 		{"BFloat16", ToBFloat16, FromBFloat16, 0x7f80, 0x7fc0, 7, -126},
 	} {
-		value := func(h uint16) float64 { // as if exponents went on behind the largest number
+		value := func(h uint16) float64 { // extrapolated, as if there were exponents above the largest number
 			e, f := int(h>>c.digits), float64(h&(1<<c.digits-1))
 			if e == 0 {
 				return math.Ldexp(f, c.least-c.digits)

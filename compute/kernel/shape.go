@@ -7,8 +7,8 @@ type Element interface {
 	uint8 | uint16 | uint32 | int64
 }
 
-// walk calls f for consecutive runs of the elements lo, lo+1, ..., lo+n-1 of the view in row-major order: k of them
-// start at src and go on in steps of stride.
+// walk calls f for consecutive runs of the elements lo, lo+1, ..., lo+n-1 of the view in row-major order: a run of k
+// elements starts at src and has steps of stride.
 func walk(v *view.View, lo, n int, f func(at, src, k, stride int)) {
 	var coordinate [8]int
 	last := len(v.Dims) - 1

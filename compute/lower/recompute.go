@@ -6,10 +6,10 @@ import (
 	"github.com/starling-network/starling/compute/program"
 )
 
-// Recompute returns a program with the same inputs, outputs and bits that keeps less of a forward pass: what its
-// backward pass needs is computed again, from what the layers hand on to each other (Chen et al. 2016). Forward passes
-// are those of the CrossEntropy operators. A program that this makes no smaller is returned as it is, and so is one
-// with more than maxLosses of them.
+// Recompute returns a program with the same inputs, outputs and bits that keeps less of a forward pass: its backward
+// pass recomputes the values that it needs from the values between layers (Chen et al. 2016). Forward passes are
+// those of the CrossEntropy operators. A program that this makes no smaller is returned as it is, and so is one with
+// more than maxLosses of them.
 func Recompute(p *program.Program) *program.Program {
 	f := forwardOf(p)
 	if len(f.ends) > maxLosses {
@@ -42,7 +42,7 @@ type forward struct {
 	varies []bool  // by operator: with the inputs
 	kept   map[int32]bool
 	tail   []int // of each pass: the operator after which all values are kept: the backward pass begins with them
-	small  int   // values of so many bytes are kept
+	small  int   // values of at most this many bytes are kept
 }
 
 // forwardOf finds the losses of a program, and the values that its operators show.
@@ -89,7 +89,7 @@ func (f *forward) find() {
 	}
 }
 
-// cuts keeps what is alive between layers: where the fewest bytes of a pass are, at one of so many of these places.
+// cuts keeps the live values between layers, at the place with the fewest live bytes in each group of every places.
 func (f *forward) cuts(every int) {
 	f.kept, f.tail = map[int32]bool{}, make([]int, len(f.ends)+1)
 	for k, end := range f.ends {

@@ -24,7 +24,7 @@ const (
 	Begin   = "b/"
 )
 
-// memories are the prefixes of what optimizers remember, in the order of inputs and outputs.
+// memories are the prefixes of the state of optimizers, in the order of inputs and outputs.
 var memories = []string{First, Second, Rows, Columns}
 
 // ErrInvalid is wrapped by errors about constants that an optimizer cannot have.
@@ -41,10 +41,10 @@ type Optimizer interface {
 	// Check reports constants that it cannot have.
 	Check() error
 	common() Common
-	// remembers are the shapes of what it remembers of a tensor, by prefix.
+	// remembers are the shapes of the optimizer's state for a tensor, by prefix.
 	remembers(t Tensor) map[string]tensor.Shape
-	// next returns the next value of a tensor and of what is remembered of it, given its gradient, of which scale is to be
-	// taken.
+	// next returns the next value of a tensor and of its optimizer state, given its gradient g, which it multiplies by
+	// scale.
 	next(s *Step, t Tensor, p, g, scale program.Value, before map[string]program.Value) (program.Value,
 		map[string]program.Value)
 }

@@ -123,7 +123,7 @@ func losses(t *testing.T, o optimizer.Optimizer, lr, beta2 float64) (list []floa
 	return list
 }
 
-// example is an optimizer, and what the script is told of it.
+// example is an optimizer, and the arguments of the script for it.
 type example struct {
 	o    optimizer.Optimizer
 	lr   float64

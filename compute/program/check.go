@@ -30,8 +30,8 @@ const (
 	maxOperands = 4096 // of a Concat
 )
 
-// Check reports why the list breaks a rule: ErrInvalid (often in an *OpError) or ErrLimit, for lists and values larger
-// than the limits. It derives every shape again. What a program costs is checked by compute/admit.
+// Check reports why the list breaks a rule: ErrInvalid (often in an *OpError) or ErrLimit, for lists and values
+// larger than the limits. It derives every shape again. Package compute/admit checks the cost of a program.
 func (p *Program) Check(l Limits) error {
 	if p.Numerics != kernel.Version {
 		return fmt.Errorf("%w: asks for numerics version %d, this build has %d", ErrInvalid, p.Numerics, kernel.Version)

@@ -55,7 +55,7 @@ func attentionPairs(op *Operator, q, k tensor.Shape) uint64 {
 	return saturatingMul(pairs, uint64(q.Dims[0]*q.Dims[1]))
 }
 
-// attentionFlops counts every kind on its own, and the products alone: of queries and keys, of what they weigh.
+// attentionFlops counts every kind on its own, and only the products: of queries and keys, and of weights and values.
 func (p *Program) attentionFlops(op *Operator) uint64 {
 	q, k := p.Ops[op.In[0]].Out, p.Ops[op.In[1]].Out
 	products := map[Kind]uint64{CausalAttention: 2, CausalAttentionLSE: 1, CausalAttentionGradQ: 3,

@@ -8,8 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// A program of a stranger may have an operator whose indices have gigabytes. Who asks in how many parts it is disputed
-// must not make them.
+// An untrusted program may have an operator with gigabytes of indices. Dividing it into parts must not allocate them.
 func TestDividingALargeGatherTakesNoMemory(t *testing.T) {
 	const n = 1 << 26 // 256 MiB of indices
 	for _, c := range []struct {

@@ -52,7 +52,7 @@ func cutList(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, indi
 	return []piece{reduceRange(op, in[0], lo, hi, from, to)}, nil
 }
 
-// stateBytes is the size of what is kept of n elements after at elements of their lists, some but not all.
+// stateBytes is the size of the state of n elements after at elements of their lists, some but not all.
 func stateBytes(op *program.Operator, n, length, at int) int {
 	switch {
 	case op.Kind == program.Dot && at > matmul.ChunkK && at%matmul.ChunkK != 0:
@@ -68,8 +68,8 @@ func summed(op *program.Operator) bool {
 	return op.Kind == program.SumSquares || op.Kind == program.ReduceSum && op.Out.DType == tensor.Float32
 }
 
-// follow returns what is kept after the elements from up to to of the lists of n elements, from what was kept before
-// them; after the last, the elements.
+// follow returns the state after the elements from up to to of the lists of n elements, given the state before them;
+// after the last, the elements.
 func follow(op *program.Operator, pieces []piece, in []*tensor.Partial, state []byte,
 	n, length, from, to int) ([]byte, error) {
 	switch {

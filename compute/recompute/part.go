@@ -36,18 +36,18 @@ func (d Division) Parts() int { return d.Ranges * d.Links }
 
 // A Fit says which parts are small enough.
 type Fit struct {
-	// Part reports whether a part fits, that needs these leaves of the operands, the indices included, and a state of
-	// so many bytes before it. What it holds for must also hold with less.
+	// Part reports whether a part fits that needs these leaves of the operands, the indices included, and a state of
+	// the given bytes before it. If a part fits, every part that needs less must fit, too.
 	Part func(need [][]int, state int) bool
 
-	// Spend is told how many elements are looked at, before they are. If it returns false, nothing more is looked at,
-	// and there is no division.
+	// Spend is called with a number of elements before they are examined. If it returns false, Divide stops and there
+	// is no division.
 	Spend func(elements int) bool
 }
 
 // Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the
-// smallest do. Parts in the first, the middle and the last leaf are looked at, with the worst indices there can be.
-// What it costs is what Fit.Spend is told, and does not grow with the operands.
+// smallest do. It examines parts in the first, the middle and the last leaf, with the worst possible indices. Its
+// cost is the sum of the calls of Fit.Spend, and does not grow with the operands.
 func Divide(op *program.Operator, in []tensor.Shape, fit Fit) (best Division, ok bool) {
 	_, n := op.Out.LeafRange(0)
 	length, fits := listLength(op, in), &fitting{Fit: fit}
@@ -93,7 +93,7 @@ func (d Division) along(n, length int) Division {
 	return d
 }
 
-// What a part may cost: the elements that it is computed from, and its multiply-adds.
+// Limits of a part: the elements that it is computed from, and its multiply-adds.
 const (
 	maxVolume = 1 << 19
 	maxWork   = 1 << 22

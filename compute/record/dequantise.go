@@ -29,7 +29,7 @@ func Dequantise(codes, scales *graph.Node, table [16]float32) *graph.Node {
 		return e.keep(b.Apply(program.Dequantize, cut, in[0])), e.err
 	}
 	op.backward = func(_ *program.Builder, in [3]program.Value, _, _ program.Value) ([3]program.Value, error) {
-		return in, nil // nobody reads them
+		return in, nil // their values are not read
 	}
 	wide := graph.ExpandAndBroadcast(scales, []int{rows, blocks, columns / blocks}, []int{2})
 	return graph.StopGradient(graph.Reshape(apply(op, wide), rows, columns))

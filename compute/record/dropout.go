@@ -9,9 +9,9 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Dropout sets elements of x to zero and divides the others by what is left, 1-rate. Element i is dropped if word i of
-// the random stream of the key is below rate*2^32, rounded to the nearest. The key is an int64 [3] of seed, stream and
-// index; the stream of a site is so many after that of the key.
+// Dropout sets elements of x to zero and divides the others by the remaining share, 1-rate. Element i is dropped if
+// word i of the random stream of the key is below rate*2^32, rounded to the nearest. The key is an int64 [3] of seed,
+// stream and index; site is added to the stream of the key.
 func Dropout(x, key *graph.Node, site int, rate float64) *graph.Node {
 	at := valueOf(key)
 	var mask program.Value

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// function is the compute.Function that GoMLX emits operators into. Its values are program.Value. Each of the types
-// that it consists of records some operators; of what programs do not have, it is unsupported.
+// function is the compute.Function that GoMLX emits operators into. Its values are program.Value. Each of its
+// embedded types records some operators; an operator that programs do not have is an *UnsupportedError.
 type function struct {
 	*values
 	unary

@@ -14,8 +14,8 @@ import (
 // the options, so that this is the way for every operator.
 type operator struct {
 	forward func(b *program.Builder, in [3]program.Value) (program.Value, error)
-	// backward returns the adjoints of the operands from that of the result out. Nobody reads those of operands that
-	// fill up.
+	// backward returns the adjoints of the operands from that of the result out. The adjoints of padding operands are
+	// not read.
 	backward func(b *program.Builder, in [3]program.Value, out, adjoint program.Value) ([3]program.Value, error)
 }
 

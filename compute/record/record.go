@@ -2,7 +2,8 @@
 // program.Builder. Models and their gradients are written with GoMLX and recorded once, where a job is authored.
 //
 // It executes nothing, holds no buffers and is no general backend: an operator that a program cannot express is an
-// *UnsupportedError. GoMLX ends here. What a worker, a verifier or the referee runs is the program alone.
+// *UnsupportedError. No other package needs GoMLX at run time: a worker, a verifier and the referee run the program
+// alone.
 package record
 
 import (

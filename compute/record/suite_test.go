@@ -115,8 +115,8 @@ func (b engineBuffer) ToFlatData(flat any) error {
 	return nil
 }
 
-// engineFunction is the recorder with what the suite needs in order to compare: results that it asks for in float64
-// leave as float64, which holds every float32.
+// engineFunction is the recorder with the additions that the suite needs for comparisons: results that it asks for in
+// float64 are returned as float64, which holds every float32.
 type engineFunction struct {
 	*function
 	doubles map[compute.Value]bool
@@ -199,7 +199,7 @@ var inapplicable = []struct{ tests, why string }{
 	{`^SpecialOps/ReduceWindow/F32_1D_Product`, "no product of windows"},
 }
 
-// These tests crash where they do not apply: they go on with what could not be recorded. All are of float64.
+// These tests crash where they do not apply: they use results that could not be recorded. All are of float64.
 const crashes = "^TestSuite$/^DotGeneral$/^float64$|^TestSuite$/^DotGeneral$/^DTypes$/Float64"
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")

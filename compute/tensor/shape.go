@@ -2,8 +2,8 @@
 // Merkle root.
 //
 // It is not an arithmetic library (compute/kernel) and has no views, strides or reference counts: a Tensor owns its
-// memory, or is told by its maker whose memory it wraps. Memory is little-endian on every supported port, so Bytes is
-// at once what kernels read and what is hashed and stored.
+// memory, or wraps the memory of its maker. Memory is little-endian on every supported port, so Bytes is the form
+// that kernels read, and that is hashed and stored.
 package tensor
 
 import (

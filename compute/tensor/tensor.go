@@ -38,8 +38,8 @@ func Alloc(n int) []byte {
 	return raw[skip : int(skip)+n : int(skip)+n]
 }
 
-// Wrap returns a tensor over memory that somebody else owns. mem must hold exactly the bytes of the shape, at an
-// address that is a multiple of 8.
+// Wrap returns a tensor over memory of the caller. mem must hold exactly the bytes of the shape, at an address that
+// is a multiple of 8.
 func Wrap(s Shape, mem []byte) *Tensor {
 	if len(mem) != s.Bytes() {
 		panic(fmt.Sprintf("tensor: %d bytes wrapped as %s, which has %d", len(mem), s, s.Bytes()))

@@ -5,8 +5,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Executor takes inner steps with other arithmetic than the kernels': a vendor's stack. Between Begin and State the
-// state of the unit is its own. What comes of it is near the exact execution, and is no proof of anything.
+// Executor takes inner steps with other arithmetic than the kernels', such as a vendor's stack. Between Begin and
+// State it holds the state of the unit. Its result is close to the exact execution, and proves nothing.
 type Executor interface {
 	// Begin takes the state that a unit starts from, in the order of Session.Tensors. It keeps none of the tensors.
 	Begin(state []*tensor.Tensor) error
@@ -17,7 +17,7 @@ type Executor interface {
 	State(into []*tensor.Tensor) error
 }
 
-// RunOn is Run on an executor, of a unit to which nothing was handed on: the same batches, schedule and commitments
+// RunOn is Run on an executor, for a unit that receives no carried state: the same batches, schedule and commitments
 // around another arithmetic.
 func (t *Task) RunOn(x Executor, base *Checkpoint, unit uint32,
 	observe func(step uint32, loss float32) error) (*Result, error) {

@@ -51,8 +51,8 @@ func (k *kernels) State(into []*tensor.Tensor) error {
 	return nil
 }
 
-// An executor gets the batches, the schedule and the state of the unit: one with the arithmetic of the kernels comes to
-// all that they come to, and the checkpoint stays as it is.
+// An executor gets the batches, the schedule and the state of the unit: one with the arithmetic of the kernels gives
+// the same result, and the checkpoint is not changed.
 func TestRunOnAnExecutor(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	root := base.Root()
@@ -75,7 +75,8 @@ func TestRunOnAnExecutor(t *testing.T) {
 	}
 }
 
-// What fails in an executor ends the unit with its reason, and what is not finite is said as of any other unit.
+// An error of an executor ends the unit with its reason, and values that are not finite are reported as in any other
+// unit.
 func TestRunOnAnExecutorThatFails(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	broken := errors.New("broken")

@@ -6,8 +6,9 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Fragment is that of a parameter, of so many fragments of the layers: its layer is the first number in its name, and
-// neighbours are in different ones. What is in no layer is in the last.
+// Fragment returns the fragment of a parameter, of the given number of fragments of the layers: its layer is the
+// first number in its name, and neighbouring layers are in different fragments. Parameters without a layer are in the
+// last fragment.
 func Fragment(name string, fragments uint32) uint32 {
 	at := strings.IndexFunc(name, isDigit)
 	if at < 0 {
@@ -32,14 +33,15 @@ func (s *Spec) Sends(round uint32, name string) bool {
 	return x.Fragments == 0 || !s.Carries(round) || Fragment(name, x.Fragments) == round%x.Carry%x.Fragments
 }
 
-// UnderWay reports whether what units sent of a parameter in the round before is in no checkpoint yet while they train
-// a round. What was handed on to them is a share of that then, and not to be sent again.
+// UnderWay reports whether the updates of a parameter that units sent in the previous round are in no checkpoint yet
+// while the units train this round. The carried state of the parameter is then a share of those updates, and is not
+// sent again.
 func (s *Spec) UnderWay(round uint32, name string) bool {
 	return s.Exchange.Overlap > 0 && round > 0 && s.Carries(round-1) && s.Sends(round-1, name)
 }
 
-// origin is what the update of a unit leads from: the parameters of the checkpoint, or those that the unit began with
-// where what was handed on to it is under way.
+// origin is the tensors that the update of a unit is relative to: the parameters of the checkpoint, or, where the
+// carried state is under way, those that the unit began with.
 func (s *Spec) origin(base *Checkpoint, from []*tensor.Tensor) []*tensor.Tensor {
 	if from == nil {
 		return base.Params

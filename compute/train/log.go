@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Log is what a worker tells people about a unit: the training loss and the norm of the gradient of every inner step.
-// Nothing is decided by it, and nobody checks it.
+// Log is a worker's report of a unit for people: the training loss and the norm of the gradient of every inner step.
+// It is not verified, and no decision depends on it.
 type Log struct {
 	Round  uint32 `cbor:"1,keyasint"`
 	Unit   uint32 `cbor:"2,keyasint"`
@@ -29,9 +29,9 @@ func littleEndian(list []float32) (b []byte) {
 	return b
 }
 
-// DecodeLog returns the losses and the norms of the gradients of a log of so many inner steps. All losses are numbers.
-// norms is nil if the log has none; what is in it may be anything, as a gradient may that overflows where its loss does
-// not.
+// DecodeLog returns the losses and the norms of the gradients of a log of steps inner steps. All losses are finite.
+// norms is nil if the log has none; a norm may be NaN or infinite, because a gradient may overflow where its loss
+// does not.
 func DecodeLog(b []byte, round, unit, steps uint32) (losses, norms []float32, err error) {
 	var l Log
 	if err := canon.Unmarshal(b, &l); err != nil {

@@ -34,13 +34,13 @@ type Session struct {
 	on      Executor // nil: the kernels
 }
 
-// Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing:
-// where units are replicas they begin from the checkpoint less that.
+// Begin prepares the unit of the round that follows a checkpoint. from is the state carried to the unit, nil for
+// none: units that are replicas begin from the checkpoint less from.
 func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
 	return t.begin(base, unit, from, false)
 }
 
-// begin is Begin. own says that moments that were handed on are the session's from now on, to write to.
+// begin is Begin. With own, the session owns the carried moments from now on, and writes to them.
 func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool) (*Session, error) {
 	left, moments := Split(t.Spec.Exchange, len(base.Params), from)
 	from = t.Spec.Exchange.Below(base, unit, left)
@@ -213,8 +213,8 @@ func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, 
 	return canon.NewTree(leaves), nil
 }
 
-// DivergedError says that training came to a weight that is infinite or not a number: nothing can be learned from
-// there, and no update can be made of it.
+// DivergedError says that training reached a weight that is infinite or NaN: training cannot continue from it, and no
+// update can be made of it.
 type DivergedError struct {
 	Round uint32 // from 0
 	What  string // is not finite, and its value
@@ -238,9 +238,9 @@ type Result struct {
 	Diverged *DivergedError   // the update is not finite; nil: it is
 }
 
-// Run executes a whole unit, to which from was handed on, as Begin takes it. After every step it calls observe, if
-// given; an error from there ends the unit. One whose numbers are not finite is executed to its end like any other:
-// every bit of it is specified, with one NaN for all.
+// Run executes a whole unit; from is as for Begin. After every step it calls observe, if given; an error of observe
+// ends the unit. A unit with values that are not finite is executed to its end like any other: every bit of it is
+// specified, with one NaN for all.
 func (t *Task) Run(base *Checkpoint, unit uint32, from []*tensor.Tensor,
 	observe func(step uint32, loss float32) error) (*Result, error) {
 	return t.Resume(base, unit, from, false, nil, each(observe))
@@ -261,7 +261,7 @@ func each(observe func(step uint32, loss float32) error) func(Progress) error {
 	}
 }
 
-// Progress is how far a unit has come: enough to go on from there, also in another process.
+// Progress is the state of a unit between steps: enough to resume it, even in another process.
 type Progress struct {
 	Step     uint32           // inner steps done
 	Segments []canon.Digest   // as in a Result, so far
@@ -270,12 +270,12 @@ type Progress struct {
 	State    []*tensor.Tensor // in the order in which StateRoot takes it; valid until the next step
 }
 
-// ErrProgress is wrapped by every reason why a unit cannot go on from some progress.
+// ErrProgress is wrapped by every reason why a unit cannot be resumed from some progress.
 var ErrProgress = errors.New("not the progress of this unit")
 
-// Resume is Run from the progress that was made before, which the caller vouches for; nil: from the start. observe gets
-// the progress after every step. own says that the caller has no more use for what was handed on: its moments become
-// those of the unit, and are not copied.
+// Resume is Run from earlier progress p, which the caller vouches for; nil: from the start. observe gets the progress
+// after every step. own says that the caller does not use the carried state any more: its moments become those of the
+// unit, and are not copied.
 func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
 	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, own, p, observe)
@@ -322,7 +322,7 @@ func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Te
 	return r, nil
 }
 
-// continueTo takes steps until so many are done, and adds to the result what they come to.
+// continueTo takes steps until step end, and adds their states and losses to the result.
 func (s *Session) continueTo(end uint32, r *Result, observe func(Progress) error) error {
 	for s.step < end {
 		loss, err := s.Advance()

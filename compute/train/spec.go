@@ -1,10 +1,10 @@
-// Package train is the inner loop: from a checkpoint and a work unit to an end state and what a worker commits to.
+// Package train is the inner loop: from a checkpoint and a work unit to an end state and the commitment of a worker.
 //
-// A work unit is a pure function of (specification, checkpoint, round, unit, what was handed on to it). In most jobs
-// nothing is: the moments of the inner optimizer start from zero in every unit, no worker carries anything from round
-// to round, and one unit can be re-executed from its checkpoint alone. Whoever does a unit gets the same bits, and
-// workers come and go. The package does not know who works, who is paid, or how updates travel; combining them is
-// exchange/.
+// A work unit is a pure function of (specification, checkpoint, round, unit, carried state). In most jobs units pass
+// on no state: the moments of the inner optimizer start from zero in every unit, no worker carries anything from
+// round to round, and one unit can be re-executed from its checkpoint alone. Every worker that computes a unit gets
+// the same bits, and workers join and leave. The package knows nothing of seats, payment or the transport of updates;
+// exchange/ combines them.
 package train
 
 import (
@@ -72,9 +72,9 @@ type Exchange struct {
 	Momentum float64 `cbor:"6,keyasint"`
 	Decay    float64 `cbor:"7,keyasint"` // of the second moment
 	Tau      float64 `cbor:"8,keyasint"` // what is added to its root
-	// decay of what was left out of the update of a unit, which is added to its next; 0: it is lost
+	// decay of the part left out of the update of a unit, which is added to the next update; 0: the part is lost
 	Feedback float64 `cbor:"9,keyasint,omitempty"`
-	// rounds in a row through which that is handed on, beginning with nothing; 0 without feedback
+	// consecutive rounds in which units pass on their state, the first of which begins without one; 0 without feedback
 	Carry uint32 `cbor:"10,keyasint,omitempty"`
 
 	// Of an outer optimizer that takes the steps of Spec.Rate itself: a round is one of them, and its units are gradients.
@@ -82,47 +82,48 @@ type Exchange struct {
 	Shrink    float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
 	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
 
-	// Of a job whose units train replicas of their own: a unit begins from the checkpoint less what was handed on to
-	// it, and hands on what its update left out. At most one of them is given, and the last round of a group exchanges
-	// everything.
-	Pick uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
-	// the other rounds exchange one of so many fragments of the layers, in turn
+	// For a job whose units train replicas of their own: a unit begins from the checkpoint less the carried state, and
+	// passes on the part that its update left out. At most one of Pick and Fragments is given, and the last round of a
+	// group exchanges everything.
+	Pick uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one in Pick elements of every parameter
+	// the other rounds exchange one of this number of fragments of the layers, in turn
 	Fragments uint32 `cbor:"15,keyasint,omitempty"`
 
-	// Of a job of so many replicas, one a unit, that average in pairs. They are in the checkpoint.
+	// For a job of Pairs replicas, one a unit, that average in pairs. They are in the checkpoint.
 	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
 	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
 
-	// The moments of the inner optimizer are handed on, and so is the count of steps that corrects their bias.
+	// Units pass on the moments of the inner optimizer, and the count of steps that corrects their bias.
 	Moments bool `cbor:"19,keyasint,omitempty"`
 
-	// What the elements of a parameter are transformed to before they are compressed: a name of exchange/codec. Error
-	// feedback and the rule are about that; what the rule makes is transformed back. Not of replicas.
+	// Transform of the elements of a parameter before they are compressed: a name of exchange/codec. Error feedback and
+	// the rule apply to the transformed elements; the result of the rule is transformed back. Not for replicas.
 	Transform string `cbor:"20,keyasint,omitempty"`
 
-	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in
-	// the next, above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share
-	// of it on. Of fragments that is one that was sent, see UnderWay; with Pick there is none. 0: rounds do not
-	// overlap.
+	// For a job whose rounds overlap, see Applied: the share of its own progress in a round with which a unit continues
+	// in the next, above 0 and up to 1. The unit begins below the checkpoint by the carried state, sends its own
+	// difference, and passes on that share of it. With Fragments this applies to a fragment that was sent, see
+	// UnderWay; it excludes Pick. 0: rounds do not overlap.
 	Overlap float64 `cbor:"18,keyasint,omitempty"`
 }
 
-// Replicas reports whether units go on from where they came to, and not from the parameters of the checkpoint alone.
+// Replicas reports whether units continue from their own last state, and not from the parameters of the checkpoint
+// alone.
 func (x Exchange) Replicas() bool { return x.drifts() || x.Pairs > 0 }
 
-// GoesOn reports whether the state that a unit begins with depends on what was handed on to it. What error feedback
-// left out is added to its update, and to none of its states.
+// GoesOn reports whether the state that a unit begins with depends on the carried state. The part that error feedback
+// left out is added to the update, and to no state.
 func (x Exchange) GoesOn() bool { return x.drifts() || x.Moments }
 
-// Leaves reports whether units hand on something for every parameter beside moments: what their update left out, or
-// where they are beside the checkpoint.
+// Leaves reports whether units pass on a tensor for every parameter in addition to moments: the part that their
+// update left out, or their difference to the checkpoint.
 func (x Exchange) Leaves() bool { return x.Feedback > 0 || x.drifts() }
 
-// HandsOn reports whether a unit hands on anything: what HandedOn names.
+// HandsOn reports whether a unit passes on any of the tensors that HandedOn names.
 func (x Exchange) HandsOn() bool { return x.Leaves() || x.Moments }
 
-// Split takes what was handed on to a unit of so many parameters apart: what was left out, and the moments; nil for
-// what there is none of.
+// Split divides the state carried to a unit with the given number of parameters: the part left out, and the moments;
+// nil for a part that does not exist.
 func Split[T any](x Exchange, params int, from []T) (left, moments []T) {
 	switch {
 	case len(from) < params || !x.Moments:
@@ -133,7 +134,7 @@ func Split[T any](x Exchange, params int, from []T) (left, moments []T) {
 	return from[:params], from[params:]
 }
 
-// drifts reports whether they begin from what was handed on to them.
+// drifts reports whether units begin from the carried state.
 func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 || x.Overlap > 0 }
 
 // PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the
@@ -255,15 +256,15 @@ func (s *Spec) checkSizes() error {
 	return nil
 }
 
-// maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units, of
-// checkpoints that members keep until then.
+// maxCarry is the largest number of rounds through which units may pass on their state: a member that lacks the state
+// executes as many units, from checkpoints that members keep until then.
 const maxCarry = 256
 
 // maxMomentSteps is through how many steps moments may last. The correction of their bias multiplies as often, in every
 // question of a dispute about it.
 const maxMomentSteps = 1 << 20
 
-// Limits of what a round of replicas leaves out.
+// Limits of the exchanged part in rounds of replicas.
 const (
 	maxPick      = 1 << 12
 	maxFragments = 1 << 8
@@ -309,7 +310,7 @@ func (s *Spec) checkCarry() error {
 	return nil
 }
 
-// Carries reports whether the units of a round hand on a state to the next one.
+// Carries reports whether the units of a round pass on a state to the next round.
 func (s *Spec) Carries(round uint32) bool {
 	return s.Exchange.Carry > 0 && (round+1)%s.Exchange.Carry != 0 && round+1 < s.Rounds
 }

@@ -13,8 +13,8 @@ import (
 // Param is the prefix of the names of parameters, in the state and among the inputs of a step.
 const Param = "p/"
 
-// memories are the prefixes of the names of what an optimizer remembers of a parameter: moments, or, of rows and of
-// columns of a matrix, parts of them.
+// memories are the prefixes of the names of an optimizer's state of a parameter: moments, or factored moments of the
+// rows and columns of a matrix.
 var memories = []string{"m/", "v/", "r/", "s/"}
 
 // Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
@@ -81,9 +81,8 @@ func StateRoot(step uint32, tensors []canon.Digest) canon.Digest {
 	return StateRootOf(step, canon.NewTree(tensors).Root())
 }
 
-// BeginRoot is the root of the inner state that a unit of a replica begins with, to which something was handed on: it
-// is named by the roots of what it is made from, which are those of StateRoot for the checkpoint, and of what was
-// handed on.
+// BeginRoot is the root of the inner state with which a unit of a replica begins when it has a carried state. It
+// binds the roots of both sources: those of StateRoot for the checkpoint, and those of the carried tensors.
 func BeginRoot(checkpoint, from []canon.Digest) canon.Digest {
 	return StateRoot(0, slices.Concat(checkpoint, from))
 }
@@ -106,7 +105,7 @@ func Roots(ts []*tensor.Tensor) []canon.Digest {
 	return out
 }
 
-// CarriedRoot is the root of what a unit hands on, of tensors with these roots, in the order of HandedOn.
+// CarriedRoot is the root of the state that a unit passes on, of tensors with these roots, in the order of HandedOn.
 func CarriedRoot(tensors []canon.Digest) canon.Digest { return canon.NewTree(tensors).Root() }
 
 // FrozenRoot binds the tensors with these roots, which a job reads and does not train. That of none is zero.
@@ -129,7 +128,7 @@ func StateNames(p *program.Program) (names []string) {
 	return append(names, Moments(p)...)
 }
 
-// Moments returns the names of what a training step's optimizer remembers, in the order of its inputs.
+// Moments returns the names of the optimizer's state in a training step, in the order of the program's inputs.
 func Moments(p *program.Program) (names []string) {
 	for _, in := range p.Inputs() {
 		if slices.ContainsFunc(memories, func(m string) bool { return strings.HasPrefix(in.Name, m) }) {
@@ -139,8 +138,8 @@ func Moments(p *program.Program) (names []string) {
 	return names
 }
 
-// HandedOn returns the names of the tensors that a unit hands on, in order: of what it left out those of the
-// parameters, of moments those in its state.
+// HandedOn returns the names of the tensors that a unit passes on, in order: parts left out have the names of their
+// parameters, moments the names in the unit's state.
 func HandedOn(x Exchange, p *program.Program) (names []string) {
 	if x.Leaves() {
 		names = Params(p)
@@ -250,8 +249,8 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	return nil
 }
 
-// Below is what a unit begins below the parameters of a checkpoint: what was handed on to it, or the place of its
-// replica in the checkpoint; nil for nothing, as where units are no replicas.
+// Below is the difference by which a unit begins below the parameters of a checkpoint: the carried state, or the
+// place of its replica in the checkpoint; nil for none, as where units are no replicas.
 func (x Exchange) Below(base *Checkpoint, unit uint32, from []*tensor.Tensor) []*tensor.Tensor {
 	switch at := PairState * int(unit); {
 	case x.Pairs > 0 && at < len(base.Outer):

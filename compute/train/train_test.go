@@ -120,7 +120,7 @@ func TestNorms(t *testing.T) {
 	}
 }
 
-// What is executed to the end of a segment is the beginning of the whole unit.
+// A unit that is executed to the end of a segment has the states of the whole unit up to there.
 func TestRunTo(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	whole, err := task.Run(base, 1, nil, nil)
@@ -143,8 +143,8 @@ func TestRunTo(t *testing.T) {
 	}
 }
 
-// A unit of fewer segments is the beginning of a whole one, on data of its own: those of a round lie one after the
-// other. It goes on from where it stood like any other.
+// A unit of fewer segments is the beginning of a whole one, on data of its own: the data of the units of a round are
+// consecutive. It can be resumed like any other.
 func TestSizes(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	task.Spec.Segment, task.Spec.Sizes = 1, []uint32{5, 2}
@@ -328,8 +328,8 @@ func TestObserverEndsAUnit(t *testing.T) {
 	}
 }
 
-// A unit that goes on from the progress of another process, after any step, ends as one that nothing happened to;
-// progress of another unit, or damaged, is refused.
+// A unit that resumes from the progress of another process, after any step, ends as an undisturbed one; progress of
+// another unit, or damaged, is refused.
 func TestResume(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	var all []train.Progress

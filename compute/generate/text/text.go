@@ -33,7 +33,7 @@ func NewWriter(d Decoder, stops ...string) *Writer {
 	return w
 }
 
-// Add returns what the text has more with a further token, and whether it has come to a stop string. After that nothing
+// Add returns the further text of a further token, and whether the text has reached a stop string. After that nothing
 // is added.
 func (w *Writer) Add(id int32) (piece string, stopped bool) {
 	if w.stopped {

@@ -115,7 +115,7 @@ func (c *attentionCase) naive(has bool) {
 }
 
 func (c attentionCase) withResults(lse []float32) *attentionCase {
-	result := func(rows int) Rows { // rows with gaps, which nobody may touch
+	result := func(rows int) Rows { // rows with gaps, which must not change
 		r := Rows{Data: make([]float32, rows*(c.Width+3)), Stride: c.Width + 3}
 		for i := range r.Data {
 			r.Data[i] = 42

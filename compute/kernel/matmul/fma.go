@@ -51,8 +51,8 @@ func Chain(c float32, a []float32, aStep int, b []float32, bStep, n int) float32
 }
 
 // Continue computes the products from up to to, of length, of an element of a Gemm: a are the first factors, b the
-// second, bStep apart. chain is that of the chunk under way, sum that of the chunks before; with add, sum begins with
-// what C held.
+// second, bStep apart. chain is the sum of the current chunk, sum the sum of the chunks before; with add, sum begins
+// with the old value of C.
 func Continue(sum, chain float32, a, b []float32, bStep, length, from, to int, add bool) (float32, float32) {
 	for at := from; at < to; {
 		end := min(to, at/ChunkK*ChunkK+ChunkK)

@@ -31,8 +31,8 @@ type Gemm struct {
 }
 
 // Run computes C on up to threads threads: c = +0; for k ascending within a chunk of ChunkK, c = FMA32(a, b, c); then
-// the chunk sums are added in ascending order, with Add to what C held. It panics if A, B or C is too short for its
-// matrix.
+// the chunk sums are added in ascending order, with Add to the old value of C. It panics if A, B or C is too short
+// for its matrix.
 func (g *Gemm) Run(threads int) {
 	g.check()
 	g.product().run(threads)

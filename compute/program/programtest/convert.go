@@ -106,7 +106,7 @@ func narrowed(d tensor.DType, x float32) uint16 {
 	size := math.Abs(float64(x))
 	value := func(h uint16) float64 {
 		if h == infinite {
-			return 2*wide(d, infinite-1) - wide(d, infinite-2) // as if exponents went on
+			return 2*wide(d, infinite-1) - wide(d, infinite-2) // extrapolated, as if there were larger exponents
 		}
 		return wide(d, h)
 	}

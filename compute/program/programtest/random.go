@@ -380,7 +380,7 @@ func Kinds() []program.Kind {
 	return list
 }
 
-// The types of elements of numbers, of what can be compared, and of halves.
+// Element types: numbers, comparable types, and half-precision types.
 func number(d tensor.DType) bool    { return countable(d) && d != tensor.Bool }
 func countable(d tensor.DType) bool { return !half(d) }
 func half(d tensor.DType) bool      { return d == tensor.Float16 || d == tensor.BFloat16 }

@@ -173,7 +173,7 @@ func (a *List) kept(r partRow, at int) int {
 	return 1 + kernel.SumState(a.head.Seen(r.at)) + n
 }
 
-// StateBytes is the size of what is kept of a range after at entries.
+// StateBytes is the size of the state of a range after at entries.
 func (a *List) StateBytes(lo, hi, at int) (n int) {
 	for _, s := range a.stretches(lo, hi) {
 		for _, r := range s.rows {

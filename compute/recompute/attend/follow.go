@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Follow returns what is kept of a range after the entries from up to to, from what was kept before them; after the
-// last, the elements.
+// Follow returns the state of a range after the entries from up to to, given the state before them; after the last
+// entry, the elements.
 func (a *List) Follow(in []*tensor.Partial, state []byte, lo, hi, from, to int) ([]byte, error) {
 	var out []float32
 	before := tensor.CopyF32(state)
@@ -79,7 +79,7 @@ func (x *attending) run(from, to int) error {
 	return nil
 }
 
-// queries goes on with the rows of queries over the keys lo to hi of an entry.
+// queries continues the rows of queries over the keys lo to hi of an entry.
 func (x *attending) queries(e, lo, hi int) error {
 	k, err := x.read(1, x.of/x.group, lo, hi)
 	if err != nil {
@@ -188,7 +188,7 @@ func (x *attending) gradQ(r partRow, state, scores []float32, seen, lo int, k, v
 	return nil
 }
 
-// end returns the elements of a row from what is kept after the last entry.
+// end returns the elements of a row from the state after the last entry.
 func (x *attending) end(r partRow, state []float32) []float32 {
 	if !x.forward() {
 		return state[:r.hi-r.lo]
@@ -207,7 +207,7 @@ func (x *attending) end(r partRow, state []float32) []float32 {
 	return out
 }
 
-// keys goes on with the rows of keys over entries from up to to.
+// keys continues the rows of keys over entries from up to to.
 func (x *attending) keys(from, to int) (err error) {
 	first, _ := x.ends()
 	x.heads(from, to, x.head.First(first), func(h, lo, hi int) {
@@ -218,7 +218,7 @@ func (x *attending) keys(from, to int) (err error) {
 	return err
 }
 
-// keysOf goes on over the queries lo to hi of one head.
+// keysOf continues the rows of keys over the queries lo to hi of one head.
 func (x *attending) keysOf(h, lo, hi int) error {
 	head := x.of*x.group + h
 	operands := make([][]float32, len(x.in))

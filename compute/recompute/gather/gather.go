@@ -1,5 +1,5 @@
-// Package gather lists elements of the operands of an operator: those that some elements of its output are computed
-// from, and how to read them from the leaves of an operand that are known. What is computed from them is for recompute.
+// Package gather lists elements of the operands of an operator: those from which some elements of its output are
+// computed, and how to read them from the known leaves of an operand. Package recompute computes the output.
 package gather
 
 import (
@@ -45,7 +45,7 @@ func (g *Gather) Add(from, n int) {
 	g.Runs = append(g.Runs, Run{from, n})
 }
 
-// Read returns the elements of what is known of the operand. Errors wrap ErrPartial.
+// Read returns the elements from the known leaves of the operand. Errors wrap ErrPartial.
 func (g *Gather) Read(p *tensor.Partial) (*tensor.Tensor, error) {
 	n := 0
 	for _, r := range g.Runs {
