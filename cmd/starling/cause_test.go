@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// Every command that talks to a network says in the same way that nobody answers there.
+// Every command that connects to a network reports in the same way that no validator answers there.
 func TestNobodyAnswers(t *testing.T) {
 	const gone = "http://127.0.0.1:1"
 	dir, job := t.TempDir(), writeJob(t, "")
@@ -57,7 +57,7 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// What the packages below return raw gets its code and its exit code here.
+// Raw errors of the packages below get their code and their exit code here.
 func TestCauses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "nowhere")
 	_, noFile := os.Open(missing)

@@ -25,8 +25,8 @@ import (
 // completion says what may stand where the cursor is. word is what stands there.
 type completion = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// complete lets shells complete a command and all below it: arguments by what the usage calls them, flags by their
-// names.
+// complete lets shells complete a command and its subcommands: arguments by their names in the usage, flags by their
+// own.
 func complete(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		complete(c)
@@ -113,7 +113,7 @@ func files(endings ...string) completion {
 	}
 }
 
-// runFolders are the runs in the folder out, or, if there are none to go on with, all folders.
+// runFolders are the runs in the folder out, or, if there is none to resume, all folders.
 func runFolders(_ *cobra.Command, _ []string, word string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
 	for _, name := range runsIn("out") {
 		found = append(found, filepath.Join("out", name))

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 )
 
-// What a shell is told of a line: the words, without the directive that ends them.
+// completed returns the words that complete a line, without the directive that ends them.
 func completed(t *testing.T, line ...string) []string {
 	t.Helper()
 	var b bytes.Buffer

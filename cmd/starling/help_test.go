@@ -71,7 +71,7 @@ func takes(words []string) error {
 	return err
 }
 
-// What the help and the documents call is a command, and takes the flags and arguments that it is given there.
+// The calls in the help and the documents name commands that exist, with flags and arguments that these take.
 func TestExamplesAreCalls(t *testing.T) {
 	seen := 0
 	check := func(where, text string) {

@@ -61,7 +61,7 @@ func folderOfRuns(t *testing.T) string {
 	return dir
 }
 
-// What the commands about jobs say is the same in every form, and whether a folder or a server is asked.
+// The answers of commands about jobs are the same in every form, from a folder and from a server.
 func TestJobsOfAFolderAndOfAServer(t *testing.T) {
 	dir := folderOfRuns(t)
 	lib, err := runs.Open(dir)
@@ -225,7 +225,7 @@ func TestDataCommands(t *testing.T) {
 	}
 }
 
-// The lists of what the simulator knows by name are of one form.
+// The lists of the names that the simulator has are of one form.
 func TestSimLists(t *testing.T) {
 	for what, some := range map[string]string{"strategies": "diloco\n", "attacks": "skips\n", "networks": "home\n"} {
 		code, names, stderr := answer(t, "sim", what, "-o", "name")

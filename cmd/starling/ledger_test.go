@@ -119,8 +119,8 @@ func (l *ledger) as(name string, args ...string) []string {
 	return append(args, "--home", l.home(name), "--network", l.network)
 }
 
-// What the chain can do people can ask for: they change its parameters, offer by the hour and for others, own models,
-// and see why each of them got what.
+// Commands exist for the messages of the chain: users change its parameters, offer by the hour and for others, own
+// models, and see the reason of each payment.
 func TestLedgerCommands(t *testing.T) {
 	l := startLedger(t, "consumer", "worker", "pool")
 	l.governs()

@@ -1,5 +1,5 @@
-// Command starling trains models on a network of workers that nobody has to believe. It holds flags, output and exit
-// codes; everything else is below node/.
+// Command starling trains models on a network of workers that need no trust. It holds flags, output and exit codes;
+// everything else is below node/.
 package main
 
 import (
@@ -45,8 +45,8 @@ func main() {
 	os.Exit(run(untilInterrupted(), os.Args[1:]))
 }
 
-// untilInterrupted is done with the first Ctrl-C or SIGTERM. Nobody waits for the second, which so ends the process at
-// once, whatever it is doing.
+// untilInterrupted is done with the first Ctrl-C or SIGTERM. The second signal is not caught, and ends the process at
+// once.
 func untilInterrupted() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

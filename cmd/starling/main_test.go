@@ -26,7 +26,7 @@ import (
 // The test binary is the program itself when this variable is set, so that the tests run real processes.
 const asProgram = "STARLING_TEST_AS_PROGRAM"
 
-// What commands answer as JSON; variables of tests have the names of the packages.
+// Types of the JSON answers of commands; variables of tests have the names of the packages.
 type (
 	workerReport      = worker.Report
 	workerIdentity    = worker.Identity
@@ -146,7 +146,7 @@ func says(t *testing.T, s *bufio.Scanner, seen string) {
 	t.Fatalf("the program ended before it said %q:\n%s", seen, strings.Join(lines, "\n"))
 }
 
-// A run that is killed without warning goes on from its last attested checkpoint, and ends as if nothing had happened.
+// A run that is killed without warning resumes from its last attested checkpoint, and ends as an undisturbed run.
 func TestKilledRunResumes(t *testing.T) {
 	job, dir := writeJob(t, "output: {formats: [safetensors, gguf]}\n"), t.TempDir()
 	code, stdout, stderr := starling(t, "train", job, "--dir", filepath.Join(dir, "whole"), "-o", "json")

@@ -77,7 +77,7 @@ func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, process
 }
 
 // A job on a network of processes gives the model that it gives in one process, though a worker and a validator are
-// killed in the middle, and somebody else can verify it.
+// killed in the middle, and another party can verify it.
 func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
@@ -124,8 +124,8 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 }
 
-// connected waits until the first of so many validators is connected to the others, and has heard of them, and sees
-// what each is called.
+// connected waits until the first of count validators is connected to the others, has their announcements, and shows
+// the name of each.
 func connected(t *testing.T, network string, count int) {
 	t.Helper()
 	var p struct{ Peers []validators.Peer }

@@ -21,8 +21,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-// What the owner of a network's processes asks of them: where they stand, what they wait for, that they drain, and that
-// what they did can be played back.
+// The commands by which an owner asks running processes: their state, the reasons of waiting, draining, and the
+// replay of their journals.
 func TestOwnersSeeTheirProcesses(t *testing.T) {
 	t.Parallel()
 	told := newListener(t)
@@ -99,7 +99,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	drains(t, worker, network, processes["validator-0"])
 }
 
-// quotes asks who would train a job: two of three who are cheap enough, and nobody where none is.
+// quotes asks for offers for a job: two of three are cheap enough, and then none.
 func quotes(t *testing.T, job, network string) {
 	t.Helper()
 	var q plan.Quote

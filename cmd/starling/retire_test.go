@@ -81,7 +81,7 @@ func (l *ledger) retires(name string) (r provider.Retired) {
 	return r
 }
 
-// Whose process is gone leaves its runs, so that others do its units.
+// An account whose process has ended leaves its runs, so that others do its units.
 func TestRetireHandsBackWork(t *testing.T) {
 	l := startLedger(t, "consumer", "worker", "other", "owner")
 	l.releases()

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/node/plan"
 )
 
-// What init writes is a job file that loads once its data is there, and it writes over nothing.
+// init writes a job file that loads once its data is there, and overwrites nothing.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mine")
 	code, stdout, stderr := starling(t, "job", "init", "pretrain", "--dir", dir)

@@ -34,7 +34,7 @@ func TestSweepsAreCheckedFirst(t *testing.T) {
 	}
 }
 
-// A command that a group does not have is named, with what may have been meant.
+// The error of a command that a group does not have names it, and similar commands.
 func TestUnknownCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"job nonsense": `there is no command "nonsense" of starling job`, "model serv x": "did you mean serve?",

@@ -49,8 +49,8 @@ func has(row []string, words ...any) bool {
 	return strings.Contains(" "+strings.Join(row, " ")+" ", " "+strings.TrimSpace(fmt.Sprintln(words...))+" ")
 }
 
-// views asks for everything that is to be seen of a network of one validator, three workers and two verifiers on which
-// a job was trained, and compares it with what the job came to.
+// views asks for all views of a network of one validator, three workers and two verifiers on which a job was trained,
+// and compares them with the summary of the job.
 func views(t *testing.T, dir, network string, s rundir.Summary) {
 	var nodes struct{ Nodes []api.Participant }
 	rows := shows(t, &nodes, "market", "nodes", "--network", network)

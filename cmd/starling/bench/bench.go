@@ -53,12 +53,12 @@ processor and the system can run. The results are the same bits.`,
 	return cmd
 }
 
-// quickFlag is for who wants to see that a measurement runs, and about what it gives.
+// quickFlag adds --quick, for a short run that shows the form of the results.
 func quickFlag(cmd *cobra.Command, quick *bool) {
 	cmd.Flags().BoolVar(quick, "quick", false, "take less than a minute")
 }
 
-// few is how many of what a measurement takes when it is to be quick, unless a flag says how many.
+// few sets the count of a quick measurement to fewer, unless a flag gives the count.
 func few(cmd *cobra.Command, flag string, value *int, quick bool, fewer int) {
 	if quick && !cmd.Flags().Changed(flag) {
 		*value = min(*value, fewer)

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/node/compat"
 )
 
-// What was not played is not shown as nothing.
+// A part that was not played is not shown as zero.
 func TestStrategiesWithoutACrowd(t *testing.T) {
 	for crowd, want := range map[*strategies.ScaleRow]bool{nil: false, {Runs: 625}: true} {
 		var b bytes.Buffer

@@ -81,7 +81,7 @@ func networkCause(err error) error {
 	return terminal.WithExit(p, exit)
 }
 
-// refusals are exit codes of what the chain refuses; those of other refusals are ExitFailure.
+// refusals are the exit codes of refusals of the chain; those of other refusals are ExitFailure.
 var refusals = map[error]int{
 	market.ErrFunds: terminal.ExitFunds, market.ErrNoOrder: terminal.ExitNotFound, market.ErrTaken: terminal.ExitConflict,
 	market.ErrState: terminal.ExitConflict, market.ErrNotYours: terminal.ExitAuth,

@@ -102,7 +102,7 @@ func Verification(err error) error {
 	return err
 }
 
-// Worker explains why a worker or verifier cannot go on.
+// Worker explains why a worker or verifier cannot continue.
 func Worker(err error) error {
 	if err = Explain(err); err == nil || terminal.Explained(err) {
 		return err

@@ -72,8 +72,8 @@ type child struct {
 	done chan struct{} // closed when it has ended
 }
 
-// supervise keeps the processes of a network until the context ends. One that ends by itself is told, not started
-// again.
+// supervise keeps the processes of a network until the context ends. A process that ends by itself is reported, not
+// started again.
 func supervise(ctx context.Context, c *terminal.Console, dir string, n *keystore.Network) error {
 	pid := filepath.Join(dir, filePID)
 	if other, err := running(pid); err == nil {

@@ -34,8 +34,8 @@ func Flags(cmd *cobra.Command, o *torch.Options) {
 // FlagIsolation is the flag that says how much of a box the child of PyTorch has.
 const FlagIsolation = "executor-isolation"
 
-// ConfirmReduced reports why PyTorch may not run in a reduced box in this start: whoever starts it has to say so, on
-// the command line, which typed says, or when it is asked. A file of flags that somebody wrote once is not enough.
+// ConfirmReduced reports why PyTorch may not run in a reduced box in this start: the user has to confirm it for each
+// start, on the command line, as typed says, or when asked. A file of flags is not enough.
 func ConfirmReduced(c *terminal.Console, o *torch.Options, typed bool) error {
 	if o == nil || o.Box != confine.Reduced {
 		return nil

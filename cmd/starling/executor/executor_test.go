@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/node/torch"
 )
 
-// Who says on the command line that PyTorch runs in a reduced box, is told what that means, and need not say it again.
+// A user who confirms a reduced box on the command line gets a warning, and is not asked.
 func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
 	c := &terminal.Console{Quiet: true}
 	reduced := &torch.Options{Box: confine.Reduced}

@@ -107,7 +107,7 @@ func schema(t testing.TB, f Form) func(text string) error {
 	}
 }
 
-// What is wrong is said with its place and code, and the schema refuses it too, as far as a schema can.
+// An error is reported with its place and code, and the schema refuses it too, as far as a schema can.
 func TestRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		head + "nmae: a\n": `3:1 CONFIG_UNKNOWN_KEY did you mean name?`,

@@ -208,7 +208,7 @@ With -o json: the job as starling job get prints it.`,
 			case err != nil:
 				return source.Explain(err)
 			case c.Form.Machine() && watch:
-				return nil // it was printed as it went on
+				return nil // it was printed during the run
 			case c.Form.Machine():
 				return c.Form.Print(os.Stdout, terminal.One(j, j.ID))
 			}

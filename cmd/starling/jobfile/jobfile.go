@@ -1,5 +1,5 @@
-// Package jobfile reads the job file that a command is given, with the keys that its flags change, and has the commands
-// that make one. What a job file may say is in client/job.
+// Package jobfile reads the job file that a command is given, with the keys that its flags change, and has the
+// commands that make one. Package client/job defines the job file.
 package jobfile
 
 import (

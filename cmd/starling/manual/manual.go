@@ -12,8 +12,8 @@ import (
 // Columns is the width of every help text.
 const Columns = 80
 
-// firstLevel are the commands of the first level by what they are for, in the order of the help, which fits a screen of
-// 24 lines.
+// firstLevel are the commands of the first level by purpose, in the order of the help, which fits a screen of 24
+// lines.
 var firstLevel = []struct {
 	purpose  string
 	commands []string
@@ -105,7 +105,7 @@ func Text(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// listed is a name and what it means, wrapped beside the name.
+// listed is a name and its meaning, wrapped in a column after the name.
 func listed(name, means string) string {
 	indented := strings.ReplaceAll(wrapped(means, Columns-len(name)), "\n", "\n"+strings.Repeat(" ", len(name)))
 	return name + indented + "\n"

@@ -116,7 +116,7 @@ func printNetwork(s *inspect.NetworkStatus, f terminal.Form) error {
 	return nil
 }
 
-// printPeople lists who votes and who works.
+// printPeople lists validators and members.
 func printPeople(s *inspect.NetworkStatus) error {
 	fmt.Println()
 	w := terminal.NewColumns(os.Stdout, terminal.Wide, "VALIDATOR", "POWER", "SIGNED")

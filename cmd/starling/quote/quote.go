@@ -40,7 +40,7 @@ func waiting(q *plan.Quote) string {
 	return fmt.Sprintf("%s: %d of %d that it takes fit", q.Why.Text(), fit, q.Wanted)
 }
 
-// Print shows a quote: the price and who would be drawn, or why the job would wait.
+// Print shows a quote: the price and the members that would be drawn, or why the job would wait.
 func Print(q *plan.Quote) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	if q.Matched {

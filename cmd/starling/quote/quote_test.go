@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/node/plan"
 )
 
-// A job that nobody would train now is no success.
+// A job that no offer matches now is no success.
 func TestQuoteWithoutPlacement(t *testing.T) {
 	for q, want := range map[*plan.Quote]int{
 		nil: 0, {Matched: true}: 0, {Why: "conditions_unmet"}: 7, {Why: "too_few_workers"}: 7, {Why: "budget_below_round"}: 6,

@@ -40,7 +40,7 @@ type options struct {
 	price         float64
 }
 
-// jobs are those of all variants of a sweep. What is wrong with any of them is found before the first is played.
+// jobs are those of all variants of a sweep. An error in any of them is found before the first is played.
 func (f options) jobs(ctx context.Context, c *terminal.Console, path string,
 	settings [][][2]string) (jobs []*job.Job, err error) {
 	var all job.ErrorList
@@ -75,7 +75,7 @@ func pairs(setting [][2]string) (set []string) {
 	return set
 }
 
-// folders are where the results of so many simulations go; none if they go nowhere.
+// folders are the folders of the results of n simulations; none if the results are not written.
 func (f options) folders(n int) []string {
 	switch {
 	case f.dir == "":
@@ -90,7 +90,7 @@ func (f options) folders(n int) []string {
 	return dirs
 }
 
-// whole is the folder of what compares the simulations in so many folders, if there is one.
+// whole is the folder of the comparison of the simulations in dirs, if there is one.
 func (f options) whole(dirs []string) []string {
 	if len(dirs) < 2 {
 		return nil
@@ -98,8 +98,8 @@ func (f options) whole(dirs []string) []string {
 	return []string{f.dir}
 }
 
-// vacant reports the first folder that results cannot be written to. Simulations that are done are in nobody's way if
-// the sweep is resumed.
+// vacant reports the first folder that results cannot be written to. If the sweep is resumed, finished simulations
+// are allowed.
 func vacant(dirs []string, resume bool) error {
 	for _, dir := range dirs {
 		err := rundir.Probe(dir)

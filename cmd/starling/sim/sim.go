@@ -228,7 +228,7 @@ func play(ctx context.Context, c *terminal.Console, opt simulate.Options, settin
 	return s, nil
 }
 
-// again says how to go on with a sweep that was cut off; "": nothing of it is left.
+// again is the advice for resuming an interrupted sweep; "": it has left no files.
 func (f options) again() string {
 	if f.dir == "" || len(f.sweep) == 0 {
 		return ""

@@ -71,7 +71,7 @@ func TestSimFlags(t *testing.T) {
 	}
 }
 
-// What the simulator knows by name is what its flags take.
+// The names that the simulator lists are accepted by its flags.
 func TestNamesAreTaken(t *testing.T) {
 	f := options{verifiers: 1, validators: 1, threads: 1, block: time.Second, gflops: []float64{1}}
 	for _, a := range attacks() {
@@ -119,7 +119,7 @@ func TestSimulationFolders(t *testing.T) {
 	}
 }
 
-// What has no meaning for advice is refused, and not ignored.
+// A flag that has no meaning for advice is refused, and not ignored.
 func TestAdviceGoesWithItsFlags(t *testing.T) {
 	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"},
 		{"--price", "-1"}, {"--modelled"}} {

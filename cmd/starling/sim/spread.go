@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// spread is what the variants came to that differ in nothing but the seed.
+// spread is the results of the variants that differ in nothing but the seed.
 type spread struct {
 	settings []string // KEY=VALUE
 	losses   []float64

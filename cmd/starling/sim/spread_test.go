@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/node/simulate"
 )
 
-// A sweep over seeds ends with what settings are the best in the mean, and how far seeds differ.
+// A sweep over seeds ends with the settings that are best in the mean, and the deviation between seeds.
 func TestSpreads(t *testing.T) {
 	var done []variant
 	for _, x := range []struct {

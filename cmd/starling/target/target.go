@@ -1,5 +1,5 @@
-// Package target is the network and the account that a command is about: the flags that name them, questions to the one
-// and transactions of the other. What a command asks and shows is its own.
+// Package target is the network and the account that a command is about: the flags that name them, queries of the
+// network and transactions of the account. Each command defines its own queries and output.
 package target
 
 import (

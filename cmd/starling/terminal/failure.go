@@ -153,7 +153,7 @@ func printErrorJSON(w io.Writer, all []Problem, retryable bool) error {
 	return JSON.Print(w, One(out, ""))
 }
 
-// Interrupted is the error of a command that the user stopped; resume is the command that goes on with it, or "".
+// Interrupted is the error of a command that the user stopped; resume is the command that resumes it, or "".
 func Interrupted(resume string) error {
 	p := &Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "Ctrl-C", Fix: "run it again"}
 	if resume != "" {

@@ -77,7 +77,7 @@ func List[T any](whole any, items []T, name func(T) string) Answer {
 	return a
 }
 
-// Lines is the answer that is a list of what has no name.
+// Lines is the answer that is a list of items without names.
 func Lines[T any](whole any, items []T) Answer {
 	a := List(whole, items, func(T) string { return "" })
 	a.names = nil

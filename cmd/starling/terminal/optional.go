@@ -24,7 +24,7 @@ func Figure(x *float64) string {
 	return fmt.Sprintf("%.4f", *x)
 }
 
-// Part is what was done of what is planned, if that is known.
+// Part is the done part of the planned, if planned is known.
 func Part(done, planned int) string {
 	if planned == 0 {
 		return fmt.Sprint(done)

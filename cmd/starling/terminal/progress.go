@@ -36,7 +36,7 @@ const (
 
 const (
 	redraw     = 100 * time.Millisecond // a line is drawn at most this often
-	plainEvery = 10 * time.Second       // a plain line is written at least this often while steps go on
+	plainEvery = 10 * time.Second       // a plain line is written at least this often during steps
 	plainParts = 20                     // and at every such part of the run
 )
 
@@ -122,7 +122,7 @@ func (p *Progress) clear() {
 // bar is the width of the progress bar, without its brackets.
 const bar = 12
 
-// fit writes an update on one line of at most so many columns. What matters least is left out first.
+// fit writes an update on one line of at most the given columns. It leaves out the least important parts first.
 func fit(u Update, columns int) string {
 	done := 0.0
 	if u.MaxSteps > 0 {

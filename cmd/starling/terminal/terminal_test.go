@@ -204,7 +204,7 @@ func TestPrintErrorJSON(t *testing.T) {
 	}
 }
 
-// A program is told whether the same command may succeed later, and nothing when that is not known.
+// A program learns whether the same command may succeed later, and nothing when that is not known.
 func TestRetryable(t *testing.T) {
 	busy := &Problem{Code: "BUSY", Retry: true}
 	for name, c := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 // levels are the heights of a sketch.
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// Sketch draws the course of a series in so many letters, between its least value and its largest. What is no number is
-// left out.
+// Sketch draws a series in width letters, between its least value and its largest. NaN and infinite values are left
+// out.
 func Sketch(values []float64, width int) string {
 	least, largest := math.Inf(1), math.Inf(-1)
 	for _, v := range values {

@@ -1,5 +1,5 @@
-// Package train is starling train: it trains a job on a network of this process or on another, and shows how it goes
-// on. The run itself is in node.
+// Package train is starling train: it trains a job on a network of this process or on another, and shows its
+// progress. The run itself is in node.
 package train
 
 import (
@@ -195,7 +195,7 @@ func (f flags) again() string {
 	return flags.String()
 }
 
-// agree settles what to do with what the output folder holds.
+// agree decides, from the files in the output folder, whether the run is resumed.
 func (f flags) agree(dir string) (resume bool, err error) {
 	err = rundir.Probe(dir)
 	switch {

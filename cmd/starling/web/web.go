@@ -1,4 +1,4 @@
-// Package web is starling web: it starts the server of node/server with what its flags say.
+// Package web is starling web: it starts the server of node/server as its flags configure it.
 package web
 
 import (

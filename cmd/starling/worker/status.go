@@ -26,7 +26,7 @@ import (
 type Report struct {
 	Running bool                   `json:"running"`
 	Process *provider.WorkerStatus `json:"process,omitempty"`
-	Height  int64                  `json:"height,omitempty"` // of what the chain says
+	Height  int64                  `json:"height,omitempty"` // from the chain
 	Account *inspect.AccountStatus `json:"account,omitempty"`
 	Problem string                 `json:"problem,omitempty"` // why the chain could not be asked
 	unasked error                  // the same
