@@ -18,10 +18,10 @@ import (
 // MaxChallengers is how many disputes about one attempt at a unit may be open at a time.
 const MaxChallengers = 16
 
-// Challenge says that a commitment is wrong: a verifier as its answer to an audit drawn for it, or anybody unasked, up
-// to when the round is final. It opens a dispute, which a Verdict ends; disputes about one unit are played one at a
-// time, in the order of the challenges. The stake of the challenger is its bond; who is no member of the run enters it
-// as a guest, and the caller has made sure of its stake.
+// Challenge claims that a commitment is wrong. A verifier sends it as the answer to its audit; any other account may
+// send it until the round is final. It opens a dispute, which Verdict ends; disputes about one unit run one at a time,
+// in the order of the challenges. The challenger's stake is its bond. A challenger that is no member becomes a guest of
+// the run; the caller has checked its stake.
 func (s State) Challenge(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
 	if s.Over() {
 		return s, nil, fmt.Errorf("%w: %s", refusal.ErrHalted, s.Terms.Job)
@@ -70,9 +70,9 @@ func (s State) Challenge(env transition.Env, from string, id work.UnitID) (State
 	return after, events, nil
 }
 
-// Stands reports why a challenge of the commitment with a digest is not one of what stands there for an attempt at a
-// unit. The fault that a challenger found may have been planted, and shown before its challenge is in a block: what it
-// would then challenge is right, and it would lose its stake for having looked.
+// Stands returns an error if the commitment with this digest is not the current one of an attempt at a unit. The fault
+// that a challenger found may have been planted, and revealed before its challenge is in a block. The current
+// commitment is then right, and a challenge of it would cost an honest challenger its stake.
 func (s State) Stands(id work.UnitID, commitment canon.Digest) error {
 	d, err := admission.Locate(s.Progress, id)
 	if err == nil && d.Commit.Digest() != commitment {
@@ -81,10 +81,10 @@ func (s State) Stands(id work.UnitID, commitment canon.Digest) error {
 	return err
 }
 
-// Verdict ends the dispute about a unit that is being played. The loser takes no further part. If it is the worker, the
-// unit is done again by another, from the checkpoint that its round started from, and every other dispute about it is
-// moot; if it is the challenger, the next dispute about the unit begins, or its audit is drawn again, or it counts.
-// silent says that the loser made no move by its deadline, so that nothing was shown.
+// Verdict ends the running dispute about a unit. The loser takes no further part. If the worker lost, another worker
+// does the unit again from the checkpoint that its round started from, and every other dispute about it is moot. If the
+// challenger lost, the next dispute about the unit begins, or its audit is drawn again, or the unit counts.
+// silent means that the loser made no move by its deadline, so nothing was proven.
 func (s State) Verdict(env transition.Env, id work.UnitID, workerLies, silent bool,
 	loser string) (State, []event.Event, error) {
 	if s.Over() {

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A beacon that is
-// drawn later says where the seal must be opened.
+// Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A later beacon
+// draws where the seal must be opened.
 func (s State) Pass(env transition.Env, from string, id work.UnitID, seal canon.Digest) (State, []event.Event, error) {
 	u, err := admission.Answer(s.Progress, from, id)
 	switch {

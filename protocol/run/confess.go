@@ -11,11 +11,11 @@ import (
 
 import "fmt"
 
-// Confess says that a worker finds its own commitment wrong, as after a fault of its machine. It loses the unit, which
-// is not paid and is done again, and no stake. It must say so before anybody can know which units are audited: in a
-// round whose last commitment is not there, or came in this block. The proposer of the next one knows the beacon that
-// draws them, and who could confess then would fake every unit and confess what is drawn. It counts like a missed
-// deadline, so that nobody holds a round up for ever.
+// Confess is a worker's report that its own commitment is wrong, for example after a fault of its machine. It loses the
+// unit, which is done again and not paid, and no stake. It must confess before the audited units can be known: while a
+// commitment of the round is missing, or in the block of the last one. The proposer of the next block knows the beacon
+// that draws them; a worker that could confess then would fake every unit and confess the drawn ones. A confession
+// counts as a missed deadline, so that a worker cannot delay a round for ever.
 func (s State) Confess(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
 	u, err := admission.Unit(s.Progress, from, id)
 	switch {

@@ -1,5 +1,5 @@
-// Package admission is what every message of a run is checked for first: that its sender takes part, and that the
-// attempt at a unit which it names is there. It changes nothing; what a message may do then is package run's.
+// Package admission makes the first checks of a run's messages: the sender takes part, and the attempt at a unit that
+// the message names exists. It changes nothing; package run decides what each message may do.
 package admission
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Unit finds the attempt at a unit that a message of a member is about, and checks that all are still there.
+// Unit finds the attempt at a unit that a member's message names, and checks that the member takes part.
 func Unit(s progress.Progress, from string, id work.UnitID) (work.Unit, error) {
 	if err := Sender(s, from); err != nil {
 		return work.Unit{}, err
@@ -18,7 +18,7 @@ func Unit(s progress.Progress, from string, id work.UnitID) (work.Unit, error) {
 	return Find(s, id)
 }
 
-// Answer finds the attempt that an answer of a member is about. Also a round that was rolled back is answered for.
+// Answer finds the attempt that a member's answer to an audit names, in rounds that were rolled back as well.
 func Answer(s progress.Progress, from string, id work.UnitID) (work.AuditTarget, error) {
 	if err := Sender(s, from); err != nil && (s.Over() || !s.Guest(from)) {
 		return work.AuditTarget{}, err
@@ -42,7 +42,7 @@ func Find(s progress.Progress, id work.UnitID) (work.Unit, error) {
 	return *l.Units[id.Unit], nil
 }
 
-// Locate finds an attempt at a unit as find does, and also in the rounds that were rolled back.
+// Locate finds an attempt at a unit as find does, in rounds that were rolled back as well.
 func Locate(s progress.Progress, id work.UnitID) (work.AuditTarget, error) {
 	for _, l := range s.RolledBack {
 		if l.Has(id) {

@@ -1,6 +1,6 @@
-// Package assignment is which worker has which unit of the current round, and by when it owes it: how units are dealt
-// by measured speed, given to others when they are late, lost or withheld, and taken back by who was late and commits
-// first. It edits a transition.Draft. How units are split over speeds is the arithmetic of package schedule.
+// Package assignment decides which worker has which unit of the current round, and until when. It deals units by
+// measured speed, reassigns units that are late, lost or withheld, and gives a unit back to a late worker that commits
+// first. It edits a transition.Draft. Package schedule has the arithmetic that splits units by speed.
 package assignment
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Assignment is which worker has which unit of the current round, and by when it owes it.
+// Assignment decides which worker has which unit of the current round, and the height by which it must commit.
 type Assignment struct {
 	*transition.Draft
 	audits *auditing.Audits

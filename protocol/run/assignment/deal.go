@@ -12,10 +12,10 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an
-// order that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what
-// earlier rounds leave, and without any ends the run. So does a round that the consumer no longer wants; while it
-// pauses the run, no round begins.
+// Deal assigns the units of the round, once there is a beacon and room in the window. The order of the workers follows
+// the beacon, so no party can choose it; each worker gets units in proportion to its speed. A round that the escrow
+// does not cover waits until earlier rounds are final and return what they did not spend; if none is open, the run
+// ends. A cancelled run ends in the same way. While the consumer pauses the run, no round begins.
 func (d *Assignment) Deal() {
 	switch {
 	case d.Env.CancelRequested:
@@ -55,7 +55,7 @@ func (d *Assignment) Deal() {
 	d.Enter(progress.Train)
 }
 
-// equal deals units of one size: to each worker as many as its share, first those that it did in the round before.
+// equal deals units of one size: each worker gets its share, and first the units that it did in the round before.
 func (d *Assignment) equal(workers []string) []string {
 	shares := d.measured(workers, func(blocks []uint32) []uint32 { return schedule.SplitBySpeed(d.Terms.Units, blocks) })
 	owners := make([]string, d.Terms.Units)
@@ -79,9 +79,9 @@ func (d *Assignment) equal(workers []string) []string {
 	return owners
 }
 
-// measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured
-// counts as the mean of those who are, and before all others if that leaves nothing for it: its first unit measures it.
-// A worker that gets nothing is held to be half as slow the next time, so that it is measured again one day.
+// measured splits the units over workers by speed, and returns how many each gets. A worker without a measured speed
+// counts as the mean of the measured ones. If that gives it no unit, it gets one before all others, which measures it.
+// A measured worker that gets no unit counts as twice as fast the next time, so that it is eventually measured again.
 func (d *Assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)
@@ -108,7 +108,7 @@ func (d *Assignment) measured(workers []string, split func(blocks []uint32) (sha
 	return shares
 }
 
-// usualSpeed is the mean of the measured speeds, or any speed if none is measured.
+// usualSpeed is the mean of the measured speeds, or an arbitrary speed if none is measured.
 func (d *Assignment) usualSpeed(workers []string) uint32 {
 	var sum, known uint64
 	for _, id := range workers {
@@ -123,12 +123,12 @@ func (d *Assignment) usualSpeed(workers []string) uint32 {
 	return uint32(sum / known)
 }
 
-// Units of a round may have different sizes (Terms.Sizes), made for machines of different speeds: one that is a third
-// as fast takes a third of the steps, and nobody waits for it. The sizes are the job's, so the model does not depend on
-// who works; who is dealt which unit follows what was measured.
+// Units of a round may have different sizes (Terms.Sizes), for machines of different speeds: a worker a third as fast
+// takes a third of the steps, so the others do not wait for it. The sizes are part of the job, so the model does
+// not depend on the workers; which worker gets which unit follows the measured speeds.
 
-// fitted deals units of different sizes by Fit. Who did a unit in the round before, and has the state that it handed
-// on, keeps it if that fits.
+// fitted deals units of different sizes by AssignBySpeed. The worker that did a unit in the round before, and so has
+// the state that the unit carried over, keeps it if that fits.
 func (d *Assignment) fitted(workers []string) []string {
 	var holders []int
 	had := d.had(workers)
@@ -147,8 +147,8 @@ func (d *Assignment) fitted(workers []string) []string {
 	return owners
 }
 
-// ending is when a worker would be done with a unit beside what it has: its open units and this one, times what one
-// takes it. Where all units are whole, it is as fast as all others.
+// ending returns a function that ranks workers by when each would finish the unit: the segments of its open units and
+// this one, times its blocks per unit. Where all units are whole, only its open segments count.
 func (d *Assignment) ending(unit uint32) func(id string) uint64 {
 	open := d.load()
 	if d.Terms.Sizes == nil {

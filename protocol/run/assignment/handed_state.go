@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// had returns which of the workers did each unit in the round before, and has the state it handed on; -1 is none.
+// had returns, per unit, the index of the worker that did it in the round before and has its carried state; -1: none.
 func (d *Assignment) had(workers []string) []int {
 	had := slices.Repeat([]int{-1}, int(d.Terms.Units))
 	if before, ok := d.Before(d.RoundState); ok {
@@ -18,10 +18,10 @@ func (d *Assignment) had(workers []string) []int {
 	return had
 }
 
-// questionOrigin audits what handed on the state that a unit starts from, once the unit is taken from its worker.
-// Whoever has it then may not get that state, and would find, when it computes it, another than the committed one: only
-// a verifier can do something about that, another than may have passed it as a friend. One that stopped at a drawn
-// segment has not seen it.
+// questionOrigin audits the unit whose carried state this unit starts from, once this unit is taken from its worker.
+// The next worker may not get that state, and would find another root than the committed one when it computes the state
+// itself. Only a verifier can answer that, and not the one that passed the unit, which may be a friend of the worker. A
+// verifier that stopped at the end of a drawn segment has not seen the state.
 func (d *Assignment) questionOrigin(i int) {
 	before, ok := d.Before(d.RoundState)
 	if !ok {
@@ -42,8 +42,8 @@ func (d *Assignment) questionOrigin(i int) {
 	}
 }
 
-// originDisputed reports whether there is a dispute about a unit of an earlier round whose state led to what a unit
-// starts from, unless a worker of the same owner did it, who has that state.
+// originDisputed reports whether there is a dispute about a unit of an earlier round whose carried state u starts from.
+// It is false if a worker of the same owner did that unit, since it has the state.
 func originDisputed(s progress.Progress, u work.Unit) bool {
 	w, _ := s.Member(u.Worker)
 	for l, ok := s.Before(s.RoundState); ok; l, ok = s.Before(l) {

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
+// Hurry shortens the deadlines of workers without a measured speed, as the pace of the others becomes known.
 func (d *Assignment) Hurry() {
 	if !slices.ContainsFunc(d.Members, func(m crew.Member) bool { return m.Role == crew.Worker && m.Speed == 0 }) {
 		return
@@ -28,8 +28,8 @@ func (d *Assignment) Hurry() {
 	}
 }
 
-// TakeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one, or stays at what
-// it had before.
+// TakeBack gives a unit back to an earlier worker of it that commits it now. The worker that loses the unit starts its
+// next one, or continues the one before.
 func (d *Assignment) TakeBack(i int, to work.PreviousAssignee) {
 	u := d.Unit(&d.RoundState, i)
 	from := u.Assignee()
@@ -46,8 +46,8 @@ func (d *Assignment) TakeBack(i int, to work.PreviousAssignee) {
 		Why: reason.Overtaken})
 }
 
-// LateUnits takes units past their deadline from their workers. A worker of several has missed one deadline.
-// A unit waits for the dispute about its origin, without which its worker may not be able to train.
+// LateUnits takes units past their deadline from their workers. A worker that is late with several units has missed one
+// deadline. A unit waits for the dispute about its origin: its worker may not be able to train before it ends.
 func (d *Assignment) LateUnits() {
 	var late []int
 	var workers []string

@@ -36,15 +36,15 @@ func (d *Assignment) Reassign(i int, why string) {
 	case old.Status == work.Assigned:
 		next.PreviousAssignees = work.LatestAssignees(append(slices.Clip(old.PreviousAssignees), old.Assignee()))
 	case why == reason.Unavailable && !d.Tolerant(old):
-		// who committed it first may have copied the commitment of who was late, without the bytes
+		// the worker that committed it first may have copied the late worker's commitment, without the bytes
 		next.PreviousAssignees = slices.DeleteFunc(slices.Clone(old.PreviousAssignees),
 			func(h work.PreviousAssignee) bool { return h.Worker == old.Worker })
 	}
 	now := d.Unit(&d.RoundState, i)
-	*now = next // nobody's while open units are counted
+	*now = next // has no worker while open units are counted
 	next.Worker = d.substitute(old, next)
 	next.Deadline = d.Owed(next.Worker, next.Index, d.Env.Height)
-	if next.Worker == old.Worker && old.Status == work.Assigned { // nobody else has less to do: it has more time
+	if next.Worker == old.Worker && old.Status == work.Assigned { // none has less to do: it gets more time
 		old.Deadline = next.Deadline
 		*now = old
 		return
@@ -66,9 +66,9 @@ func (d *Assignment) Reassign(i int, why string) {
 	}
 }
 
-// substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units,
-// those that it is late with among them; where units have different sizes, one that is done first. Who is late keeps
-// the unit unless another has less to do: it is at work, and the other is not.
+// substitute draws the worker that gets a unit. Candidates are the workers that have not failed it, or else all. It
+// prefers the fewest open units, late ones included; where units differ in size, the earliest end. A late worker keeps
+// the unit unless another has less to do: the late one has already started.
 func (d *Assignment) substitute(old, u work.Unit) string {
 	all, ending := d.Active(crew.Worker), d.ending(u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
@@ -90,7 +90,7 @@ func (d *Assignment) substitute(old, u work.Unit) string {
 	return ""
 }
 
-// load counts the segments of open units of the round that workers have or are late with.
+// load counts, per worker, the segments of the open units of the round that it has or is late with.
 func (d *Assignment) load() map[string]uint64 {
 	open := make(map[string]uint64)
 	for _, u := range d.Units {

@@ -9,9 +9,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Unopened halts a run that nobody has worked in, if those who said that they cannot open its job have more than half
-// of the weight of all who have a seat or said so. It is asked when a unit is late, or no worker is left: one
-// honest worker that opens the job and commits in time keeps the run, whatever the others say.
+// Unopened halts a run without any commitment, if the members that reported that they cannot open its job have more
+// than half of the weight of all that have a seat or reported so. It is checked when a unit is late, or no worker is
+// left: one honest worker that opens the job and commits in time keeps the run, whatever the others report.
 func (d *Assignment) Unopened() {
 	said := func(m crew.Member) bool { return m.Why == reason.Unopened }
 	counts := func(m crew.Member) bool { return m.Active || said(m) }
@@ -21,7 +21,7 @@ func (d *Assignment) Unopened() {
 }
 
 // Withhold takes a unit of the current round from a worker, without proof and without a conviction. The next attempt at
-// it is exact. With its deposit held the worker is out of the run.
+// it is exact. If held is not nil, the worker's deposit is held and it leaves the run.
 func (d *Assignment) Withhold(i int, why string, held *work.Held) {
 	worker := d.Units[i].Worker
 	d.audits.CancelDisputes(&d.RoundState, i, why)
@@ -37,8 +37,8 @@ func (d *Assignment) Withhold(i int, why string, held *work.Held) {
 	}
 }
 
-// distrust lets a worker go whose deposit is held or forfeited. All that it did in the round is done again exactly, and
-// not paid: who fakes many units at once loses all of them with the first that is found.
+// distrust takes a worker out of the run whose deposit is held or forfeited. All its units of the round are executed
+// again exactly, and not paid: a worker that fakes many units loses all of them with the first that is found.
 func (d *Assignment) distrust(worker string) {
 	if slices.ContainsFunc(d.Active(crew.Worker), func(id string) bool { return id != worker }) {
 		d.Leave(worker, reason.Withheld)
@@ -51,8 +51,8 @@ func (d *Assignment) distrust(worker string) {
 	}
 }
 
-// Turn gives a worker the whole time for its next unit. It begins now, unless it had it before that which it does no
-// more: it may have been at it all the time, and is measured by that.
+// Turn gives a worker the whole time for its next unit. The time begins now, unless the worker had the next unit before
+// the one that it just ended: it may have worked on it all the time, and is measured by that.
 func (d *Assignment) Turn(worker string, before int64) {
 	for i, u := range d.Units {
 		if u.Status == work.Assigned && u.Worker == worker {
@@ -65,9 +65,9 @@ func (d *Assignment) Turn(worker string, before int64) {
 }
 
 // Withheld gives an accepted unit of the current round to another worker if more than half of the members other than
-// its worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the
-// update, so a liar cannot escape its verdict by withholding what it committed to. Of tolerant work there is no
-// verdict, and its verifier does need the update.
+// its worker cannot fetch its update. If an audit of the unit is still open, this waits for it: a verifier of exact
+// work does not need the update, so a cheating worker cannot escape the verdict by withholding the update. Tolerant
+// work has no verdict, and its verifier does need the update.
 func (d *Assignment) Withheld(i int) {
 	u := *d.Units[i]
 	if !d.MostSay(u.Worker, u.Missing) {
@@ -76,7 +76,7 @@ func (d *Assignment) Withheld(i int) {
 	d.audits.CancelDisputes(&d.RoundState, i, reason.Unavailable)
 	d.RecordMiss(u.Worker, reason.Unavailable)
 	d.Reassign(i, reason.Unavailable)
-	// Who could escape an audit so would fake every unit, and hide those that are drawn.
+	// A worker that could escape audits so would fake every unit, and hide those that are drawn.
 	if d.Tolerant(u) && u.Audited && !u.Passed && d.Terms.AuditPPM > 0 {
 		d.Emit(event.Event{Kind: event.DepositForfeited, Round: d.Round, Unit: u.Index, Who: u.Worker,
 			Why: reason.Unavailable})
@@ -84,8 +84,8 @@ func (d *Assignment) Withheld(i int) {
 	}
 }
 
-// Stuck reports whether the round cannot go on whoever is there: most members cannot fetch the update of a unit that is
-// still to be audited, or in dispute. What is late until then is nobody's fault.
+// Stuck reports whether the round cannot continue with any set of members: most cannot fetch the update of a unit whose
+// audit or dispute is still open. Deadlines missed until it ends count against no member.
 func (d *Assignment) Stuck() bool {
 	return slices.ContainsFunc(d.Sent(),
 		func(u *work.Unit) bool { return len(u.Missing) > 0 && d.MostSay(u.Worker, u.Missing) })

@@ -1,8 +1,8 @@
-// Package auditing is the audits of the units of a run: which are audited and by whom, what follows from an answer,
-// from none, and from one that was worth nothing. Exact units have one verifier, which seals the state that it reached;
-// tolerant units have a panel, each of whom is bound to what it finds before anybody shows anything. The package edits
-// a transition.Draft. It neither executes a unit nor decides a dispute, and takes units from their workers only through
-// the interface of who deals them.
+// Package auditing decides which units of a run are audited, by which verifiers, and what follows from an answer, from
+// a missing answer and from an invalid one. Exact units have one verifier, which seals the state that it reached;
+// tolerant units have a panel, whose members commit to their findings before any is shown. The package edits a
+// transition.Draft. It neither executes a unit nor decides a dispute, and takes units from their workers only through
+// the withholder interface.
 package auditing
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Audits is the audits of exact work: who looks at which unit, what follows from the answer, and from none.
+// Audits has the rules for audits of exact work: which verifier audits which unit, and what follows from its answer.
 type Audits struct {
 	*transition.Draft
 	seats  *seating.Seats
@@ -19,7 +19,7 @@ type Audits struct {
 	units  withholder
 }
 
-// Panels is the audits of tolerant work, by several verifiers that are bound to what they find.
+// Panels has the rules for audits of tolerant work, by several verifiers that commit to their findings.
 type Panels struct {
 	*transition.Draft
 	audits *Audits
@@ -38,5 +38,5 @@ func New(d *transition.Draft, seats *seating.Seats) (*Audits, *Panels) {
 	return audits, audits.panels
 }
 
-// Take says who takes units from their workers over an audit.
+// Take sets the part that takes units from their workers after an audit.
 func (d *Audits) Take(units withholder) { d.units = units }

@@ -51,8 +51,8 @@ func (d *Audits) Draw() {
 	}
 }
 
-// unwatched reports whether audits wait for a verifier: nobody is left who could do them. The run goes on as far as its
-// window reaches, and ends when nobody has joined for as many deadlines as the last member of a role is waited for.
+// unwatched reports whether audits wait for a verifier and none is left. The run continues as far as its window
+// reaches, and ends when no verifier has joined within as many deadlines as the last member of a role may miss.
 func (d *Audits) unwatched() bool {
 	waits := func(l *work.RoundState) bool {
 		return !d.Frozen(l) && slices.ContainsFunc(l.Units,
@@ -70,7 +70,7 @@ func (d *Audits) unwatched() bool {
 	return true
 }
 
-// redraw draws verifiers for the audits that waited for one.
+// redraw draws verifiers for the audits that wait for one.
 func (d *Audits) redraw(l *work.RoundState) {
 	for i, u := range l.Units {
 		if u.Status == work.Committed && u.Audited {
@@ -79,7 +79,7 @@ func (d *Audits) redraw(l *work.RoundState) {
 	}
 }
 
-// segment draws to the end of which segment an audit executes a unit. Of the last one it looks at the update too.
+// segment draws the segment to whose end an audit executes a unit. An audit of the last one checks the update as well.
 func (d *Audits) segment(round uint32, u work.Unit) uint32 {
 	if n := d.Terms.SegmentsOf(u.Index); d.Terms.PartialAudits && !d.Tolerant(u) {
 		return uint32(d.Pick("segment", round, u, int(n))+1) % n
@@ -87,13 +87,13 @@ func (d *Audits) segment(round uint32, u work.Unit) uint32 {
 	return 0
 }
 
-// Audit draws a verifier for a unit. Without any the audit waits.
+// Audit draws a verifier for a unit. If there is none, the audit waits.
 func (d *Audits) Audit(l *work.RoundState, i int) {
 	u := d.Unit(l, i)
 	switch {
 	case d.Halted():
 		return
-	case d.Convicted(u.Worker) && d.IsVoid(l): // it is forfeited, nobody looks at it
+	case d.Convicted(u.Worker) && d.IsVoid(l): // it is forfeited and not audited
 		u.Status = work.Accepted
 		return
 	case d.Frozen(l):
@@ -118,7 +118,7 @@ func (d *Audits) Audit(l *work.RoundState, i int) {
 		d.appoint(l, i, m)
 	case d.Terms.AuditPPM == 0:
 		d.Accept(l, i)
-	case u.FirstAttempt != "": // nobody else is there for the second look
+	case u.FirstAttempt != "": // there is no other verifier for the second audit
 		u.Passed = true
 		d.Accept(l, i)
 	default:
@@ -126,7 +126,7 @@ func (d *Audits) Audit(l *work.RoundState, i int) {
 	}
 }
 
-// Unanswered ends an audit or a challenge without an answer. A seal that counts for nothing is none.
+// Unanswered ends an audit or a challenge without an answer. An invalid seal counts as no answer.
 func (d *Audits) Unanswered(l *work.RoundState, i int, who, why string) {
 	u := l.Units[i]
 	if u.Status == work.Sealed {
@@ -135,10 +135,10 @@ func (d *Audits) Unanswered(l *work.RoundState, i int, who, why string) {
 	d.Emit(event.Event{Kind: event.AuditMissed, Round: l.Round, Unit: u.Index, Who: who, Other: u.Worker, Why: why})
 }
 
-// Answered takes note that a verifier has answered an audit. It turns to its next one.
+// Answered records that a verifier has answered an audit. The verifier starts its next one.
 func (d *Audits) Answered(u work.Unit) { d.Responded(u.Verifier, u, u.AssignedAt) }
 
-// Responded takes note that a verifier has answered an audit of a unit that it had since a height.
+// Responded records that a verifier has answered an audit of a unit that it had since a height.
 func (d *Audits) Responded(verifier string, u work.Unit, since int64) {
 	blocks := d.Waited(since)
 	d.AuditBlocks = schedule.Remember(d.AuditBlocks, blocks)
@@ -162,7 +162,8 @@ func (d *Audits) Responded(verifier string, u work.Unit, since int64) {
 	}
 }
 
-// LateAudits draws other verifiers for audits past their deadline. A verifier of several has missed one deadline.
+// LateAudits draws other verifiers for audits past their deadline. A verifier that is late with several audits has
+// missed one deadline.
 func (d *Audits) LateAudits() {
 	type place struct {
 		EditRound *work.RoundState
@@ -190,7 +191,7 @@ func (d *Audits) LateAudits() {
 	}
 }
 
-// Accept says that nothing is open about a unit.
+// Accept marks a unit as accepted: nothing is open about it.
 func (d *Audits) Accept(l *work.RoundState, i int) {
 	u := d.Unit(l, i)
 	u.Status = work.Accepted
@@ -200,9 +201,9 @@ func (d *Audits) Accept(l *work.RoundState, i int) {
 	}
 }
 
-// Hasten gives the audits and openings that began when nothing was known of the pace no more time than those that begin
-// now: a verifier that never looks holds up the end of a run by what an answer takes, and not by the deadline of the
-// terms. One that is not measured has more, as where it begins now.
+// Hasten gives the audits and openings that began before a pace was known no more time than those that begin now: a
+// verifier that never answers delays the end of a run by the time of a usual answer, and not by the deadline of the
+// terms. A verifier without a measured speed has more time, as it would if its audit began now.
 func (d *Audits) Hasten() {
 	if len(d.AuditBlocks) < schedule.Trusted {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// outside withholds a unit that most of a panel found outside. If there were several, and all of them, the deposit of
-// its worker is held.
+// outside withholds a unit that most of a panel found outside the tolerance. If the panel had several verifiers, and
+// all found it outside, the deposit of the worker is held.
 func (d *Panels) outside(i int, most []work.SealedReport, all bool) {
 	u := d.Unit(&d.RoundState, i)
 	u.Status = work.Accepted // nothing is left to answer
@@ -21,9 +21,9 @@ func (d *Panels) outside(i int, most []work.SealedReport, all bool) {
 	d.audits.units.Withhold(i, reason.Outside, held)
 }
 
-// SettleDeposits settles the deposits that are held over units of a final round. The exact execution of each is one
-// that anybody could dispute: who reported another end of it has not executed the unit, which is proof, and the deposit
-// is the worker's.
+// SettleDeposits settles the deposits that are held over units of a final round. The exact execution of each unit was
+// open to challenge by any account. A verifier that reported another end state has not executed the unit: it is slashed
+// for a false report, and the worker gets its deposit back.
 func (d *Panels) SettleDeposits(l work.RoundState) {
 	for _, u := range l.Units {
 		if u.Held == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it:
-// who passed it may have been its friend. Of that all segments are looked at.
+// Suspect audits the units of a convicted worker in a round. A unit that passed an audit is audited again, over all
+// segments, if another verifier is available: the one that passed it may be a friend of the worker.
 func (d *Audits) Suspect(l *work.RoundState, worker string) {
 	for i, u := range l.Units {
 		switch {
@@ -46,13 +46,13 @@ func (d *Audits) CancelDisputes(l *work.RoundState, i int, why string) {
 
 func (d *Audits) ShowPlant(l *work.RoundState, i int, segments []canon.Digest) {
 	u := d.Unit(l, i)
-	// Who executed the unit to the end of a segment before the planted root could not see it.
+	// A verifier that executed the unit to the end of a segment before the planted root could not see it.
 	seen := u.Segment == 0 || !slices.Equal(u.Commit.Segments[:u.Segment+1], segments[:u.Segment+1])
 	u.Commit.Segments, u.Commit.HiddenRoots = slices.Clone(segments), canon.Digest{}
 	answered := u.Status == work.Sealed || u.Passed
 	caught := false
 	if m, known := d.Member(u.FirstAttempt); known && seen &&
-		!crew.Unbelieved(m) { // it had passed the fault before a second looked
+		!crew.Unbelieved(m) { // it had passed the fault before a second verifier was drawn
 		d.expel(l, u, u.FirstAttempt, reason.PlantPassed)
 	}
 	for _, id := range u.Challengers {
@@ -73,7 +73,7 @@ func (d *Audits) ShowPlant(l *work.RoundState, i int, segments []canon.Digest) {
 			d.broken(l, i, reason.PlantPassed)
 		}
 		d.Audit(l, i)
-	case caught: // its audit goes on, and with it what it is owed
+	case caught: // its audit continues, and so does its claim to pay
 		u.Status, u.AssignedAt, u.Deadline = work.Auditing, d.Env.Height, d.Due(u.Verifier, d.AuditDeadline())
 	case u.Audited && u.Status == work.Disputed:
 		d.Audit(l, i)

@@ -10,11 +10,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// A verifier of an audit is drawn from the whole network where the environment can draw one (Env.Draw), and from those
-// who have a seat otherwise: who chose the seats of a run, or was lucky with them, does not choose who looks.
+// A verifier of an audit is drawn from the whole network where the environment can draw one (Env.Draw), and otherwise
+// from the members with a seat. So an account that controls the seats of a run does not control its audits.
 
-// drawn draws a verifier for a unit from the network. It is no worker of the run, works for nobody whom the worker of
-// the unit or who has looked at it works for, and is not out of the run for something that it did.
+// drawn draws a verifier for a unit from the network. The verifier is no worker of the run, shares no owner with the
+// worker of the unit or its earlier verifiers, and is not excluded from the run for misconduct.
 func (d *Audits) drawn(l *work.RoundState, u work.Unit) (crew.Member, bool) {
 	if d.Env.Draw == nil {
 		return crew.Member{}, false
@@ -36,7 +36,7 @@ func (d *Audits) drawn(l *work.RoundState, u work.Unit) (crew.Member, bool) {
 			continue
 		}
 		if known {
-			m.Price = old.Price // that it is paid
+			m.Price = old.Price // the price that it is paid
 		}
 		if most := d.HighestAsk(); m.Price <= most || d.Affords(u.Index, m.Price-most) {
 			return m, true
@@ -45,11 +45,11 @@ func (d *Audits) drawn(l *work.RoundState, u work.Unit) (crew.Member, bool) {
 	return crew.Member{}, false
 }
 
-// seated draws a verifier for a unit from those who have a seat: another than it has, if there is another.
+// seated draws a verifier for a unit from the members with a seat: another than the current one, if there is another.
 func (d *Audits) seated(l *work.RoundState, u work.Unit) (string, bool) {
 	pool := d.Active(crew.Verifier)
 	pool = slices.DeleteFunc(pool,
-		func(id string) bool { return id == u.FirstAttempt }) // who has passed it looks no second time
+		func(id string) bool { return id == u.FirstAttempt }) // the verifier that passed it is not drawn a second time
 	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier })
 	if len(others) > 0 {
 		pool = others
@@ -60,7 +60,7 @@ func (d *Audits) seated(l *work.RoundState, u work.Unit) (string, bool) {
 	return pool[d.Pick("verifier", l.Round, u, len(pool))], true
 }
 
-// Lookers is how many may be asked to look at a unit: those who have a seat, and one more for the network.
+// Lookers is how many verifiers can be drawn for a unit: those that have a seat, and one more for the network.
 func (d *Audits) Lookers() int {
 	n := len(d.Active(crew.Verifier))
 	if d.Env.Draw != nil {
@@ -69,8 +69,8 @@ func (d *Audits) Lookers() int {
 	return n
 }
 
-// appoint gives the audit of a unit to a verifier. One that has no seat becomes a guest, and has more time for its
-// first answer: it must fetch what the unit starts from.
+// appoint gives the audit of a unit to a verifier. One without a seat becomes a guest, and has more time for its first
+// answer: it must fetch the state that the unit starts from.
 func (d *Audits) appoint(l *work.RoundState, i int, m crew.Member) {
 	u := d.Unit(l, i)
 	blocks := d.seats.Summon(m)
@@ -91,9 +91,9 @@ func (d *Audits) appoint(l *work.RoundState, i int, m crew.Member) {
 	)
 }
 
-// Again asks a second verifier about a unit that one has passed, if that is drawn: of another owner, and without a word
-// of the first. It reports whether it does. In a block without a beacon nobody can be drawn, and whether one
-// is would be known before: the unit waits for a second verifier in any case.
+// Again draws a second verifier for a unit that one has passed, with the chance audit.SecondPPM: of another owner,
+// and without the answer of the first. It reports whether it did. A block without a beacon cannot draw, and a later
+// chance could be foreseen: there the unit waits for a second verifier in any case.
 func (d *Audits) Again(l *work.RoundState, i int) bool {
 	u := d.Unit(l, i)
 	if d.Env.Beacon.IsZero() && u.FirstAttempt == "" && !d.IsVoid(l) && d.Env.Draw != nil &&

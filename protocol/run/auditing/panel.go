@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// askMore draws verifiers until n look at a unit, or nobody else is there, and reports whether it drew one. Of who was
-// late others are preferred.
+// askMore draws verifiers until n audit a unit, or no other is available, and reports whether it drew one. It prefers
+// verifiers that are not in late.
 func (d *Panels) askMore(l *work.RoundState, i, n int, late ...string) (drew bool) {
 	u := d.Unit(l, i)
 	for len(u.Looks) < n {
@@ -32,8 +32,8 @@ func (d *Panels) askMore(l *work.RoundState, i, n int, late ...string) (drew boo
 	return drew
 }
 
-// beside draws one of those who have a seat: of another owner than all who look at the unit. It works for the worker of
-// the unit only if nobody else is there to look at it first.
+// beside draws a verifier with a seat, of another owner than every verifier of the unit. It shares the owner of the
+// unit's worker only if the panel is empty and no other verifier is available.
 func (d *Panels) beside(l *work.RoundState, u work.Unit, late []string) (string, bool) {
 	taken := map[string]bool{}
 	for _, x := range u.Looks {
@@ -57,8 +57,8 @@ func (d *Panels) beside(l *work.RoundState, u work.Unit, late []string) (string,
 	return pool[d.Pick("verifier", l.Round, u, len(pool))], true
 }
 
-// CompletePanels draws, when all who look at a tolerant unit are bound, whether more shall, and else asks for what they
-// found.
+// CompletePanels acts when all verifiers of a tolerant unit have sealed: it draws whether more verifiers audit the
+// unit, and otherwise asks for the findings.
 func (d *Panels) CompletePanels() {
 	if d.Env.Beacon.IsZero() {
 		return
@@ -83,7 +83,7 @@ func (d *Panels) CompletePanels() {
 	}
 }
 
-// panel is how many are to look at a unit, of whom the first is bound.
+// panel is the number of verifiers that audit a unit, once the first has sealed its finding.
 func (d *Panels) panel(u work.Unit) uint32 {
 	outside := slices.ContainsFunc(u.Looks, func(x work.SealedReport) bool { return x.Outside })
 	if outside || audit.Draw(d.Env.Beacon, d.Terms.Job+"/second", d.Round, u.Index, u.Attempt, audit.SecondPPM) {
@@ -92,7 +92,7 @@ func (d *Panels) panel(u work.Unit) uint32 {
 	return 1
 }
 
-// Decide settles a unit of which all who looked have shown what they found.
+// Decide settles a unit once all its verifiers have shown their findings.
 func (d *Panels) Decide(l *work.RoundState, i int) {
 	u := d.Unit(l, i)
 	if len(u.Looks) == 0 || slices.ContainsFunc(u.Looks, func(x work.SealedReport) bool { return !x.Shown }) {
@@ -127,7 +127,7 @@ func (d *Panels) Decide(l *work.RoundState, i int) {
 	d.audits.Accept(l, i)
 }
 
-// majority is that part of a panel that has found the same, if it is more than half of it.
+// majority returns the reports of a panel that agree, if they are more than half of it.
 func majority(looks []work.SealedReport) []work.SealedReport {
 	for _, x := range looks {
 		same := slices.DeleteFunc(slices.Clone(looks), func(y work.SealedReport) bool { return y.Finding != x.Finding })
@@ -138,8 +138,8 @@ func majority(looks []work.SealedReport) []work.SealedReport {
 	return nil
 }
 
-// undecided settles a unit of which no two found the same, as where nobody else is there to look: what is not outside
-// for most counts. Which of them looked nobody can tell, so that none is paid, and none is out.
+// undecided settles a unit of which no two verifiers found the same and no further verifier is available: the unit
+// counts unless most found it outside. Which verifier executed it is unknown, so none is paid and none is excluded.
 func (d *Panels) undecided(l *work.RoundState, i int, looks []work.SealedReport) {
 	outside := 0
 	for _, x := range looks {
@@ -156,7 +156,7 @@ func (d *Panels) undecided(l *work.RoundState, i int, looks []work.SealedReport)
 	d.audits.Accept(l, i)
 }
 
-// LateReports replaces verifiers who did not report in time. A verifier of several units has missed one deadline.
+// LateReports replaces verifiers that did not report in time. A verifier of several units has missed one deadline.
 func (d *Panels) LateReports() {
 	late := func(x work.SealedReport) bool { return x.Seal.IsZero() && d.Env.Height > x.Deadline }
 	var missed []string
@@ -181,7 +181,7 @@ func (d *Panels) LateReports() {
 	}
 }
 
-// overlook takes looks from a panel that end without an answer.
+// overlook removes the reports from a panel for which which is true; they end without an answer.
 func (d *Panels) overlook(l *work.RoundState, i int, why string, which func(work.SealedReport) bool) {
 	u := d.Unit(l, i)
 	for _, x := range u.Looks {
@@ -193,7 +193,7 @@ func (d *Panels) overlook(l *work.RoundState, i int, why string, which func(work
 	u.Looks = slices.DeleteFunc(slices.Clone(u.Looks), which)
 }
 
-// auditAgain draws somebody to look at a unit of the current round at which nobody looks.
+// auditAgain draws a verifier for a unit of the current round that has none.
 func (d *Panels) auditAgain(i int, late []string) {
 	u := d.Unit(&d.RoundState, i)
 	u.Panel = 0
@@ -205,7 +205,7 @@ func (d *Panels) auditAgain(i int, late []string) {
 	}
 }
 
-// LateFindings excludes the verifiers who did not show in time what they were bound to. The others decide.
+// LateFindings excludes the verifiers that did not show their sealed finding in time. The others decide.
 func (d *Panels) LateFindings() {
 	late := func(x work.SealedReport) bool { return !x.Shown && d.Env.Height > x.Deadline }
 	for i, u := range d.Units {
@@ -227,8 +227,8 @@ func (d *Panels) LateFindings() {
 	}
 }
 
-// ReleaseReports replaces verifiers who left, and those whose word is worth nothing. What others are bound to they
-// still owe.
+// ReleaseReports replaces verifiers that left, and those whose reports no longer count. Verifiers that have sealed a
+// finding still owe it.
 func (d *Panels) ReleaseReports(out map[string]bool) {
 	for i, u := range d.Units {
 		if u.Status != work.Auditing && u.Status != work.Sealed || !d.Tolerant(*u) {

@@ -25,8 +25,8 @@ func (d *Audits) Ask() {
 	}
 }
 
-// LateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their
-// other seals are worth nothing.
+// LateOpenings excludes the verifiers that did not open a seal in time: they did not compute the state that they
+// sealed. Their other seals are void.
 func (d *Audits) LateOpenings() {
 	for _, l := range d.EditAll() {
 		for i, u := range l.Units {
@@ -40,7 +40,7 @@ func (d *Audits) LateOpenings() {
 	}
 }
 
-// broken says that the audit of a unit was none. Its verifier takes no further part.
+// broken voids the audit of a unit. Its verifier takes no further part.
 func (d *Audits) broken(l *work.RoundState, i int, why string) {
 	u := d.Unit(l, i)
 	u.Passed = false
@@ -50,7 +50,7 @@ func (d *Audits) broken(l *work.RoundState, i int, why string) {
 	d.expel(l, u, u.Verifier, why)
 }
 
-// expel says that a verifier passed a unit without a look. It takes no further part.
+// expel excludes a verifier that passed a unit without executing it. It takes no further part.
 func (d *Audits) expel(l *work.RoundState, u *work.Unit, verifier, why string) {
 	d.Emit(event.Event{Kind: event.AuditBroken, Round: l.Round, Unit: u.Index, Who: verifier, Other: u.Worker, Why: why})
 	d.Leave(verifier, why)
