@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Attest is a member's vote for the checkpoint after the current round. The caller has verified its signature over
+// Attest is a member's vote for the checkpoint after the current round. The caller has verified that v is signed over
 // State.Attestation(v.Next).Digest().
 func (s State) Attest(env transition.Env, round uint32, v progress.Vote) (State, []event.Event, error) {
 	if err := admission.Sender(s.Progress, v.Member); err != nil {

@@ -12,10 +12,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Decline ends the part of a member that cannot open the job: its blobs cannot be had, they are not what was ordered,
-// or they do not fit into its machine. It has done nothing in the run, loses nothing, and does not come back to it. As
-// long as nobody has committed a unit the last worker and the last verifier may go, too: there is nothing yet that
-// shows that anybody can open the job.
+// Decline removes a member that cannot open the job: its blobs are unavailable, differ from what was ordered, or do not
+// fit into its machine. The member has done nothing in the run, loses nothing, and does not return. While no unit is
+// committed, the last worker and the last verifier may decline as well: nothing shows yet that the job can be opened.
 func (s State) Decline(env transition.Env, from string) (State, []event.Event, error) {
 	m, known := s.Member(from)
 	switch {

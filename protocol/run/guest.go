@@ -10,11 +10,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// maxGuestChallengers is how many of the disputes about an attempt at a unit guests may have open, so that they leave
-// some for members.
+// maxGuestChallengers is how many of the disputes about an attempt at a unit guests may open; the others are kept for
+// members.
 const maxGuestChallengers = MaxChallengers / 2
 
-// challenger reports why somebody may not challenge a unit.
+// challenger returns an error if an account may not challenge a unit.
 func challenger(s State, from string, u work.AuditTarget) error {
 	m, known := s.Member(from)
 	outsider := !known || !m.Active

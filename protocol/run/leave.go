@@ -11,10 +11,10 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Leave ends the part of a member in good standing. What it had not begun or not finished goes to others at once, what
-// it committed stays and is paid like any other work. While its work may still be questioned it owes the answers: it
-// makes its moves in disputes, opens its seals and shows what it planted (see Liable). The last worker, and the last
-// verifier of a run with audits, cannot leave.
+// Leave ends the part of a member in good standing. Units that it has not finished are reassigned at once; its
+// committed work stays and is paid like any other. While that work may be audited or disputed it owes the answers: it
+// makes its moves in disputes, opens its seals and reveals its planted faults (see Liable). The last worker, and the
+// last verifier of a run with audits, cannot leave.
 func (s State) Leave(env transition.Env, from string) (State, []event.Event, error) {
 	m, _ := s.Member(from)
 	if err := admission.Sender(s.Progress, from); err != nil && (s.Over() || !m.Participating()) {

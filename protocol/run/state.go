@@ -1,11 +1,12 @@
-// Package run is the life of one training job as a pure state machine: who is a member, who does which work unit, what
-// was committed, audited and disputed, which checkpoint a quorum attested.
+// Package run is the life of one training job as a pure state machine: its members, which member has which unit, what
+// was committed, audited and disputed, and which checkpoints a quorum attested.
 //
-// Rounds are attested at the pace of training. Their audits, and challenges by anybody who verifies, go on beside the
-// rounds after them; a verdict against work that was built upon rolls the run back to where that work began. A
-// round is final, and paid, when nothing is open about it any more.
+// Rounds are attested at the pace of training. Their audits and challenges continue while later rounds are trained; any
+// account may challenge. A verdict against work that later rounds built on rolls the run back to the round of that
+// work. A round is final, and paid, when nothing is open about it.
 //
-// Members come and go while the run goes on: Leave, Join and Return, with a trial before who comes counts (trial.go).
+// Members may leave and join during the run: Leave, Join and Return. A member that joins counts only after its
+// probation (probation.go).
 //
 // A run (Phase). A round goes through Assign to Attest while earlier rounds are audited:
 //

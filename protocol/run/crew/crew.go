@@ -1,5 +1,5 @@
-// Package crew is who works in a run, under which terms: members with their roles, how fast each is, what its stake
-// weighs where members decide, and how long each duty may take by that. It says nothing of units or rounds.
+// Package crew is the members of a run and its terms: their roles, their measured speed, the weight of their stake
+// where members decide, and the deadline of each duty that follows. It knows nothing of units or rounds.
 package crew
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// HighestAsk is the highest price of those who have a seat as a verifier: an audit is counted at it.
+// HighestAsk is the highest price of the verifiers with a seat: the budget counts each audit at it.
 func (c Crew) HighestAsk() (price uint64) {
 	for _, m := range c.Members {
 		if m.Active && m.Role == Verifier {
@@ -20,7 +20,7 @@ func (c Crew) HighestAsk() (price uint64) {
 	return price
 }
 
-// Opened reports whether anybody has committed a unit of the run.
+// Opened reports whether any member has committed a unit of the run.
 func (c Crew) Opened() bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.Commits > 0 })
 }
@@ -34,7 +34,7 @@ const (
 	Verifier Role = 2 // re-executes units
 )
 
-// String returns what somebody in the role is called.
+// String returns the name of a role.
 func (r Role) String() string {
 	switch r {
 	case Worker:
@@ -62,12 +62,12 @@ type Member struct {
 	Planted uint32 `cbor:"11,keyasint"`           // planted faults shown
 	Since   int64  `cbor:"12,keyasint"`           // height at which Active or Why changed last
 	Returns uint32 `cbor:"13,keyasint"`           // times that it came back after missed deadlines
-	Stake   uint64 `cbor:"14,keyasint,omitempty"` // uzen that stood behind it when it took its seat
-	// account that it works for, when it took its seat; its own if nobody else's
+	Stake   uint64 `cbor:"14,keyasint,omitempty"` // uzen that it had at stake when it took its seat
+	// account that it works for, when it took its seat; its own if it works for no other
 	Owner string `cbor:"15,keyasint,omitempty"`
 }
 
-// Crew is who works in a run, under which terms, and at which pace.
+// Crew is the terms of a run, its members, and the pace that was observed.
 type Crew struct {
 	Terms   terms.Terms `cbor:"1,keyasint"`
 	Members []Member    `cbor:"2,keyasint"` // in order of ID
@@ -121,10 +121,10 @@ func (c Crew) Convicted(id string) bool {
 	return m.Why == reason.Verdict
 }
 
-// A guest answers for something in a run without a seat in it: it was drawn from the whole network for an audit, or
-// challenges a unit unasked, with its stake as its bond. It trains and attests nothing, counts for no quorum, and is
-// not waited for.
+// A guest has duties in a run without a seat in it: it was drawn from the whole network for an audit, or challenges a
+// unit, with its stake as its bond. It trains and attests nothing, counts for no quorum, and the run does not wait for
+// it.
 
-// MaxGuests is how many guests a run remembers. Those of whom nothing is open are forgotten when there are more, the
-// earliest first.
+// MaxGuests is how many guests a run stores. If there are more, those with nothing open are removed, the earliest
+// first.
 const MaxGuests = 256

@@ -8,8 +8,8 @@ import (
 // Pace is the smoothed time that the member takes for a whole unit, in blocks; 0 if it is not measured.
 func (m Member) Pace() int64 { return (int64(m.Speed) + 255) >> 8 }
 
-// ChallengeBlocks are the blocks from the attestation of a round in which its units may be challenged: what the terms
-// say, and at least as long as a median worker takes to do a unit twice, and half of that time again to say so.
+// ChallengeBlocks is how many blocks after the attestation of a round its units may be challenged: what the terms say,
+// and at least 2.5 times what a median worker needs for a unit.
 func (c Crew) ChallengeBlocks() int64 {
 	speeds := c.speeds(Worker)
 	if len(speeds) == 0 {
@@ -29,14 +29,14 @@ func (c Crew) speeds(r Role) (all []schedule.Share) {
 	return all
 }
 
-// Novice is how many times the deadline of others a worker has which is not measured: it may still have to fetch what
-// it needs.
+// Novice is the factor on the usual deadline for a worker without a measured speed: it may still have to fetch what it
+// needs.
 const Novice = 4
 
-// TrainDeadline is the number of blocks in which a worker owes its next commitment, to a whole unit. From the first
-// observation on it follows what others need: of n observations, fewer than are trusted, it takes schedule.Trusted/n
-// times what they say, up to the terms' own deadline. That is for work of which the worst of being late is that it
-// counts less; audits and disputes wait for enough observations.
+// TrainDeadline is the number of blocks from the start of a whole unit to its commitment. From the first observation it
+// follows what workers need: with n < schedule.Trusted observations it is schedule.Trusted/n times what they say, up to
+// the deadline of the terms. A late worker only counts for less, so few observations are enough here; audits and
+// disputes wait for schedule.Trusted of them.
 func (c Crew) TrainDeadline() int64 { return c.TrainDeadlineTimes(1) }
 
 func (c Crew) TrainDeadlineTimes(times int64) int64 {
@@ -48,15 +48,15 @@ func (c Crew) TrainDeadlineTimes(times int64) int64 {
 	return max(blocks, min(first, blocks*max(times*n, schedule.Trusted)/n))
 }
 
-// AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long
-// as to execute it, so that whoever answers at once takes nobody else the time that it needs.
+// AuditDeadline is the number of blocks in which a verifier owes its next answer. An audit takes as long as the unit
+// itself, so verifiers that answer at once do not shorten the time of the others.
 func (c Crew) AuditDeadline() int64 {
 	return max(terms.MinBlocks, schedule.Adapt(c.AuditBlocks, c.Terms.Deadlines.Audit), c.needed(Worker),
 		c.needed(Verifier))
 }
 
-// needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every
-// member counts once, with its stake, however many units it did.
+// needed is the number of blocks in which most members of a role finish a whole unit; 0 if none is measured. Each
+// member counts once, weighted by its stake, however many units it did.
 func (c Crew) needed(r Role) int64 {
 	speeds := c.speeds(r)
 	if len(speeds) == 0 {
@@ -71,8 +71,8 @@ func (c Crew) needed(r Role) int64 {
 }
 
 // MergeDeadline is the number of blocks in which a reducer owes its next seal. However quick others were, it has time
-// to find that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen
-// yet.
+// to find that an update is unavailable and to report that: an eighth of the deadline that applies without
+// observations.
 func (c Crew) MergeDeadline() int64 {
 	return max(schedule.Adapt(c.ReduceBlocks, c.Terms.Deadlines.Attest), c.Terms.Deadlines.Attest/8)
 }

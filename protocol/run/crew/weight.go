@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// MostSay reports whether a list has more than half of the weight of the active members other than a worker, and its
-// other accounts.
+// MostSay reports whether the members in reports have more than half of the weight of the active members, without the
+// worker and the other accounts of its owner.
 func (c Crew) MostSay(worker string, reports []string) bool {
 	if len(reports) == 0 {
 		return false
@@ -17,16 +17,16 @@ func (c Crew) MostSay(worker string, reports []string) bool {
 	return Above(said, 2, c.weigh(other), 1)
 }
 
-// Where the members of a run decide by their number, stake counts: to have many accounts costs nothing. All seats of
-// one owner weigh as much as the one with the largest stake, so that to split an account gives no more say. In a run of
-// which no stake is known each owner weighs the same.
+// Where members decide, votes are weighted by stake: many accounts cost nothing. All seats of one owner weigh as much
+// as the one with the largest stake, so splitting an account gives no more weight. In a run whose stakes are all
+// unknown each owner weighs the same.
 
-// weigh sums the weight of those active members that are meant.
+// weigh sums the weight of the active members for which meant is true.
 func (c Crew) weigh(meant func(Member) bool) uint64 {
 	return c.WeighOf(func(m Member) bool { return m.Active }, meant)
 }
 
-// WeighOf sums the weight of those members that are meant, of some that count.
+// WeighOf sums the weight of the members for which counts and meant are true.
 func (c Crew) WeighOf(counts, meant func(Member) bool) uint64 {
 	staked := false
 	for _, m := range c.Members {

@@ -1,4 +1,4 @@
-// Package event is what happens in a run, for whoever pays, shows or records it. It decides nothing.
+// Package event is the events of a run, for the code that pays, shows or records them. It decides nothing.
 package event
 
 import (
@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Event is something that happened in a transition, for whoever pays, shows or records it. Kinds say which fields are
-// set besides Job and Round.
+// Event is something that happened in a transition, for the code that pays, shows or records it. Kinds say which fields
+// are set besides Job and Round.
 type Event struct {
 	Kind  Kind
 	Job   string
@@ -16,7 +16,7 @@ type Event struct {
 	Who   string // the member it is about
 	Other string // the counterpart: the worker an audit was about, the worker who takes a unit over
 	Why   string // machine-readable reason
-	// AuditDrawn, AuditPassed: to the end of which the unit is executed, counted from 1; 0: all of it
+	// AuditDrawn, AuditPassed: the segment to whose end the unit is executed, counted from 1; 0: all of it
 	Segment    uint32
 	Entry      *progress.Entry  // RoundAttested
 	RoundState *work.RoundState // RoundFinal, RoundDropped
@@ -30,18 +30,18 @@ const (
 	UnitAssigned  Kind = "unit_assigned"  // Unit, Who
 	UnitCommitted Kind = "unit_committed" // Unit, Who
 	// Unit, Who (lost it), Other (has it now), Why: missed_deadline | overtaken | verdict | verdict_silent | convicted
-	// | unavailable | worker_left | left | odd | outside | distrusted | confessed; Other is empty if nobody is left
+	// | unavailable | worker_left | left | odd | outside | distrusted | confessed; Other is empty if no worker is left
 	UnitReassigned Kind = "unit_reassigned"
 	// Unit, Who (a verifier that was not drawn), Other (worker): a dispute opens, or waits for another
 	UnitChallenged Kind = "unit_challenged"
 	AuditDrawn     Kind = "audit_drawn" // Unit, Who (verifier), Other (worker)
-	// Unit, Who (verifier), Other (worker): it found the unit right, and owes the opening of its seal; or it is bound
-	// to what it found, and owes that
+	// Unit, Who (verifier), Other (worker): it found the unit right, and owes the opening of its seal; or it has sealed
+	// its finding, and owes the finding
 	AuditSealed Kind = "audit_sealed"
-	// Unit, Who (verifier), Other (worker): its seal is opened, or most of who looked found the update within the
+	// Unit, Who (verifier), Other (worker): its seal is opened, or most of the panel found the update within the
 	// tolerance; the verifier is owed
 	AuditPassed Kind = "audit_passed"
-	// Unit, Who (verifier), Other (worker): it found the update outside the tolerance, and so did most who looked; it
+	// Unit, Who (verifier), Other (worker): it found the update outside the tolerance, and so did most of the panel; it
 	// is owed
 	AuditOutside Kind = "audit_outside"
 	// Unit, Who (verifier), Other (worker), Why: seal_unopened | differs: the verifier is out | plant_passed |
@@ -57,7 +57,7 @@ const (
 	AuditFailed   Kind = "audit_failed" // Unit, Who (verifier), Other (worker): a dispute opens
 	// Unit, Who (verifier or challenger), Other (worker), Why: missed_deadline | verifier_left | left | unavailable |
 	// challenged | convicted | rolled_back | planted | odd | contradicted | differs | seal_unopened | plant_passed: its
-	// question ends without an answer
+	// audit or challenge ends without an answer
 	AuditMissed Kind = "audit_missed"
 	// Unit, Who (challenger), Other (worker), Why: verdict_wrong_work (it is owed) | verdict_silent | false_challenge
 	DisputeEnded Kind = "dispute_ended"
@@ -65,7 +65,7 @@ const (
 	MemberLeft   Kind = "member_left"   // Who, Why
 	MemberJoined Kind = "member_joined" // Who: its trial begins
 	MemberProven Kind = "member_proven" // Who: its trial is over, and it counts from now on
-	// Who (was out for signing something else than a checkpoint that is refuted): it counts again
+	// Who (was excluded for not signing a checkpoint that is now refuted): it counts again
 	MemberRestored Kind = "member_restored"
 	RoundAttested  Kind = "round_attested" // Entry
 	SliceAssigned  Kind = "slice_assigned" // Unit (the slice), Who (reducer)
@@ -75,14 +75,14 @@ const (
 	SlicesAgreed   Kind = "slices_agreed"   // the next checkpoint is there, to be attested
 	// Who (signed the checkpoint after Round), Other (showed that its updates lead to another), Why: wrong_attest
 	CheckpointRefuted Kind = "checkpoint_refuted"
-	// Unit, Who (the convicted worker; nobody over a checkpoint): Round is the current one again, all checkpoints after
-	// its base are void
+	// Unit, Who (the convicted worker; empty if a checkpoint was refuted): Round is the current one again, all
+	// checkpoints after its base are void
 	RolledBack Kind = "rolled_back"
-	// Lap, which was rolled back, and about which nothing is open any more: its workers are owed
+	// RoundState, which was rolled back, and about which nothing is open any more: its workers are owed
 	RoundDropped Kind = "round_dropped"
-	// Round, which was rolled back, goes on: it is built on the same checkpoint after all
+	// Round, which was rolled back, continues: the checkpoint that it was built on is attested after all
 	RoundRestored Kind = "round_restored"
-	RoundFinal    Kind = "round_final" // Lap: its workers are owed
+	RoundFinal    Kind = "round_final" // RoundState: its workers are owed
 	RunDone       Kind = "run_done"    //
 	RunHalted     Kind = "run_halted"  // Why
 )

@@ -16,11 +16,10 @@ import (
 )
 
 // Tally ends the round when a quorum agrees and its units are committed. When all have voted and there is no quorum,
-// more than half of the weight is enough: that checkpoint can be refuted like any other, and one false vote of three
-// must not end a run. Where not even half agrees, the run waits for who joins. When nobody comes in time, the
-// checkpoint with the most weight is attested, of several with as much one that the beacon draws: if it is wrong,
-// anybody refutes it, and who signed it is out. A checkpoint of a round in slices cannot be refuted: there the run
-// ends.
+// more than half of the weight is enough: the checkpoint can be refuted like any other, and one false vote of three
+// must not end a run. Without such a majority, the run waits for members to join. If none comes in time, the checkpoint
+// with the most weight is attested, and a tie is drawn by the beacon: if the checkpoint is wrong, any account refutes
+// it and its signers are excluded. A checkpoint of a round in slices cannot be refuted: there the run ends.
 func (d *Lineage) Tally() {
 	agree, voted := make(map[terms.Checkpoint]map[string]bool), 0
 	for _, v := range d.Votes {
@@ -55,7 +54,8 @@ func (d *Lineage) Tally() {
 	}
 }
 
-// heaviest is the checkpoint that members of the most weight agree on. Where several are, the beacon draws one.
+// heaviest is the checkpoint that members of the most weight agree on. The beacon draws one of several with equal
+// weight.
 func (d *Lineage) heaviest(agree map[terms.Checkpoint]map[string]bool) (next terms.Checkpoint) {
 	var most uint64
 	var drawn canon.Digest
@@ -105,8 +105,8 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 	d.rollbacks.restore()
 }
 
-// LateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody
-// speaks there is nobody to go on with, and all are waited for.
+// LateVotes counts a missed vote at each deadline of the phase, and excludes members that missed too many. If no member
+// has voted, none is excluded: the run waits for all.
 func (d *Lineage) LateVotes() {
 	if !d.Env.Expired(d.Since, d.Terms.Deadlines.Attest) {
 		if d.Env.Height >= d.Since+transition.MaxMissedAlone*d.Terms.Deadlines.Attest {
@@ -154,7 +154,7 @@ func (d *Lineage) trains() bool {
 	return slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Status == work.Assigned })
 }
 
-// handedOn is what the units of the round after the current one start from.
+// handedOn is the carried state that each unit of the next round starts from.
 func (d *Lineage) handedOn() []work.HandedState {
 	if !d.Terms.Carries(d.Round) {
 		return nil

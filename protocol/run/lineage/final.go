@@ -9,15 +9,15 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over,
-// every round before it is final, and the time for challenges has passed.
+// Diverge ends a run with a diverged unit, once that can no longer be questioned: all audits of the round are over,
+// every earlier round is final, and the time for challenges has passed.
 func (d *Lineage) Diverge() {
 	if d.rollbacks.lost() && len(d.Open) == 0 && len(d.RolledBack) == 0 {
 		d.Halt(reason.Diverged)
 	}
 }
 
-// lost reports whether it may no longer be questioned that a unit of the current round diverged.
+// lost reports whether a unit of the current round diverged and that can no longer be questioned.
 func (d *Rollbacks) lost() bool {
 	if _, diverged := d.Diverged(); !diverged || d.Phase != progress.Attest || !d.Drawn {
 		return false
@@ -26,7 +26,7 @@ func (d *Rollbacks) lost() bool {
 	return settled && d.Env.Height >= d.Closed+d.ChallengeBlocks()
 }
 
-// SettleRounds lets the oldest rounds become final, and the run be done with the last.
+// SettleRounds makes the oldest rounds final where possible, and ends the run with the last.
 func (d *Lineage) SettleRounds() {
 	for n := d.together(); !d.Halted() && n > 0; n = d.together() {
 		for _, lap := range d.Open[:n] {
@@ -44,9 +44,9 @@ func (d *Lineage) SettleRounds() {
 	}
 }
 
-// together is how many of the oldest rounds become final now: one, or in a run whose units hand on a state all that do
-// so to each other. Until then each of these states can be computed again from checkpoints that nobody has forgotten,
-// and who lied about one can be convicted.
+// together is how many of the oldest rounds become final now: one, or, in a run whose units carry a state, all rounds
+// of the group. Until then each carried state can be computed again from checkpoints that are still stored, and a
+// worker that committed a false one can be convicted.
 func (d *Lineage) together() int {
 	for n, l := range d.Open {
 		switch last := n+1 == len(d.Open); {
@@ -59,15 +59,16 @@ func (d *Lineage) together() int {
 	return 0
 }
 
-// ends reports whether no round begins any more after those that are attested, as far as can be seen.
-// Where rounds overlap, the updates of the round before are needed as long as the current one may go on.
+// ends reports whether, as far as can be seen, no round begins after the attested ones. Where rounds overlap, the
+// updates of the round before are needed while the current one may continue.
 func (d *Lineage) ends() bool {
 	_, diverged := d.Diverged()
 	return diverged && (!d.Terms.Overlap || d.rollbacks.lost()) ||
 		d.Phase == progress.Assign && (d.Env.CancelRequested || d.Env.BudgetExhausted)
 }
 
-// final reports whether nothing is or may come open about an attested round. Without verifiers nobody can challenge.
+// final reports whether nothing is or may become open about an attested round. Without verifiers no challenge is
+// possible.
 func (d *Lineage) final(l work.RoundState) bool {
 	for _, u := range l.Units {
 		if u.Status != work.Accepted {

@@ -1,6 +1,6 @@
-// Package lineage is which rounds a run is built on: a quorum attests the checkpoint after a round, nothing is open
-// about a round any more and it is final, a conviction or a refuted checkpoint rolls the run back, and a round that was
-// rolled back is restored when its base is attested again. It edits a transition.Draft, and knows no message.
+// Package lineage decides which rounds a run is built on: a quorum attests the checkpoint after a round; a round with
+// nothing open becomes final; a conviction or a refuted checkpoint rolls the run back; and a round that was rolled back
+// is restored when its base is attested again. It edits a transition.Draft, and knows no message.
 package lineage
 
 import (

@@ -10,21 +10,21 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// A round that is rolled back was built on work that a verdict found wrong, which is not the fault of who worked in it.
-// What was committed there is void for the model, and is paid like any other work: it is audited as it would have been,
-// by verifiers who are paid for that, and who lied in it is convicted. So nobody gains by letting a friend be
-// convicted, and nobody loses by the lie of another but what it had not yet committed.
+// A round that is rolled back was built on work that a verdict found wrong, which is not the fault of its workers. Its
+// commitments are void for the model, and are paid like any other work: they are audited as before, by verifiers that
+// are paid for it, and a worker that cheated there is convicted. So no worker gains by letting a friend be convicted,
+// and the fraud of another costs a worker only what it had not yet committed.
 
-// Its rounds are kept until it is final what they were built on: if the unit that was wrong comes to the same update
-// when it is done again, the same checkpoint is attested, and the next round goes on with what was committed in it. So
-// a lie that changes nothing costs nobody a round, and nobody is paid twice for the same unit on the same base.
+// A round that was rolled back is kept until its base is final: if the wrong unit has the same update when it is done
+// again, the same checkpoint is attested, and the next round continues with the commitments in it. So a fraud that
+// changes nothing costs no honest worker a round, and no unit is paid twice on the same base.
 
-// What is lost when another checkpoint takes its place is paid from the stakes of those who are convicted first
-// (package reward).
+// If another checkpoint takes its place, the lost work is paid first from the stakes of the convicted workers (package
+// reward).
 
-// maxVoid is how many rounds that were rolled back are remembered at a time. A verdict drops at most MaxWindow rounds,
-// and each costs somebody its stake and its place; of more the oldest are given up, and what is open about them is not
-// paid.
+// maxVoid is how many rounds that were rolled back are stored at a time. A verdict drops at most MaxWindow rounds, and
+// each costs a convicted party its stake and its seat; if there are more, the oldest are abandoned, and their open
+// audits are not paid.
 const maxVoid = 2 * terms.MaxWindow
 
 // markRolledBack takes a round out of the lineage over a conviction, and keeps it until nothing is open about its
@@ -89,8 +89,8 @@ func (d *Rollbacks) forfeit() {
 	}
 }
 
-// settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when
-// they were is nobody's work.
+// settleVoid closes the rounds that were rolled back and have nothing open any more. Units without a commitment at the
+// rollback count for no worker.
 func (d *Rollbacks) settleVoid() {
 	open := func(u *work.Unit) bool { return u.Status != work.Accepted && u.Status != work.Assigned }
 	for k := 0; k < len(d.RolledBack); {
@@ -107,8 +107,8 @@ func (d *Rollbacks) kept(l *work.RoundState) bool {
 	return l.Round > d.Oldest() && !(d.lost() && len(d.Open) == 0)
 }
 
-// restore goes on with a round that was rolled back, when what it was built on is attested after all. What a convicted
-// worker did in it is done again.
+// restore continues a round that was rolled back, when its base is attested after all. The units that a convicted
+// worker did in it are done again.
 func (d *Rollbacks) restore() {
 	same := func(a, b work.HandedState) bool { return a.Root == b.Root }
 	k := slices.IndexFunc(d.RolledBack, func(l work.RoundState) bool {

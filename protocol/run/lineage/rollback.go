@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and
-// what it did in earlier rounds that are not final is audited.
+// Convict excludes a worker. The run returns to the round of its unit: its units there are done again by other workers,
+// and its units in earlier rounds that are not final are audited.
 func (d *Rollbacks) Convict(l *work.RoundState, i int, silent bool) {
 	u := *l.Units[i]
 	why, verdict := reason.WrongWork, reason.Verdict
@@ -51,8 +51,8 @@ func (d *Rollbacks) Convict(l *work.RoundState, i int, silent bool) {
 	d.forfeit()
 }
 
-// reassignConvicted takes the units of the current round that a worker has committed to, of which a verdict found one
-// wrong, from it.
+// reassignConvicted takes its committed units of the current round from a convicted worker; wrong is the one of the
+// verdict.
 func (d *Rollbacks) reassignConvicted(wrong int, worker, verdict string) {
 	for j, v := range d.Units {
 		why := reason.Convicted
