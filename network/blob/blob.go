@@ -38,8 +38,8 @@ type Store interface {
 	// Put stores data and returns Of(data). When it returns, the blob survives the death of the process. Data is not
 	// retained. Putting a blob that is stored but damaged repairs it. ErrFull if there is no room.
 	Put(ctx context.Context, data []byte) (CID, error)
-	// Get returns the whole blob, which then belongs to the caller: ErrNotFound if it is absent, ErrCorrupt if what was
-	// stored is not the blob any more. Whoever reads that first makes the blob absent.
+	// Get returns the whole blob, which then belongs to the caller: ErrNotFound if it is absent, ErrCorrupt if the
+	// stored bytes have changed. The first read that finds a changed byte makes the blob absent.
 	Get(ctx context.Context, c CID) ([]byte, error)
 	// Has reports whether the blob is stored, without reading it.
 	Has(ctx context.Context, c CID) (bool, error)

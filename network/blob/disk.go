@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Names of the files beside a blob's own, which is named by its CID; that of the block of a directory by the CID of the
-// directory.
+// Suffixes of files that belong to a blob. The blob's own file is named by its CID; that of the block of a directory
+// by the CID of the directory.
 const (
 	leavesSuffix = ".leaves" // manifest of a blob of several leaves: derived, rebuilt if lost
 	partSuffix   = ".part"   // leaves of an unfinished assembly, each at its place
@@ -40,8 +40,8 @@ var _ Store = (*Disk)(nil)
 // staleAfter is how long what an unfinished assembly left is kept for the next.
 const staleAfter = 7 * 24 * time.Hour
 
-// OpenDisk opens the store in dir, which is created if need be, and removes what interrupted Puts left, and assemblies
-// that nobody went on with for a week.
+// OpenDisk opens the store in dir, which is created if need be, and removes the remains of interrupted Puts, and
+// assemblies that were not continued for a week.
 func OpenDisk(dir string) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("blob: open store: %w", err)
@@ -122,8 +122,8 @@ func (s *Disk) Get(ctx context.Context, c CID) ([]byte, error) {
 	return data, nil
 }
 
-// damaged sets aside a blob of which something was read that does not belong to it, unless it was repaired meanwhile,
-// and returns ErrCorrupt. What is whole of it is found by the next Assemble.
+// damaged sets aside a blob with a leaf that does not match its CID, unless the blob was repaired meanwhile, and
+// returns ErrCorrupt. The next Assemble finds the leaves that are whole.
 func (s *Disk) damaged(c CID) error {
 	err := fmt.Errorf("blob: %s: %w", c, ErrCorrupt)
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (s *Disk) Delete(ctx context.Context, c CID) error {
 	s.remove(c)
 	files := []string{s.file(c), s.path(c, leavesSuffix), s.path(c, partSuffix)}
 	if IsLeaf(c) {
-		files = append(files, s.path(c, "")) // beside that of a directory
+		files = append(files, s.path(c, "")) // and the file of a directory
 	}
 	for _, path := range files {
 		if err := absent(os.Remove(path)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/network/blob/quota"
 )
 
-// TestDiskFull fills a file system of 4 MiB. What is stored stays whole, and a bounded store makes room.
+// TestDiskFull fills a file system of 4 MiB. Stored blobs stay whole, and a bounded store makes room.
 func TestDiskFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to mount a small file system")

@@ -178,7 +178,7 @@ func TestDiskKilled(t *testing.T) {
 	}
 }
 
-// TestDiskResume abandons an assembly, damages one of its leaves, and goes on in a new process.
+// TestDiskResume abandons an assembly, damages one of its leaves, and continues in a new process.
 func TestDiskResume(t *testing.T) {
 	dir := t.TempDir()
 	data := blobtest.Data(5, 4*blob.LeafBytes+9)
@@ -195,7 +195,7 @@ func TestDiskResume(t *testing.T) {
 	}
 	rewrite(t, filepath.Join(dir, m.Root.String()+".part"), func(b []byte) []byte { b[2*blob.LeafBytes] ^= 1; return b })
 
-	s := openDisk(t, dir) // the first process is dead: nobody closed its assembly
+	s := openDisk(t, dir) // the first process has ended without closing its assembly
 	if a, err = s.Assemble(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type Manifest struct {
 	Leaves []canon.Digest // SHA-256 of each leaf, in order; an empty blob has one empty leaf
 }
 
-// manifestForm is what is stored and sent of a Manifest: the root is known to whoever asks.
+// manifestForm is the stored and transferred form of a Manifest: the requester knows the root.
 type manifestForm struct {
 	Size   int64          `cbor:"1,keyasint"`
 	Leaves []canon.Digest `cbor:"2,keyasint"`

@@ -26,7 +26,7 @@ func (s *Disk) file(c CID) string {
 }
 
 // holdsDirectory reports whether the file of a CID is the block of a directory. A blob of that CID would have several
-// leaves, and their manifest beside it.
+// leaves, and a file with their manifest.
 func (s *Disk) holdsDirectory(c CID) bool {
 	if IsLeaf(c) {
 		return false

@@ -56,7 +56,8 @@ type Tensor struct {
 // Encode returns the canonical bytes.
 func (m *Manifest) Encode() []byte { return canon.MustMarshal(m) }
 
-// Decode reads a stranger's manifest. What it returns has valid shapes and distinct names. The errors wrap ErrManifest.
+// Decode reads an untrusted manifest. A returned manifest has valid shapes and distinct names. The errors wrap
+// ErrManifest.
 func Decode(data []byte) (*Manifest, error) {
 	if len(data) > MaxManifestBytes {
 		return nil, fmt.Errorf("checkpoint: %w: %d bytes, more than %d", ErrManifest, len(data), MaxManifestBytes)

@@ -201,7 +201,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// equal are n tensors of so many bytes.
+// equal are n tensors of the given number of bytes.
 func equal(n, bytes int) []Tensor {
 	list := make([]Tensor, n)
 	for i := range list {

@@ -14,7 +14,7 @@ import (
 type gated struct {
 	blob.Store
 	last    *blob.CID
-	reached chan struct{} // closed when somebody wants it
+	reached chan struct{} // closed when a request arrives
 	let     chan struct{}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// Limits of what is done for others at a time.
+// Limits of the work for peers at a time.
 const (
 	// sent to one peer and not yet taken by it: the default, one leaf, waits for every round trip
 	outstandingBytes = 4 << 20

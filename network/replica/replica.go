@@ -21,7 +21,7 @@ import (
 const Factor = 3
 
 // Holders returns the n members that keep a blob, the first to be asked first; all of them if there are fewer. The
-// order of members does not matter, and who is named twice counts once.
+// order of members does not matter, and duplicates count once.
 func Holders(c blob.CID, members []string, n int) []string {
 	type ranked struct {
 		member string
@@ -61,8 +61,8 @@ type Fetcher interface {
 	Ensure(ctx context.Context, c blob.CID, from []string) error
 }
 
-// Keep fetches what a member lacks of its duties from the other members' addresses. It goes on after a blob that nobody
-// gives, and returns the errors of all of them.
+// Keep fetches the missing blobs of a member's duties from the other members' addresses. It continues after a blob
+// that no member has, and returns the errors of all of them.
 func Keep(ctx context.Context, f Fetcher, duties []blob.CID, from []string) error {
 	var errs []error
 	for _, c := range duties {

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A wait measures the way to a peer if it brought enough and lasted long beside a round trip: the question, and a
-// sender that feels its way to the speed of the path, take several of them.
+// A wait measures the way to a peer if it delivered enough and lasted much longer than a round trip: the request, and
+// the slow start of the sender, take several of them.
 const (
 	leastBytes = 1 << 20
 	leastTrips = 32
-	unknown    = 250 * time.Millisecond // taken for the round trip of who does not answer, and for longer ones
+	unknown    = 250 * time.Millisecond // assumed round trip of a peer that does not answer, and limit of longer ones
 )
 
 // Line is the way into a machine, over which peers deliver. The zero value is ready. Methods may be called
@@ -43,7 +43,7 @@ type Peer struct {
 
 // Reading is what a peer delivered so far.
 type Reading struct {
-	Bytes  uint64        // all that came for who waited
+	Bytes  uint64        // all bytes delivered to waiting callers
 	Timed  uint64        // of them, those of waits that measure the way
 	Waited time.Duration // that these were waited for
 }
@@ -56,7 +56,7 @@ func (l *Line) pass(now time.Duration) {
 	l.at = now
 }
 
-// Begin says that somebody begins to wait for a peer. Several may.
+// Begin says that a caller begins to wait for a peer. Several callers may wait.
 func (l *Line) Begin(p *Peer, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *Line) End(p *Peer, now, trip time.Duration) {
 	}
 }
 
-// Read returns what a peer delivered. A wait that goes on is not timed yet.
+// Read returns the bytes and times of a peer. A wait that has not ended is not timed yet.
 func (l *Line) Read(p *Peer) Reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()

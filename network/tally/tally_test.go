@@ -57,8 +57,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// However waits overlap, their times add up to the time in which somebody waited, but for what is lost in rounding, and
-// no peer is charged for longer than it was waited for.
+// However waits overlap, their times add up to the time in which a caller waited, except for rounding, and no peer is
+// charged for longer than callers waited for it.
 func FuzzShares(f *testing.F) {
 	f.Add(uint64(1), uint8(20))
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint8) {

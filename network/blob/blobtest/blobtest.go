@@ -1,5 +1,5 @@
-// Package blobtest is the conformance suite of every blob.Store. It tests what any store promises; what only a disk
-// can do wrong is tested beside the disk.
+// Package blobtest is the conformance suite of every blob.Store. It tests the promises of the interface; the tests of
+// package blob cover faults of a disk.
 package blobtest
 
 import (
