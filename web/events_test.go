@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/sourcetest"
 )
 
 // listener answers on the loopback until the test ends.
@@ -91,24 +93,30 @@ func (r *reader) next(t *testing.T) (e event) {
 	return e
 }
 
+// grow gives the run live so many rounds.
+func grow(lib *sourcetest.Store, rounds int) {
+	run := sourcetest.Run(rounds)
+	lib.Put("live", func(h *source.History) { h.Metrics, h.Lineage = run.Metrics, run.Lineage })
+}
+
 // A reader that comes back, also to another server, gets what it missed and nothing twice; one whose records were taken
 // back is told to read anew.
 func TestStreamResumes(t *testing.T) {
-	lib := library()
-	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(3).Metrics, example(3).Lineage })
+	lib := sourcetest.New()
+	grow(lib, 3)
 	address, stop := listener(t, server(t, Config{Runs: lib}))
 	r := listen(t, address, "/v1/jobs/live/events", "")
 	first := r.next(t)
 	if first.name != "update" || len(first.update.Metrics) != 0 {
 		t.Fatalf("%+v", first)
 	}
-	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(4).Metrics, example(4).Lineage })
+	grow(lib, 4)
 	second := r.next(t)
 	if len(second.update.Metrics) != 11 || len(second.update.Checkpoints) != 1 || second.update.Checkpoints[0].Round != 4 {
 		t.Fatalf("%d metrics, %d checkpoints", len(second.update.Metrics), len(second.update.Checkpoints))
 	}
 	stop()
-	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(6).Metrics, example(6).Lineage })
+	grow(lib, 6)
 	address, _ = listener(t, server(t, Config{Runs: lib}))
 	r = listen(t, address, "/v1/jobs/live/events", second.id)
 	missed := r.next(t)
@@ -123,8 +131,8 @@ func TestStreamResumes(t *testing.T) {
 			r.beats++
 		}
 	}
-	lib.put("live", func(h *History) {
-		h.Metrics, h.Lineage = example(5).Metrics, slices.Clone(example(5).Lineage)
+	lib.Put("live", func(h *source.History) {
+		h.Metrics, h.Lineage = sourcetest.Run(5).Metrics, slices.Clone(sourcetest.Run(5).Lineage)
 		h.Lineage[4].StateRoot = strings.Repeat("f", 64)
 	})
 	back := r.next(t)
@@ -141,7 +149,7 @@ func TestStreamResumes(t *testing.T) {
 
 // Readers that vanish or never read hold up nobody, and are let go.
 func TestStreamsEnd(t *testing.T) {
-	lib := library()
+	lib := sourcetest.New()
 	s := server(t, Config{Runs: lib, Streams: 3})
 	address, stop := listener(t, s)
 	var all []*reader
@@ -158,25 +166,9 @@ func TestStreamsEnd(t *testing.T) {
 	for _, r := range all {
 		_ = r.body.Close()
 	}
-	for s.stats.streams.Load() > 0 { // every write to one that is gone fails, at the latest the next heartbeat
-		lib.put("first", func(*History) {})
+	for s.streams.Counts().Open > 0 { // every write to one that is gone fails, at the latest the next heartbeat
+		lib.Put("first", func(*source.History) {})
 	}
 	listen(t, address, "/v1/events", "").next(t)
 	stop()
-}
-
-func FuzzCursor(f *testing.F) {
-	for _, seed := range []string{"1.2.3.abc", "0.0.0.", "-1.0.0.a", "9999999999.0.0.", "1.2.3"} {
-		f.Add(seed)
-	}
-	h := example(5)
-	f.Fuzz(func(t *testing.T, text string) {
-		c, ok := parseCursor(text)
-		if ok && c.holds(h) {
-			_ = since(c, h)
-		}
-		if again, back := parseCursor(c.String()); ok && (!back || again != c) {
-			t.Errorf("%q is read as %v and again as %v", text, c, again)
-		}
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/web/sourcetest"
 )
 
 // FuzzRequests sends paths and bodies of strangers: whatever comes, an answer goes back and nothing breaks.
@@ -14,7 +16,8 @@ func FuzzRequests(f *testing.F) {
 	f.Add("GET", "/v1/jobs/first/receipts?after=MTA&limit=3", "", "0.0.0.")
 	f.Add("POST", "/v1/jobs", `{"config":"a"}`, "")
 	f.Add("GET", "/v1/jobs/%2e%2e/logs?from=-9223372036854775808", "", "")
-	s := New(Config{Runs: library(), Launcher: &pad{}, Network: village{}, Poll: time.Hour})
+	s := New(Config{Runs: sourcetest.New(), Launcher: &sourcetest.Launcher{}, Network: sourcetest.Network{},
+		Poll: time.Hour})
 	f.Fuzz(func(t *testing.T, method, path, body, last string) {
 		if strings.Contains(path, "events") {
 			return // it does not end by itself

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -29,15 +28,20 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/api/apipb"
+	"github.com/starling-network/starling/web/access"
+	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/request"
+	"github.com/starling-network/starling/web/route"
+	"github.com/starling-network/starling/web/rpc"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/sourcetest"
 )
 
 // methods are all of the API.
-func methods() (all []*method) {
+func methods(s *Server) (all []*rpc.Method) {
 	services := apipb.File_starling_v1_service_proto.Services()
 	for i := range services.Len() {
-		for j := range services.Get(i).Methods().Len() {
-			all = append(all, newMethod(services.Get(i).Methods().Get(j)))
-		}
+		all = append(all, rpc.MethodsOf(services.Get(i), s.routes)...)
 	}
 	return all
 }
@@ -80,37 +84,37 @@ func refused(t *testing.T, what string, err error, code codes.Code, reason strin
 
 // TestCallsAnswerAsREST asks every method, and its route, for the same.
 func TestCallsAnswerAsREST(t *testing.T) {
-	s := server(t, Config{Network: village{}, Launcher: &pad{}, Models: parrot{}})
+	s := server(t, Config{Network: sourcetest.Network{}, Launcher: &sourcetest.Launcher{}, Models: sourcetest.Model{}})
 	c, _ := dial(t, s)
 	values := map[string]string{"id": "first", "address": "starling1abc", "hash": strings.Repeat("ab", 32)}
-	for _, m := range methods() {
-		if m.route.handle == nil {
+	for _, m := range methods(s) {
+		if m.Route.Handle == nil {
 			continue
 		}
-		in, path, body := m.in.New(), m.route.path, io.Reader(nil)
-		for name := range m.inPath {
+		in, path, body := m.In.New(), m.Route.Path, io.Reader(nil)
+		for name := range m.InPath {
 			in.Set(in.Descriptor().Fields().ByTextName(name), protoreflect.ValueOfString(values[name]))
 			path = strings.ReplaceAll(path, "{"+name+"}", values[name])
 		}
-		if m.body {
+		if m.Body {
 			body = strings.NewReader("{}")
 		}
-		q := httptest.NewRequest(m.route.method, "http://localhost"+path, body)
+		q := httptest.NewRequest(m.Route.Method, "http://localhost"+path, body)
 		q.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, q)
-		want, got := m.out.New().Interface(), m.out.New().Interface()
+		want, got := m.Out.New().Interface(), m.Out.New().Interface()
 		if err := protojson.Unmarshal(w.Body.Bytes(), want); err != nil || w.Code >= 300 {
 			t.Errorf("%s: %d %v", path, w.Code, err)
 		}
-		if err := c.Invoke(t.Context(), m.name, in.Interface(), got); err != nil {
-			t.Errorf("%s: %v", m.name, err)
+		if err := c.Invoke(t.Context(), m.Name, in.Interface(), got); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
 		}
 		if h, ok := got.(*apipb.Health); ok {
 			h.UptimeSeconds = want.(*apipb.Health).UptimeSeconds
 		}
 		if !proto.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", m.name, got, want)
+			t.Errorf("%s: %v, want %v", m.Name, got, want)
 		}
 	}
 	// A field of a request is the parameter of its name.
@@ -195,49 +199,49 @@ func TestMessagesAreTheTypes(t *testing.T) {
 		}
 	}
 	check(reflect.New(reflect.TypeFor[api.Update]()).Elem(), new(apipb.Update).ProtoReflect())
-	answered := map[string]bool{}
-	for _, m := range methods() {
-		answered[m.route.method+m.route.path] = true
-		if m.route.handle != nil {
-			check(reflect.New(reflect.TypeOf(m.route.answer)).Elem(), m.out.New())
+	answered, s := map[string]bool{}, server(t, Config{})
+	for _, m := range methods(s) {
+		answered[m.Route.Method+m.Route.Path] = true
+		if m.Route.Handle != nil {
+			check(reflect.New(reflect.TypeOf(m.Route.Answer)).Elem(), m.Out.New())
 		}
-		if m.route.body != nil {
+		if m.Route.Body != nil {
 			var spare []string
-			if m.in.Descriptor().Fields().ByName("idempotency_key") != nil {
+			if m.In.Descriptor().Fields().ByName("idempotency_key") != nil {
 				spare = []string{"starling.v1.SubmitJobRequest.idempotency_key"}
 			}
-			check(reflect.New(reflect.TypeOf(m.route.body)).Elem(), m.in.New(), spare...)
+			check(reflect.New(reflect.TypeOf(m.Route.Body)).Elem(), m.In.New(), spare...)
 			continue
 		}
 		var have, want []string
-		for i := range m.in.Descriptor().Fields().Len() {
-			have = append(have, m.in.Descriptor().Fields().Get(i).TextName())
+		for i := range m.In.Descriptor().Fields().Len() {
+			have = append(have, m.In.Descriptor().Fields().Get(i).TextName())
 		}
-		for name := range m.inPath {
+		for name := range m.InPath {
 			want = append(want, name)
 		}
-		for _, p := range m.route.params {
-			want = append(want, p.name)
+		for _, p := range m.Route.Params {
+			want = append(want, p.Name)
 		}
-		if m.route.path == "/v1/jobs/{id}/events" {
+		if m.Route.Path == "/v1/jobs/{id}/events" {
 			want = append(want, "last_event_id")
 		}
 		slices.Sort(have)
 		slices.Sort(want)
 		if !slices.Equal(have, want) {
-			t.Errorf("%s has %v, its route %v", m.name, have, want)
+			t.Errorf("%s has %v, its route %v", m.Name, have, want)
 		}
 	}
-	for _, r := range routes {
-		if (r.handle != nil && r.answer != nil || r.events != nil) && !openAIs(r.path) && !answered[r.method+r.path] {
-			t.Errorf("no method is %s %s", r.method, r.path)
+	for _, r := range s.routes {
+		if (r.Handle != nil && r.Answer != nil || r.Events != nil) && !route.OpenAI(r.Path) && !answered[r.Method+r.Path] {
+			t.Errorf("no method is %s %s", r.Method, r.Path)
 		}
 	}
 }
 
 // desk is a Launcher that says what was asked of it.
 type desk struct {
-	pad
+	sourcetest.Launcher
 	key   string
 	asked api.Submission
 }
@@ -245,12 +249,13 @@ type desk struct {
 func (d *desk) Submit(_ context.Context, key string, s api.Submission) (string, error) {
 	d.key, d.asked = key, s
 	if s.Config == "wrong" {
-		return "", &Failure{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has an error",
+		return "", &failure.Error{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID",
+			Detail: "the job file has an error",
 			Problems: []api.ProblemPlace{{Code: "JOB_UNKNOWN_KEY", Place: "job.yaml:3:1", What: `unknown key "x"`,
 				Fix: "remove it"}}}
 	}
 	if s.Config == "full" {
-		return "", &Failure{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "100 jobs wait",
+		return "", &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "100 jobs wait",
 			Retry: 30 * time.Second}
 	}
 	return "first", nil
@@ -291,11 +296,11 @@ func (text) Marshal(v any) ([]byte, error)   { return []byte(v.(string)), nil }
 func (text) Unmarshal(b []byte, v any) error { return proto.Unmarshal(b, v.(proto.Message)) }
 
 func TestCallsRefuse(t *testing.T) {
-	tokens, err := parseTokens(strings.NewReader("0123456789abcdef read\nfedcba9876543210 read,submit\n"))
+	tokens, err := access.ParseTokens(strings.NewReader("0123456789abcdef read\nfedcba9876543210 read,submit\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := server(t, Config{Tokens: tokens, Launcher: &pad{}})
+	s := server(t, Config{Tokens: tokens, Launcher: &sourcetest.Launcher{}})
 	c, _ := dial(t, s)
 	jobs := apipb.NewJobServiceClient(c)
 	with := func(token string) context.Context {
@@ -315,9 +320,9 @@ func TestCallsRefuse(t *testing.T) {
 	refused(t, "no identifier", get(reader, ""), codes.InvalidArgument, "PARAMETER_INVALID")
 	_, err = jobs.SubmitJob(reader, &apipb.SubmitJobRequest{})
 	refused(t, "a token that may only read", err, codes.PermissionDenied, "SCOPE_MISSING")
-	_, err = jobs.SubmitJob(owner, &apipb.SubmitJobRequest{IdempotencyKey: strings.Repeat("k", maxKey+1)})
+	_, err = jobs.SubmitJob(owner, &apipb.SubmitJobRequest{IdempotencyKey: strings.Repeat("k", request.MaxKey+1)})
 	refused(t, "a long key", err, codes.InvalidArgument, "KEY_TOO_LONG")
-	_, err = jobs.SubmitJob(owner, &apipb.SubmitJobRequest{Config: strings.Repeat("#", maxBody)})
+	_, err = jobs.SubmitJob(owner, &apipb.SubmitJobRequest{Config: strings.Repeat("#", route.MaxBody)})
 	if status.Code(err) != codes.ResourceExhausted { // said by gRPC itself, which reads no more of it
 		t.Errorf("a large message: %v", err)
 	}
@@ -345,18 +350,18 @@ func TestCallsRefuse(t *testing.T) {
 
 // busy is a shelf that never finds what it is asked for, until nobody waits for it any more.
 type busy struct {
-	*shelf
+	*sourcetest.Store
 	left chan error
 }
 
-func (b busy) History(ctx context.Context, _ string) (*History, error) {
+func (b busy) History(ctx context.Context, _ string) (*source.History, error) {
 	<-ctx.Done()
 	b.left <- ctx.Err()
 	return nil, ctx.Err()
 }
 
 func TestCallsHaveDeadlines(t *testing.T) {
-	b := busy{library(), make(chan error, 2)}
+	b := busy{sourcetest.New(), make(chan error, 2)}
 	c, _ := dial(t, server(t, Config{Runs: b}))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -367,18 +372,13 @@ func TestCallsHaveDeadlines(t *testing.T) {
 	if err := <-b.left; err == nil {
 		t.Error("the call went on without its caller")
 	}
-	refused(t, "late", statusOf(knownCall(context.DeadlineExceeded), "1"), codes.DeadlineExceeded, "TIMED_OUT")
-	refused(t, "gone", statusOf(knownCall(fmt.Errorf("sources: %w", context.Canceled)), "1"), codes.Canceled, "CANCELED")
 }
 
 // A watch that is cut goes on where it was, at another server too; one whose records were taken back is told to read
 // anew.
 func TestWatchResumes(t *testing.T) {
-	lib := library()
-	grow := func(rounds int) {
-		lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(rounds).Metrics, example(rounds).Lineage })
-	}
-	grow(3)
+	lib := sourcetest.New()
+	grow(lib, 3)
 	watch := func(c *grpc.ClientConn, last string) (next func() *apipb.JobEvent, end func() error) {
 		w, err := apipb.NewJobServiceClient(c).WatchJob(t.Context(), &apipb.WatchJobRequest{Id: "live", LastEventId: last})
 		if err != nil {
@@ -399,7 +399,7 @@ func TestWatchResumes(t *testing.T) {
 	if first := next(); first.GetUpdate() == nil || len(first.GetUpdate().Metrics) != 0 {
 		t.Fatalf("%v", first)
 	}
-	grow(4)
+	grow(lib, 4)
 	second := next()
 	if u := second.GetUpdate(); len(u.GetMetrics()) != 11 || len(u.Checkpoints) != 1 || u.Checkpoints[0].Round != 4 {
 		t.Fatalf("%v", second)
@@ -408,14 +408,14 @@ func TestWatchResumes(t *testing.T) {
 	if err := end(); status.Code(err) != codes.Unavailable {
 		t.Errorf("a watch ended with %v", err)
 	}
-	grow(6)
+	grow(lib, 6)
 	c, _ = dial(t, server(t, Config{Runs: lib}))
 	next, _ = watch(c, second.Id)
 	missed := next()
 	if u := missed.GetUpdate(); len(u.GetCheckpoints()) != 2 || u.Checkpoints[0].Round != 5 {
 		t.Fatalf("%v", missed)
 	}
-	grow(2)
+	grow(lib, 2)
 	if e := next(); e.GetReset_() == nil || len(e.GetReset_().Metrics) != 0 {
 		t.Errorf("%v", e)
 	}
@@ -426,7 +426,7 @@ func TestWatchResumes(t *testing.T) {
 }
 
 func TestWatchEverything(t *testing.T) {
-	s := server(t, Config{Network: village{}, Streams: 1})
+	s := server(t, Config{Network: sourcetest.Network{}, Streams: 1})
 	c, _ := dial(t, s)
 	jobs := apipb.NewJobServiceClient(c)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -451,7 +451,7 @@ func TestWatchEverything(t *testing.T) {
 	}
 	refused(t, "one stream too many", err, codes.Unavailable, "TOO_MANY_STREAMS")
 	cancel()
-	for s.stats.streams.Load() > 0 { // the server finds out that the caller went
+	for s.streams.Counts().Open > 0 { // the server finds out that the caller went
 		if _, err := w.Recv(); status.Code(err) != codes.Canceled {
 			t.Fatal(err)
 		}
@@ -459,8 +459,8 @@ func TestWatchEverything(t *testing.T) {
 }
 
 func TestServingStatus(t *testing.T) {
-	lib := library()
-	c, _ := dial(t, server(t, Config{Runs: lib, Network: village{}}))
+	lib := sourcetest.New()
+	c, _ := dial(t, server(t, Config{Runs: lib, Network: sourcetest.Network{}}))
 	health := grpc_health_v1.NewHealthClient(c)
 	for service, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{
 		"": grpc_health_v1.HealthCheckResponse_SERVING, "starling.v1.JobService": grpc_health_v1.HealthCheckResponse_SERVING,
@@ -482,9 +482,7 @@ func TestServingStatus(t *testing.T) {
 		if r, err := w.Recv(); err != nil || r.Status != want {
 			t.Fatalf("%v (%v), want %s", r, err, want)
 		}
-		lib.mu.Lock()
-		lib.err = io.ErrUnexpectedEOF
-		lib.mu.Unlock()
+		lib.Fail(io.ErrUnexpectedEOF)
 	}
 }
 
@@ -507,7 +505,9 @@ func TestReflection(t *testing.T) {
 		return a
 	}
 	var names []string
-	for _, s := range ask(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}).GetListServicesResponse().GetService() {
+	list := &grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}
+	for _, s := range ask(list).GetListServicesResponse().GetService() {
 		names = append(names, s.Name)
 	}
 	want := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
@@ -553,28 +553,4 @@ func TestPagesByHTTP2(t *testing.T) {
 	if a.ProtoMajor != 2 || a.StatusCode != 200 || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%v", a)
 	}
-}
-
-// FuzzCalls sends the messages of strangers to every method: whatever comes, an answer or a Failure goes back.
-func FuzzCalls(f *testing.F) {
-	s := New(Config{Runs: library(), Launcher: &pad{}, Network: village{}, Poll: time.Hour})
-	all := slices.DeleteFunc(methods(), func(m *method) bool { return m.route.handle == nil })
-	for i := range all {
-		f.Add(uint8(i), []byte("\x0a\x05first"))
-	}
-	f.Fuzz(func(t *testing.T, which uint8, message []byte) {
-		if strings.Contains(string(message), "panic") {
-			return
-		}
-		r := httptest.NewRequest("POST", "http://localhost/", nil)
-		ctx := context.WithValue(r.Context(), carrierKey{}, carrier{r, http.NewResponseController(httptest.NewRecorder())})
-		m := all[int(which)%len(all)]
-		out, err := s.call(ctx, m, func(in any) error { return proto.Unmarshal(message, in.(proto.Message)) })
-		if err == nil && out.ProtoReflect().Descriptor() != m.out.Descriptor() {
-			t.Errorf("%s answers %T", m.name, out)
-		}
-		if err != nil && proto.Unmarshal(message, m.in.New().Interface()) == nil && knownCall(err).Code == "INTERNAL" {
-			t.Errorf("%s fails with %v", m.name, err)
-		}
-	})
 }

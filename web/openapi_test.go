@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/starling-network/starling/web/route"
+	"github.com/starling-network/starling/web/sourcetest"
 )
 
 // described is /openapi.json.
@@ -100,9 +103,9 @@ func TestOpenAPIIsWhole(t *testing.T) {
 			p := p.(map[string]any)
 			declared[p["in"].(string)+" "+p["name"].(string)] = true
 		}
-		for _, m := range pathParam.FindAllStringSubmatch(path, -1) {
-			if !declared["path "+m[1]] {
-				t.Errorf("%s %s does not declare %s", method, path, m[1])
+		for _, name := range (route.Route{Path: path}).PathParams() {
+			if !declared["path "+name] {
+				t.Errorf("%s %s does not declare %s", method, path, name)
 			}
 		}
 		if declared["header Last-Event-ID"] {
@@ -138,7 +141,7 @@ func TestOpenAPISaysWhatIsAnswered(t *testing.T) {
 	if len(known) != 5 {
 		t.Errorf("tags %v", known)
 	}
-	s := server(t, Config{Files: drawer{}})
+	s := server(t, Config{Files: sourcetest.Files{}})
 	for path, asked := range map[string]string{"/v1/jobs/{id}/metrics.csv": "/v1/jobs/first/metrics.csv",
 		"/v1/jobs/{id}/files/{name}": "/v1/jobs/first/files/adapter/config.json",
 		"/v1/files/{file}/content":   "/v1/files/file-1/content", "/metrics": "/metrics", "/v1/jobs/{id}": "/v1/jobs/first"} {

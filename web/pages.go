@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/starling-network/starling/web/answer"
+	"github.com/starling-network/starling/web/failure"
 )
 
 //go:embed static
@@ -20,19 +23,19 @@ func (s *Server) pages() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if below := strings.HasPrefix(r.URL.Path, "/v1/"); below && r.Method == http.MethodPost && !s.gets(r) {
-			f := fail(http.StatusNotFound, "UNKNOWN_URL", "Unknown request URL: "+r.Method+" "+r.URL.Path,
+			f := failure.New(http.StatusNotFound, "UNKNOWN_URL", "Unknown request URL: "+r.Method+" "+r.URL.Path,
 				"see /openapi.json for those that there are")
 			s.problemAs(w, r, f, true)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			s.problem(w, r, fail(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this address does not take "+r.Method,
-				"see /openapi.json"))
+			s.problem(w, r, failure.New(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED",
+				"this address does not take "+r.Method, "see /openapi.json"))
 			return
 		}
 		if r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/") {
-			s.problem(w, r, ErrNotFound)
+			s.problem(w, r, failure.ErrNotFound)
 			return
 		}
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
@@ -41,14 +44,14 @@ func (s *Server) pages() http.Handler {
 		}
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			s.problem(w, r, ErrNotFound)
+			s.problem(w, r, failure.ErrNotFound)
 			return
 		}
 		kind := mime.TypeByExtension(path.Ext(name))
 		if kind == "" {
 			kind = "application/octet-stream"
 		}
-		if err := send(w, r, kind, text); err != nil {
+		if err := answer.Send(w, r, kind, text); err != nil {
 			s.problem(w, r, err)
 		}
 	})

@@ -16,7 +16,8 @@ func TestModulesArePreloaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var preloaded, imported []string
-	for _, m := range regexp.MustCompile(`<(?:link rel="modulepreload" href|script type="module" src)="/([^"]+)"`).FindAllSubmatch(page, -1) {
+	modules := regexp.MustCompile(`<(?:link rel="modulepreload" href|script type="module" src)="/([^"]+)"`)
+	for _, m := range modules.FindAllSubmatch(page, -1) {
 		preloaded = append(preloaded, string(m[1]))
 	}
 	imports := regexp.MustCompile(`(?m)^import [^;]* from '([^']+)'`)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/sourcetest"
 )
 
 // stalled is a connection on which so much is sent, and no more, and from which nothing is read.
@@ -30,7 +32,8 @@ func stalled(t *testing.T, address, text string) net.Conn {
 // are answered meanwhile.
 func TestStalledRequestsEnd(t *testing.T) {
 	address, _ := listener(t, server(t,
-		Config{Launcher: &pad{}, Models: parrot{}, Limits: Limits{Header: time.Second, Body: time.Second}}))
+		Config{Launcher: &sourcetest.Launcher{}, Models: sourcetest.Model{},
+			Limits: Limits{Header: time.Second, Body: time.Second}}))
 	var silent, late []net.Conn
 	for _, text := range []string{"", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ", "PRI * HTTP/2.0\r\n\r\n",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00"} {
@@ -57,7 +60,7 @@ func TestStalledRequestsEnd(t *testing.T) {
 
 // A stream that nobody reads ends, and one beside it gets every event.
 func TestUnreadStreamsEnd(t *testing.T) {
-	lib := library()
+	lib := sourcetest.New()
 	s := server(t, Config{Runs: lib, Limits: Limits{Write: time.Second}})
 	address, _ := listener(t, s)
 	unread := stalled(t, address, "GET /v1/jobs/first/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -65,8 +68,8 @@ func TestUnreadStreamsEnd(t *testing.T) {
 	r.next(t)
 	// small beside what a connection takes that is read, and in sum more than any takes that is not
 	text := strings.Repeat("x", 32<<10)
-	for n := uint32(0); s.stats.late.Load() == 0; n++ {
-		lib.put("first", func(h *History) { h.Samples = append(h.Samples, api.Sample{Round: n, Text: text}) })
+	for n := uint32(0); s.streams.Counts().Late == 0; n++ {
+		lib.Put("first", func(h *source.History) { h.Samples = append(h.Samples, api.Sample{Round: n, Text: text}) })
 		if e := r.next(t); len(e.update.Samples) != 1 || e.update.Samples[0].Round != n {
 			t.Fatalf("event %d of who reads has %d samples", n, len(e.update.Samples))
 		}

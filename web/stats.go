@@ -6,16 +6,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/starling-network/starling/web/answer"
 )
 
-// stats is what the server counts of itself.
+// stats counts the requests of the server.
 type stats struct {
 	requests [6]atomic.Uint64 // by the first digit of the status
 	nanos    atomic.Int64
-	streams  atomic.Int64
-	events   atomic.Uint64
-	refused  atomic.Uint64 // streams
-	late     atomic.Uint64 // streams that ended because nobody read
 }
 
 func (s *stats) request(status int, took time.Duration) {
@@ -36,12 +34,13 @@ func (s *Server) prometheus(w http.ResponseWriter, r *http.Request) error {
 	}
 	metric("starling_web_request_seconds_total", "counter", "Time that requests took, streams among them.",
 		float64(s.stats.nanos.Load())/1e9)
-	metric("starling_web_streams", "gauge", "Event streams that are open.", s.stats.streams.Load())
-	metric("starling_web_events_total", "counter", "Events that were sent.", s.stats.events.Load())
+	streams := s.streams.Counts()
+	metric("starling_web_streams", "gauge", "Event streams that are open.", streams.Open)
+	metric("starling_web_events_total", "counter", "Events that were sent.", streams.Events)
 	metric("starling_web_streams_refused_total", "counter",
-		"Event streams that were refused because there were too many.", s.stats.refused.Load())
+		"Event streams that were refused because there were too many.", streams.Refused)
 	metric("starling_web_streams_late_total", "counter", "Event streams that were ended because nobody read them.",
-		s.stats.late.Load())
+		streams.Late)
 	jobs, err := s.Runs.List(r.Context())
 	if err != nil {
 		return err
@@ -54,5 +53,5 @@ func (s *Server) prometheus(w http.ResponseWriter, r *http.Request) error {
 	for _, state := range []string{"queued", "running", "stopped", "done", "halted", "failed"} {
 		fmt.Fprintf(&b, "starling_web_jobs{state=%q} %d\n", state, states[state])
 	}
-	return send(w, r, plainText+"; version=0.0.4; charset=utf-8", []byte(b.String()))
+	return answer.Send(w, r, answer.Plain+"; version=0.0.4; charset=utf-8", []byte(b.String()))
 }

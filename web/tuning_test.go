@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -11,29 +10,23 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/access"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/sourcetest"
 )
 
-func (*tailor) Remove(model string) error {
-	if model != "ft:base:mine:ftjob-1" {
-		return ErrNotFound
-	}
-	return nil
-}
-
-func (*pad) Pause(ctx context.Context, id string) error { return (*pad)(nil).Cancel(ctx, id) }
-
 // tuned asks for something about the job of a tailor, in a state.
-func tuned[T any](t *testing.T, change func(h *History), path string) (v T) {
+func tuned[T any](t *testing.T, change func(h *source.History), path string) (v T) {
 	t.Helper()
-	lib := library()
-	lib.put("ftjob-1", func(h *History) {
-		*h = *example(3)
+	lib := sourcetest.New()
+	lib.Put("ftjob-1", func(h *source.History) {
+		*h = *sourcetest.Run(3)
 		h.Job.Updated, h.Job.Tokens = time.Unix(5000, 0), 3000
 		if change != nil {
 			change(h)
 		}
 	})
-	status, _, text := get(t, server(t, Config{Runs: lib, Tuner: &tailor{}}), "/v1/fine_tuning/jobs"+path)
+	status, _, text := get(t, server(t, Config{Runs: lib, Tuner: &sourcetest.Tuner{}}), "/v1/fine_tuning/jobs"+path)
 	if err := json.Unmarshal([]byte(text), &v); err != nil || status != http.StatusOK {
 		t.Fatalf("%s: %d %s %v", path, status, text, err)
 	}
@@ -57,7 +50,8 @@ func TestTuningStatus(t *testing.T) {
 		"stopped":  {&api.Reason{Code: "cancelled"}, "cancelled", true, ""},
 		"stopped ": {&api.Reason{Code: "stopped", Text: "no process trains it"}, "paused", false, "stopped"},
 	} {
-		j := tuned[api.FineTuningJob](t, func(h *History) { h.Job.State, h.Job.Reason = strings.TrimSpace(state), c.reason },
+		j := tuned[api.FineTuningJob](t,
+			func(h *source.History) { h.Job.State, h.Job.Reason = strings.TrimSpace(state), c.reason },
 			"/ftjob-1")
 		if j.Status != c.status || (j.FinishedAt != nil) != c.over ||
 			(j.FineTunedModel != nil) != (c.status == "succeeded") || (j.Error != nil) != (c.code != "") || j.Error != nil &&
@@ -105,7 +99,7 @@ func TestTuningRecord(t *testing.T) {
 // A run that went on the next day has the events of that day.
 func TestTuningTimes(t *testing.T) {
 	ends := map[uint32]int64{1: 1100, 2: 90_000, 3: 90_002}
-	resumed := func(h *History) {
+	resumed := func(h *source.History) {
 		h.Job.Updated = time.Unix(90_010, 0)
 		for i := range h.Metrics {
 			if m := &h.Metrics[i]; m.Kind == "round" && m.Round > 0 {
@@ -128,9 +122,10 @@ func TestTuningTimes(t *testing.T) {
 
 // What cannot be done is refused in OpenAI's form; a file that a job needs stays.
 func TestTuningRefuses(t *testing.T) {
-	lib := library()
-	lib.put("ftjob-1", func(h *History) { h.Job.State = "running" })
-	whole := server(t, Config{Runs: lib, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}})
+	lib := sourcetest.New()
+	lib.Put("ftjob-1", func(h *source.History) { h.Job.State = "running" })
+	whole := server(t, Config{Runs: lib, Launcher: &sourcetest.Launcher{}, Files: sourcetest.Files{},
+		Tuner: &sourcetest.Tuner{}})
 	shows := server(t, Config{Runs: lib})
 	for name, c := range map[string]struct {
 		s                          *Server
@@ -178,11 +173,12 @@ func TestTuningRefuses(t *testing.T) {
 
 // The models of a server are asked at its address, by those whose token may submit.
 func TestModelsAreAsked(t *testing.T) {
-	tokens, err := parseTokens(strings.NewReader("aaaaaaaaaaaaaaaaaaaaaaaa read\nbbbbbbbbbbbbbbbbbbbbbbbb read,submit"))
+	tokens, err := access.ParseTokens(strings.NewReader("aaaaaaaaaaaaaaaaaaaaaaaa read\n" +
+		"bbbbbbbbbbbbbbbbbbbbbbbb read,submit"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := server(t, Config{Models: parrot{}, Tokens: tokens})
+	s := server(t, Config{Models: sourcetest.Model{}, Tokens: tokens})
 	ask := func(s *Server, path, token, body string) (int, string) {
 		r := httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
@@ -216,12 +212,12 @@ func TestModelsAreAsked(t *testing.T) {
 	}
 	// OpenAI's list has what OpenAI's has, and nothing beside
 	var list map[string]json.RawMessage
-	_, _, text := get(t, server(t, Config{Models: parrot{}}), "/v1/models")
+	_, _, text := get(t, server(t, Config{Models: sourcetest.Model{}}), "/v1/models")
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 2 || string(list["object"]) != `"list"` ||
 		!strings.Contains(string(list["data"]), `"ft:base:mine:ftjob-1"`) {
 		t.Errorf("%v %s", err, text)
 	}
-	if status, _, text := get(t, server(t, Config{Models: parrot{}}),
+	if status, _, text := get(t, server(t, Config{Models: sourcetest.Model{}}),
 		"/v1/models/other"); status != http.StatusNotFound || !strings.Contains(text, "model_not_found") {
 		t.Errorf("%d %s", status, text)
 	}
@@ -229,12 +225,13 @@ func TestModelsAreAsked(t *testing.T) {
 
 // The keys of OpenAI's form that say nothing about training are taken, and what a job measured is a file of its own.
 func TestTuningResults(t *testing.T) {
-	lib := library()
-	lib.put("ftjob-1", func(h *History) {
-		*h = *example(3)
+	lib := sourcetest.New()
+	lib.Put("ftjob-1", func(h *source.History) {
+		*h = *sourcetest.Run(3)
 		h.Job.ID, h.Job.Updated = "ftjob-1", time.Unix(5000, 0)
 	})
-	s := server(t, Config{Runs: lib, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}})
+	s := server(t, Config{Runs: lib, Launcher: &sourcetest.Launcher{}, Files: sourcetest.Files{},
+		Tuner: &sourcetest.Tuner{}})
 	ask := func(method, path, body string, v any) http.Header {
 		t.Helper()
 		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
@@ -276,7 +273,7 @@ func TestTuningResults(t *testing.T) {
 	if ask("DELETE", "/v1/models/ft:base:mine:ftjob-1", "", &gone); !gone.Deleted || gone.ID != "ft:base:mine:ftjob-1" {
 		t.Errorf("%+v", gone)
 	}
-	lib.put("ftjob-1", func(h *History) { h.Job.State = "running" })
+	lib.Put("ftjob-1", func(h *source.History) { h.Job.State = "running" })
 	if ask("POST", "/v1/fine_tuning/jobs/ftjob-1/pause", "", &j); len(j.ResultFiles) != 0 {
 		t.Errorf("a job that is not over has results: %+v", j)
 	}

@@ -1,117 +1,49 @@
-// Package web is the HTTP server that people and programs look at runs and networks through: the REST API under /v1,
-// its streams of events, the same operations by gRPC, and the dashboard, a page of hand-written modules that reads the
-// same API.
+// Package web is the HTTP server through which people and programs look at runs and networks: it mounts the operations
+// of the packages below it under /v1 and as gRPC, guards them, and serves the dashboard, a page of hand-written modules
+// that reads the same API.
 //
-// It shows what its sources tell and computes no result: what a run is, is in a History; a folder of runs, a network or
-// a process that trains are sources behind small interfaces, implemented in node/. A reader that is slow, hangs or
-// vanishes costs a time-out and a connection; nothing in the server waits for one, and no source ever waits for the
-// server. It binds where it is told, and guards itself as if a stranger's page were open in the same browser.
+// It shows what its sources report and computes no result. A folder of runs, a network or a process that trains are
+// sources behind the interfaces of web/source, implemented in node/. A reader that is slow, hangs or vanishes costs a
+// time-out and a connection; the server waits for none, and no source waits for the server. It refuses requests that a
+// page of another origin in the same browser makes.
 package web
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/access"
+	"github.com/starling-network/starling/web/answer"
+	"github.com/starling-network/starling/web/examples"
+	"github.com/starling-network/starling/web/finetune"
+	"github.com/starling-network/starling/web/health"
+	"github.com/starling-network/starling/web/jobs"
+	"github.com/starling-network/starling/web/models"
+	"github.com/starling-network/starling/web/network"
 	"github.com/starling-network/starling/web/openai"
+	"github.com/starling-network/starling/web/openapi"
+	"github.com/starling-network/starling/web/route"
+	"github.com/starling-network/starling/web/rpc"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/stream"
 )
-
-// ErrNotFound is what a source returns for what it does not know.
-var ErrNotFound = errors.New("web: there is no such thing")
-
-// Runs is where runs are known: a folder of them, or a network. Its methods are called concurrently, often, and are
-// expected to answer from memory.
-type Runs interface {
-	// List returns all runs, the latest first.
-	List(ctx context.Context) ([]api.Job, error)
-	// History of a run, or ErrNotFound.
-	History(ctx context.Context, id string) (*History, error)
-	// Log returns at most limit bytes of whole lines of a run's log from an offset; a negative offset counts from the end.
-	Log(ctx context.Context, id string, from int64, limit int) (api.Log, error)
-	// Files of a run: those of the model that it left, none while it is not over, then others.
-	Files(ctx context.Context, id string) ([]api.File, error)
-	// Open opens one of these files.
-	Open(ctx context.Context, id, name string) (io.ReadSeekCloser, api.File, error)
-}
-
-// History is what is known of a run at one moment. Nobody changes it.
-type History struct {
-	Version  uint64 // another with every change
-	Job      api.Job
-	Metrics  []api.Metric
-	Lineage  []api.Checkpoint
-	Receipts []api.Receipt
-	Disputes []api.Dispute
-	Samples  []api.Sample
-	Links    []api.Link // of members, as far as it is known who fetched from whom
-}
-
-// Network is a chain, as one of its validators sees it.
-type Network interface {
-	Overview(ctx context.Context) (api.Network, error)
-	Account(ctx context.Context, address string) (api.Account, error)
-	// Blocks returns at most limit blocks below a height, the latest first, and below which height more are asked for,
-	// 0 if there are none; before 0 means from the latest on. Of busy ones, which have transactions, a page may be
-	// empty and not the last.
-	Blocks(ctx context.Context, before int64, limit int, busy bool) (list []api.Block, next int64, err error)
-	// Tx is a transaction by its hash, in the block at a height, or, for height 0, in one of the latest.
-	Tx(ctx context.Context, hash string, height int64) (api.Tx, error)
-}
-
-// Launcher starts jobs.
-type Launcher interface {
-	Plan(ctx context.Context, spec api.Spec) (api.Plan, error)
-	// Submit returns the run of a job, which need not have begun; the same key, if it is not empty, gives the same run,
-	// and has one that stopped go on.
-	Submit(ctx context.Context, key string, s api.Submission) (id string, err error)
-	// Cancel stops a run, or fails with ErrNotFound. One that has stopped may be cancelled again.
-	Cancel(ctx context.Context, id string) error
-	// Pause stops a run, or fails with ErrNotFound. It goes on when it is submitted again.
-	Pause(ctx context.Context, id string) error
-}
-
-// Files keeps files of examples that models are tuned with.
-type Files interface {
-	// List returns all files, the latest first.
-	List() ([]api.FileObject, error)
-	// Keep reads a file to its end and keeps it; the error wraps openai.ErrExamples where it is no file of examples.
-	Keep(name string, r io.Reader) (api.FileObject, error)
-	// Open opens a file, or fails with ErrNotFound.
-	Open(id string) (io.ReadSeekCloser, api.FileObject, error)
-	// Remove removes a file, or fails with ErrNotFound.
-	Remove(id string) error
-}
-
-// Tuner writes the jobs that tune models.
-type Tuner interface {
-	// Job returns the job that a request asks for, or a *Failure if the request is to blame.
-	Job(r api.FineTuningRequest) (api.Spec, error)
-	// Request returns what a run was asked for, with all that it left open, or fails with ErrNotFound if it tunes nothing.
-	Request(run string) (api.FineTuningRequest, error)
-	// Remove removes the weights of a model that a job tuned, and keeps the records of the job, or fails with ErrNotFound.
-	Remove(model string) error
-}
 
 // Config is what a server serves. Runs is needed; the rest may be missing.
 type Config struct {
-	Runs     Runs
-	Network  Network
-	Launcher Launcher
-	Files    Files
-	Tuner    Tuner
-	Models   openai.Model // that can be asked
-	Tokens   *Tokens      // who may do what; nil: whoever reaches the server may do everything
-	Hosts    []string     // names by which the server is reached, beside those of the loopback and addresses
+	Runs     source.Runs
+	Network  source.Network
+	Launcher source.Launcher
+	Files    source.Files
+	Tuner    source.Tuner
+	Models   openai.Model   // that can be asked
+	Tokens   *access.Tokens // what each client may do; nil: every client may do everything
+	Hosts    access.Hosts
 	Version  api.Version
 	Log      *slog.Logger // nil: nowhere
 
@@ -134,153 +66,81 @@ type Limits struct {
 // Server answers requests. It is an http.Handler.
 type Server struct {
 	Config
+	routes  []route.Route
 	handler http.Handler
 	mux     *http.ServeMux
-	grpc    *grpc.Server
-	started time.Time
-	writer  http.Handler // of texts; nil without Models
+	calls   *rpc.Server
+	streams *stream.Streams
 	stats   stats
-	rendered
-	spec func() ([]byte, error) // openapi.json
-
-	mu    sync.Mutex
-	feeds map[string]*feed
-	quit  chan struct{}
+	spec    func() ([]byte, error) // openapi.json
 }
 
 // New returns a server.
 func New(c Config) *Server {
-	if c.Poll == 0 {
-		c.Poll = 500 * time.Millisecond
+	c = c.withDefaults()
+	s := &Server{Config: c, mux: http.NewServeMux()}
+	s.streams = stream.New(stream.Config{Poll: c.Poll, Heartbeat: c.Heartbeat, Timeout: c.Limits.Write, Max: c.Streams})
+	checks := &health.API{Runs: c.Runs, Network: c.Network, Streams: s.streams, Room: c.Room, Started: time.Now()}
+	tunings := &finetune.API{Runs: c.Runs, Launcher: c.Launcher, Tuner: c.Tuner}
+	asked := &models.API{Runs: c.Runs, Models: c.Models, Tunings: tunings}
+	if c.Models != nil {
+		asked.Writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Timeout: c.Limits.Write})
 	}
-	if c.Heartbeat == 0 {
-		c.Heartbeat = 15 * time.Second
+	s.routes = slices.Concat(
+		(&jobs.API{Runs: c.Runs, Launcher: c.Launcher, Network: c.Network, Streams: s.streams,
+			Timeout: c.Limits.Write}).Routes(),
+		asked.Routes(),
+		(&network.API{Network: c.Network}).Routes(),
+		(&examples.API{Files: c.Files, Tunings: tunings, Timeout: c.Limits.Write}).Routes(),
+		tunings.Routes(),
+		checks.Routes(),
+		s.ownRoutes())
+	s.spec = sync.OnceValues(func() ([]byte, error) { return openapi.Describe(s.routes, c.Version.Version) })
+	for _, r := range s.routes {
+		s.mux.Handle(r.Method+" "+r.Path, s.serveRoute(r))
 	}
-	if c.Streams == 0 {
-		c.Streams = 1000
-	}
-	c.Limits = Limits{cmp.Or(c.Limits.Header, headerPatience), cmp.Or(c.Limits.Body, bodyPatience),
-		cmp.Or(c.Limits.Write, writePatience)}
+	s.mux.Handle("/", s.pages())
+	s.handler = s.guard(s.mux)
+	s.calls = rpc.New(rpc.Config{Routes: s.routes, Tokens: c.Tokens, Hosts: c.Hosts, Streams: s.streams, Health: checks,
+		Timeout: c.Limits.Write, Count: s.stats.request, Log: c.Log})
+	return s
+}
+
+// withDefaults is the configuration with the usual values where it has none, and with what the server says of itself.
+func (c Config) withDefaults() Config {
+	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
+	c.Streams = cmp.Or(c.Streams, 1000)
+	c.Limits = Limits{cmp.Or(c.Limits.Header, headerTimeout), cmp.Or(c.Limits.Body, bodyTimeout),
+		cmp.Or(c.Limits.Write, writeTimeout)}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Version.API, c.Version.Submits, c.Version.Network, c.Version.Auth = "v1", c.Launcher != nil, c.Network != nil,
 		c.Tokens != nil
-	s := &Server{Config: c, started: time.Now(), feeds: map[string]*feed{}, quit: make(chan struct{})}
-	s.spec = sync.OnceValues(func() ([]byte, error) { return openAPI(routes, c.Version.Version) })
-	if c.Models != nil {
-		s.writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Timeout: c.Limits.Write})
+	return c
+}
+
+// ownRoutes are the operations of the server itself, without its health.
+func (s *Server) ownRoutes() []route.Route {
+	return []route.Route{
+		{Method: "GET", Path: "/v1/version", Summary: "Version of the server", Answer: api.Version{},
+			Handle: func(*http.Request) (any, error) { return s.Version, nil }},
+		{Method: "GET", Path: "/openapi.json", Summary: "This description",
+			Handle: func(*http.Request) (any, error) {
+				text, err := s.spec()
+				return answer.Raw{Kind: answer.JSON, Bytes: text}, err
+			}},
+		{Method: "GET", Path: "/metrics", Scope: access.Read, Summary: "What the server counts, for Prometheus",
+			Kinds: []string{answer.Plain}, Stream: s.prometheus},
 	}
-	mux := http.NewServeMux()
-	for _, r := range routes {
-		mux.Handle(r.method+" "+r.path, s.route(r))
-	}
-	mux.Handle("/", s.pages())
-	s.mux, s.handler = mux, s.guard(mux)
-	s.grpc = s.newGRPC()
-	return s
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		s.serveGRPC(w, r)
+		s.calls.ServeHTTP(w, r)
 		return
 	}
 	s.handler.ServeHTTP(w, r)
-}
-
-// Limits of connections. A request that does not come to its end, or whose answer nobody reads, ends with them.
-const (
-	headerPatience  = 5 * time.Second
-	bodyPatience    = 20 * time.Second
-	writePatience   = 20 * time.Second
-	planPatience    = 5 * time.Minute // data is read and tokenized for it
-	writingPatience = time.Minute     // until the first of a text is sent; a model may have to be loaded
-	idlePatience    = 2 * time.Minute
-	pingAfter       = 30 * time.Second // of silence on a connection by HTTP/2
-	maxHeader       = 16 << 10
-	maxBody         = 1 << 20
-	maxConnections  = 4096
-	maxStreams      = 100 // requests at once of a connection by HTTP/2
-)
-
-// Serve answers on a listener until the context ends; streams end with it. It closes the listener.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{
-		Handler: s, ReadHeaderTimeout: s.Limits.Header, ReadTimeout: s.Limits.Body, IdleTimeout: idlePatience,
-		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), Protocols: new(http.Protocols),
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: s.Limits.Write,
-			WriteByteTimeout: s.Limits.Write},
-	}
-	h.Protocols.SetHTTP1(true)
-	h.Protocols.SetUnencryptedHTTP2(true) // for gRPC: a client that knows that it wants it says so with its first bytes
-	stop := context.AfterFunc(ctx, func() {
-		s.Stop()
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if h.Shutdown(patience) != nil {
-			_ = h.Close() // whoever is left has had its second
-		}
-	})
-	defer stop()
-	go func() { _, _ = s.Runs.List(ctx) }() // long runs are read now, so that the first who looks does not wait for it
-	err := h.Serve(bounded(l, maxConnections))
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
-// Stop ends all streams. The server answers no more of them.
-func (s *Server) Stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.quit:
-	default:
-		close(s.quit)
-	}
-}
-
-// bounded accepts so many connections at once; further ones wait in the system's queue.
-func bounded(l net.Listener, n int) net.Listener {
-	return &boundedListener{Listener: l, free: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
-type boundedListener struct {
-	net.Listener
-	free   chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (b *boundedListener) Accept() (net.Conn, error) {
-	select {
-	case b.free <- struct{}{}:
-	case <-b.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.free
-		return nil, err
-	}
-	return &boundedConn{Conn: c, release: sync.OnceFunc(func() { <-b.free })}, nil
-}
-
-func (b *boundedListener) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return b.Listener.Close()
-}
-
-type boundedConn struct {
-	net.Conn
-	release func()
-}
-
-func (c *boundedConn) Close() error {
-	c.release()
-	return c.Conn.Close()
 }

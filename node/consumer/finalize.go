@@ -24,7 +24,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/totals"
 )
 
 // Books is what the chain says about a finished run.
@@ -155,7 +155,7 @@ func (e FinalState) Summary() *rundir.Summary {
 		case reward.Slash:
 			s.SlashedUzen += r.Amount
 		case reward.Audit:
-			web.CountAudit(&s.Audits, r.Reason)
+			totals.CountAudit(&s.Audits, r.Reason)
 		}
 	}
 	s.Plants = e.plants()

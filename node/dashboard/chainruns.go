@@ -23,22 +23,24 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/totals"
 )
 
-// ChainRuns are the jobs of a network as the chain knows them: web.Runs. The chain has what was ordered, attested,
+// ChainRuns are the jobs of a network as the chain knows them: source.Runs. The chain has what was ordered, attested,
 // disputed and paid; losses, logs and files are with those who train and with the consumer.
 type ChainRuns struct{ View *ChainView }
 
 func notOnChain(what, fix string) error {
-	return &web.Failure{Status: http.StatusNotFound, Code: "NOT_ON_CHAIN",
+	return &failure.Error{Status: http.StatusNotFound, Code: "NOT_ON_CHAIN",
 		Detail: "the chain has no " + what + ": it carries digests only", Fix: fix}
 }
 
 // asked is how many runs the chain is asked about at a time.
 const asked = 8
 
-// List implements web.Runs.
+// List implements source.Runs.
 func (r *ChainRuns) List(ctx context.Context) ([]api.Job, error) {
 	c, err := r.View.Client()
 	if err != nil {
@@ -98,7 +100,7 @@ func ordered(o module.OrderStatus) api.Job {
 }
 
 // books are a run with its disputes and payments, from which its totals are computed.
-func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*web.History, error) {
+func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*source.History, error) {
 	j, err := r.totals(ctx, c, id)
 	if err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*we
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}
-	h := &web.History{Job: j}
+	h := &source.History{Job: j}
 	for _, g := range games {
 		h.Disputes = append(h.Disputes, shownDispute(rundir.NewDisputeRecord(g, 0, nil)))
 	}
@@ -133,10 +135,10 @@ func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (j 
 	if err != nil {
 		return j, r.View.unanswered(err)
 	}
-	return totals(s, e, o), nil
+	return totalsOf(s, e, o), nil
 }
 
-func totals(s run.State, e market.Escrow, o module.OrderStatus) api.Job {
+func totalsOf(s run.State, e market.Escrow, o module.OrderStatus) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running",
 		Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
 		Workers: len(s.Active(crew.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
@@ -164,14 +166,14 @@ func totals(s run.State, e market.Escrow, o module.OrderStatus) api.Job {
 	return j
 }
 
-// History implements web.Runs.
-func (r *ChainRuns) History(ctx context.Context, id string) (*web.History, error) {
+// History implements source.Runs.
+func (r *ChainRuns) History(ctx context.Context, id string) (*source.History, error) {
 	c, err := r.View.Client()
 	if err != nil {
 		return nil, err
 	}
 	h, err := r.books(ctx, c, id)
-	if errors.Is(err, web.ErrNotFound) {
+	if errors.Is(err, failure.ErrNotFound) {
 		return r.order(ctx, c, id)
 	}
 	if err != nil {
@@ -195,12 +197,12 @@ func (r *ChainRuns) History(ctx context.Context, id string) (*web.History, error
 }
 
 // summarize fills in what the books of a run tell of it.
-func summarize(h *web.History) {
+func summarize(h *source.History) {
 	j := &h.Job
 	j.Disputes = len(h.Disputes)
-	for _, m := range web.Members(h) {
+	for _, m := range totals.Members(h) {
 		j.SlashedUzen += m.SlashedUzen
-		web.AddAudits(&j.Audits, m.Audits)
+		totals.AddAudits(&j.Audits, m.Audits)
 	}
 	sum := fnv.New64a()
 	fmt.Fprint(sum, j.State, j.Phase, j.Round, j.PaidUzen, j.Workers, len(h.Receipts), len(h.Disputes), h.Links)
@@ -208,7 +210,7 @@ func summarize(h *web.History) {
 }
 
 // order is a job that has no run.
-func (r *ChainRuns) order(ctx context.Context, c *client.Client, id string) (*web.History, error) {
+func (r *ChainRuns) order(ctx context.Context, c *client.Client, id string) (*source.History, error) {
 	o, err := c.Market.PlacedOrder(ctx, id)
 	if err != nil {
 		return nil, r.View.unanswered(err)
@@ -218,7 +220,7 @@ func (r *ChainRuns) order(ctx context.Context, c *client.Client, id string) (*we
 		j.State, j.Reason = "failed", &api.Reason{Code: o.Why,
 			Text: "the order ended without a run: " + strings.ReplaceAll(o.Why, "_", " ")}
 	}
-	return &web.History{Version: 1, Job: j}, nil
+	return &source.History{Version: 1, Job: j}, nil
 }
 
 func shownCheckpoint(l rundir.Line) api.Checkpoint {
@@ -229,18 +231,18 @@ func shownCheckpoint(l rundir.Line) api.Checkpoint {
 	return p
 }
 
-// Log implements web.Runs.
+// Log implements source.Runs.
 func (r *ChainRuns) Log(context.Context, string, int64, int) (api.Log, error) {
 	return api.Log{}, notOnChain("log of a job", "starling worker logs has that of a worker, and the folder of "+
 		"starling train that of the consumer")
 }
 
-// Files implements web.Runs.
+// Files implements source.Runs.
 func (r *ChainRuns) Files(context.Context, string) ([]api.File, error) {
 	return nil, notOnChain("files of a job", "they are in the folder of who ordered it")
 }
 
-// Open implements web.Runs.
+// Open implements source.Runs.
 func (r *ChainRuns) Open(context.Context, string, string) (io.ReadSeekCloser, api.File, error) {
 	return nil, api.File{}, notOnChain("files of a job", "they are in the folder of who ordered it")
 }

@@ -18,7 +18,7 @@ func TestTotalsOfAChainRun(t *testing.T) {
 			Progress: progress.Progress{Crew: crew.Crew{Terms: terms.Terms{Job: "job-1", Rounds: 4}}, Phase: phase, Why: why},
 		}
 		s.Round = 2
-		j := totals(s, market.Escrow{Budget: 10, Paid: 3}, module.OrderStatus{Status: status, Why: waits})
+		j := totalsOf(s, market.Escrow{Budget: 10, Paid: 3}, module.OrderStatus{Status: status, Why: waits})
 		if j.ID != "job-1" || j.Rounds != 4 || j.BudgetUzen != 10 || j.PaidUzen != 3 || j.Kind != "network" {
 			t.Errorf("%+v", j)
 		}

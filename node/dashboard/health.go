@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/client/validators"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/session"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/health"
 )
 
 // NetworkPeers are the processes that a validator is connected to.
@@ -43,7 +43,7 @@ func NetworkHealth(ctx context.Context, network string, now time.Time) (*api.Hea
 }
 
 func networkHealth(n api.Network, books *inspect.Balances, now time.Time) *api.Health {
-	h := &api.Health{Status: "ok", Checks: web.NetworkChecks(n, now)}
+	h := &api.Health{Status: "ok", Checks: health.CheckBlock(n, now)}
 	check := func(name string, ok bool, format string, args ...any) {
 		h.Checks = append(h.Checks, api.HealthCheck{Name: name, OK: ok, Text: fmt.Sprintf(format, args...)})
 	}

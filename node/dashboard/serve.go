@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/access"
 )
 
 // WebOptions say what a server shows, and to whom.
@@ -59,7 +60,7 @@ func (o WebOptions) OpenListener(ctx context.Context) (net.Listener, error) {
 
 func (o WebOptions) Serve(ctx context.Context, l net.Listener, c web.Config) error {
 	if o.Tokens != "" {
-		tokens, err := web.ReadTokens(o.Tokens)
+		tokens, err := access.ReadTokens(o.Tokens)
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}

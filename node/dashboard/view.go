@@ -18,10 +18,10 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 )
 
-// ChainView shows a network through a validator: web.Network. Until it has a connection it says so.
+// ChainView shows a network through a validator: source.Network. Until it has a connection it says so.
 type ChainView struct {
 	Address string // of the validator; "": it is in this process
 
@@ -34,7 +34,7 @@ type ChainView struct {
 // viewAge is how old what is shown of a network may be: about a block.
 const viewAge = 500 * time.Millisecond
 
-var ErrNoChain = &web.Failure{Status: http.StatusServiceUnavailable, Code: "NETWORK_STARTING",
+var ErrNoChain = &failure.Error{Status: http.StatusServiceUnavailable, Code: "NETWORK_STARTING",
 	Detail: "the network is not up yet, or not any more", Fix: "wait for a moment", Retry: time.Second}
 
 // Use says over which connection the network is seen; nil takes it away.
@@ -57,16 +57,16 @@ func (v *ChainView) Client() (*client.Client, error) {
 func (v *ChainView) unanswered(err error) error {
 	switch {
 	case errors.Is(err, client.ErrNotFound):
-		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+		return fmt.Errorf("%w: %w", failure.ErrNotFound, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return err
 	}
-	return &web.Failure{Status: http.StatusBadGateway, Code: "NETWORK_UNREACHABLE",
+	return &failure.Error{Status: http.StatusBadGateway, Code: "NETWORK_UNREACHABLE",
 		Detail: "the validator does not answer", Fix: "check that it runs: starling doctor --network " + v.Address,
 		Retry: 2 * time.Second}
 }
 
-// Overview implements web.Network.
+// Overview implements source.Network.
 func (v *ChainView) Overview(ctx context.Context) (api.Network, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,14 +110,14 @@ func (v *ChainView) look(ctx context.Context) (api.Network, error) {
 	return n, nil
 }
 
-// Account implements web.Network.
+// Account implements source.Network.
 func (v *ChainView) Account(ctx context.Context, address string) (a api.Account, err error) {
 	c, err := v.Client()
 	if err != nil {
 		return a, err
 	}
 	if err := wallet.CheckAddress(address); err != nil {
-		return a, fmt.Errorf("%w: %w", web.ErrNotFound, err)
+		return a, fmt.Errorf("%w: %w", failure.ErrNotFound, err)
 	}
 	head, err := c.Ledger.Head(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *ChainView) Account(ctx context.Context, address string) (a api.Account,
 // searchedBlocks are those that one question for blocks with transactions looks at.
 const searchedBlocks = 300
 
-// Blocks implements web.Network.
+// Blocks implements source.Network.
 func (v *ChainView) Blocks(ctx context.Context, before int64, limit int,
 	busy bool) (list []api.Block, next int64, err error) {
 	c, err := v.Client()
@@ -199,7 +199,7 @@ func (v *ChainView) heights(ctx context.Context, c *client.Client, before int64,
 	return page, max(0, next), nil
 }
 
-// Tx implements web.Network.
+// Tx implements source.Network.
 func (v *ChainView) Tx(ctx context.Context, hash string, height int64) (api.Tx, error) {
 	c, err := v.Client()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 )
 
 // Files of a run that may be served, by kind. A run has more files, such as the keys of its network, which are not
@@ -33,7 +33,7 @@ const (
 // blobName is the path of a blob by its CID; the folder of a store has other files, too.
 var blobName = regexp.MustCompile(`^` + dirBlobs + `/[a-z2-7]{1,100}$`)
 
-// Files implements web.Runs.
+// Files implements source.Runs.
 func (l *RunStore) Files(_ context.Context, id string) ([]api.File, error) {
 	root, err := l.rootOf(id)
 	if err != nil {
@@ -65,7 +65,7 @@ func file(name, kind string, info fs.FileInfo) api.File {
 	return api.File{Name: name, Kind: kind, Bytes: info.Size(), Modified: info.ModTime().UTC()}
 }
 
-// Open implements web.Runs. It opens no link.
+// Open implements source.Runs. It opens no link.
 func (l *RunStore) Open(_ context.Context, id, name string) (io.ReadSeekCloser, api.File, error) {
 	kind := ""
 	switch {
@@ -76,7 +76,7 @@ func (l *RunStore) Open(_ context.Context, id, name string) (io.ReadSeekCloser, 
 	case blobName.MatchString(name):
 		kind = "blob"
 	}
-	gone := fmt.Errorf("%w: file of run %s", web.ErrNotFound, id)
+	gone := fmt.Errorf("%w: file of run %s", failure.ErrNotFound, id)
 	if kind == "" {
 		return nil, api.File{}, gone
 	}

@@ -15,7 +15,8 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/series"
+	"github.com/starling-network/starling/web/source"
 )
 
 // folder is a run's folder, as it was at the last look.
@@ -26,7 +27,7 @@ type folder struct {
 	mu       sync.Mutex
 	looked   time.Time
 	version  uint64
-	last     *web.History
+	last     *source.History
 	live     Live
 	held     bool // the lock of the folder; known: the system tells
 	known    bool
@@ -125,7 +126,7 @@ func (f *folder) beside(live Live) {
 }
 
 // history is the content of the folder, read again if the last read is old.
-func (f *folder) history(ctx context.Context) (*web.History, error) {
+func (f *folder) history(ctx context.Context) (*source.History, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last != nil && time.Since(f.looked) < lookAge {
@@ -133,7 +134,7 @@ func (f *folder) history(ctx context.Context) (*web.History, error) {
 	}
 	changed := f.look()
 	f.looked = time.Now()
-	h := &web.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told,
+	h := &source.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told,
 		Disputes: f.disputes.records, Samples: f.samples.records, Links: f.links.records}
 	if f.live != nil {
 		if b, err := f.live.Books(ctx); err == nil {
@@ -262,7 +263,7 @@ func readJSON(path string, v any) error {
 }
 
 // job puts together what is known of a run.
-func (f *folder) job(h *web.History) api.Job {
+func (f *folder) job(h *source.History) api.Job {
 	a := &f.about
 	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Folder: f.shown, Kind: "run", Started: a.started,
 		Updated: f.updated(), Disputes: len(h.Disputes)}
@@ -280,7 +281,7 @@ func (f *folder) job(h *web.History) api.Job {
 		}
 	}
 	if len(h.Metrics) != f.spark.records {
-		f.spark.records, f.spark.values = len(h.Metrics), web.Spark(h.Metrics)
+		f.spark.records, f.spark.values = len(h.Metrics), series.Spark(h.Metrics)
 	}
 	j.Spark = f.spark.values
 	j.State, j.Reason = f.state(h, &j)

@@ -11,7 +11,8 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/totals"
 )
 
 // plan fills in what the job file asks for.
@@ -112,7 +113,7 @@ func compression(c job.Compression) string {
 }
 
 // measure fills in what the records tell.
-func measure(j *api.Job, h *web.History) {
+func measure(j *api.Job, h *source.History) {
 	for _, m := range h.Metrics {
 		if m.EvalLoss != nil {
 			if j.FirstEvalLoss == nil {
@@ -139,11 +140,11 @@ func measure(j *api.Job, h *web.History) {
 	if left := j.Steps - j.Step; left > 0 && j.Step > 0 {
 		j.SecondsLeft = j.Seconds / float64(j.Step) * float64(left)
 	}
-	if paid, fee := web.Spent(h.Receipts); paid+fee > 0 {
+	if paid, fee := totals.Spent(h.Receipts); paid+fee > 0 {
 		j.PaidUzen, j.FeeUzen = paid, fee
 	}
-	for _, m := range web.Members(h) {
-		web.AddAudits(&j.Audits, m.Audits)
+	for _, m := range totals.Members(h) {
+		totals.AddAudits(&j.Audits, m.Audits)
 		j.SlashedUzen += m.SlashedUzen
 	}
 }
@@ -181,7 +182,7 @@ func conclude(j *api.Job, s *summary, virtual bool) {
 const quiet = 2 * time.Minute
 
 // state says where a run is, and why.
-func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
+func (f *folder) state(h *source.History, j *api.Job) (string, *api.Reason) {
 	a := &f.about
 	resume := f.resume()
 	if a.asked != nil {
@@ -246,7 +247,7 @@ func phaseText(phase string) string {
 }
 
 // halted says why a run ended early, as the refund to its consumer tells.
-func halted(h *web.History) *api.Reason {
+func halted(h *source.History) *api.Reason {
 	for _, r := range h.Receipts {
 		if r.Kind == "refund" {
 			return &api.Reason{Code: r.Reason, Text: r.Why,

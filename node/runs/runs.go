@@ -1,5 +1,5 @@
 // Package runs reads the folders of runs and simulations, finished or being written, for servers and commands that
-// show them: it implements web.Runs over a disk.
+// show them: it implements source.Runs over a disk.
 //
 // A folder is read once and then followed: appended data is read from where the last read ended, and a file that was
 // replaced is read again. The package writes nothing and locks nothing, so that it does not disturb a process that
@@ -21,7 +21,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/source"
 )
 
 // Files of a run's folder that are read here.
@@ -210,7 +211,7 @@ func (l *RunStore) one(id string) (*folder, error) {
 	l.scan()
 	f := l.folders[id]
 	if f == nil {
-		return nil, fmt.Errorf("%w: run %s", web.ErrNotFound, id)
+		return nil, fmt.Errorf("%w: run %s", failure.ErrNotFound, id)
 	}
 	f.beside(l.live[f.path])
 	return f, nil
@@ -225,7 +226,7 @@ func (l *RunStore) Again(id string) {
 	}
 }
 
-// List implements web.Runs.
+// List implements source.Runs.
 func (l *RunStore) List(ctx context.Context) ([]api.Job, error) {
 	var jobs []api.Job
 	for _, f := range l.all() {
@@ -239,8 +240,8 @@ func (l *RunStore) List(ctx context.Context) ([]api.Job, error) {
 	return jobs, nil
 }
 
-// History implements web.Runs.
-func (l *RunStore) History(ctx context.Context, id string) (*web.History, error) {
+// History implements source.Runs.
+func (l *RunStore) History(ctx context.Context, id string) (*source.History, error) {
 	f, err := l.one(id)
 	if err != nil {
 		return nil, err
@@ -248,7 +249,7 @@ func (l *RunStore) History(ctx context.Context, id string) (*web.History, error)
 	return f.history(ctx)
 }
 
-// Log implements web.Runs.
+// Log implements source.Runs.
 func (l *RunStore) Log(_ context.Context, id string, from int64, limit int) (api.Log, error) {
 	f, err := l.one(id)
 	if err != nil {

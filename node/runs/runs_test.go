@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/source"
 )
 
 const jobFile = `apiVersion: starling/v1
@@ -106,7 +107,7 @@ func lineageLine(round int, root string) string {
 	)
 }
 
-func history(t *testing.T, l *RunStore, id string) *web.History {
+func history(t *testing.T, l *RunStore, id string) *source.History {
 	t.Helper()
 	f, err := l.one(id)
 	if err != nil {
@@ -231,7 +232,7 @@ func testFiles(t *testing.T, l *RunStore, dir string) {
 	for _, name := range []string{fileLog, "report.html", "blobs/bafklink", "blobs/bafkabc.leaves",
 		"network/worker-0/key", ".lock", "../secret", "blobs/../network/worker-0/key", "/etc/passwd", "blobs", "",
 		"run.json"} {
-		if _, _, err := l.Open(t.Context(), "tiny", name); !errors.Is(err, web.ErrNotFound) || listed[name] {
+		if _, _, err := l.Open(t.Context(), "tiny", name); !errors.Is(err, failure.ErrNotFound) || listed[name] {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -281,7 +282,7 @@ func TestLibraryFindsRuns(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"..", "../a", "sweep/000", "", "a/../a", ".hidden"} {
-		if _, err := l.History(t.Context(), id); !errors.Is(err, web.ErrNotFound) {
+		if _, err := l.History(t.Context(), id); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

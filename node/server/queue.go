@@ -32,11 +32,11 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 )
 
 // jobQueue trains the jobs that are submitted to a server, one after another, each on an embedded network and in a
-// folder of its own: web.Launcher. Its state after a restart is read from these folders.
+// folder of its own: source.Launcher. Its state after a restart is read from these folders.
 type jobQueue struct {
 	root, data string // absolute: of the runs, and of the data
 	version    string
@@ -105,7 +105,7 @@ func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 	return j, nil
 }
 
-// Plan implements web.Launcher. It makes the program, tokenizes the data and measures an inner step, one plan at a
+// Plan implements source.Launcher. It makes the program, tokenizes the data and measures an inner step, one plan at a
 // time, and starts nothing.
 func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	j, err := l.read(s)
@@ -146,8 +146,8 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	return made, nil
 }
 
-// Submit implements web.Launcher. The folder of the job is there before it is answered, so that a server that ends then
-// has lost nothing.
+// Submit implements source.Launcher. The folder of the job exists before Submit returns, so that a server that ends
+// then has lost no job.
 func (l *jobQueue) Submit(_ context.Context, key string, s api.Submission) (string, error) {
 	j, err := l.read(s.Spec)
 	if err != nil {
@@ -169,7 +169,7 @@ func (l *jobQueue) Submit(_ context.Context, key string, s api.Submission) (stri
 		return id, err
 	}
 	if len(l.queue) >= maxQueue {
-		return "", &web.Failure{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL",
+		return "", &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL",
 			Detail: fmt.Sprintf("%d jobs wait, as many as may", len(l.queue)),
 			Fix:    "wait for one to end, or cancel one", Retry: 30 * time.Second}
 	}
@@ -195,7 +195,7 @@ func (l *jobQueue) known(want runs.Submitted) (id string, err error) {
 		return "", nil // or its folder was removed
 	}
 	if had.Spec != want.Spec {
-		return "", &web.Failure{Status: http.StatusUnprocessableEntity, Code: "KEY_REUSED",
+		return "", &failure.Error{Status: http.StatusUnprocessableEntity, Code: "KEY_REUSED",
 			Detail: "the Idempotency-Key stands for another job", Fix: "send another key"}
 	}
 	return id, nil
@@ -221,7 +221,7 @@ func (l *jobQueue) place(asked, name string) (string, error) {
 			return id, err
 		}
 	}
-	return "", &web.Failure{Status: http.StatusConflict, Code: "NAME_TAKEN",
+	return "", &failure.Error{Status: http.StatusConflict, Code: "NAME_TAKEN",
 		Detail: "there are a thousand jobs of that name", Fix: "give another name"}
 }
 
@@ -325,10 +325,10 @@ func (l *jobQueue) end(t *queuedJob) {
 	close(t.done)
 }
 
-// Cancel implements web.Launcher. It waits for a moment until the run has stopped.
+// Cancel implements source.Launcher. It waits for a moment until the run has stopped.
 func (l *jobQueue) Cancel(ctx context.Context, id string) error { return l.halt(ctx, id, false) }
 
-// Pause implements web.Launcher. It waits as Cancel does.
+// Pause implements source.Launcher. It waits as Cancel does.
 func (l *jobQueue) Pause(ctx context.Context, id string) error { return l.halt(ctx, id, true) }
 
 func (l *jobQueue) halt(ctx context.Context, id string, pause bool) error {
@@ -372,7 +372,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 		over := h.Job.Reason != nil && h.Job.Reason.Code == codeCancelled
 		switch path := filepath.Join(l.root, id, runs.FileSubmitted); {
 		case pause && over:
-			return &web.Failure{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is cancelled",
+			return &failure.Error{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is cancelled",
 				Fix: "resume it, if it is to go on"}
 		case pause || over:
 			return nil
@@ -389,10 +389,10 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 		}
 	}
 	if h.Job.State == "running" {
-		return &web.Failure{Status: http.StatusConflict, Code: "JOB_ELSEWHERE", Detail: "another process trains the job",
+		return &failure.Error{Status: http.StatusConflict, Code: "JOB_ELSEWHERE", Detail: "another process trains the job",
 			Fix: "stop that process with Ctrl-C"}
 	}
-	return &web.Failure{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is " + h.Job.State,
+	return &failure.Error{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is " + h.Job.State,
 		Fix: "there is nothing to cancel"}
 }
 
@@ -401,9 +401,9 @@ func (l *jobQueue) refusal(err error) error {
 	var wrong *job.ErrorList
 	if !errors.As(err, &wrong) {
 		why := l.reason(err)
-		return &web.Failure{Status: http.StatusUnprocessableEntity, Code: why.Code, Detail: why.Text, Fix: why.Next}
+		return &failure.Error{Status: http.StatusUnprocessableEntity, Code: why.Code, Detail: why.Text, Fix: why.Next}
 	}
-	f := &web.Failure{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has errors",
+	f := &failure.Error{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has errors",
 		Fix: "see problems, which has their places"}
 	if len(wrong.Errors) == 1 {
 		f.Detail = "the job file has an error"

@@ -1,5 +1,5 @@
 // Package tuning keeps files of examples, and writes the job files that tune a model with them, for those who ask by
-// OpenAI's interface for it: web.Files and web.Tuner.
+// OpenAI's interface for it: source.Files and source.Tuner.
 //
 // A job of it is like any other: all that was asked for is in its file. It trains nothing and knows no HTTP.
 package tuning
@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -85,14 +85,14 @@ func (s *ExampleStore) List() ([]api.FileObject, error) {
 	return files, nil
 }
 
-// file reads what is known of a file, or fails with web.ErrNotFound.
+// file reads what is known of a file, or fails with failure.ErrNotFound.
 func (s *ExampleStore) file(id string) (f api.FileObject, err error) {
 	if !idForm.MatchString(id) {
-		return f, web.ErrNotFound
+		return f, failure.ErrNotFound
 	}
 	text, err := os.ReadFile(s.path(id, fileAbout))
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, web.ErrNotFound
+		return f, failure.ErrNotFound
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &f)
@@ -101,7 +101,7 @@ func (s *ExampleStore) file(id string) (f api.FileObject, err error) {
 }
 
 // Keep adds a file. Its identifier is a digest of its bytes: the same file twice is one, under its first name. The
-// error is that of r, a *web.Failure, or wraps openai.ErrExamples.
+// error is that of r, a *failure.Error, or wraps openai.ErrExamples.
 func (s *ExampleStore) Keep(name string, r io.Reader) (f api.FileObject, err error) {
 	if err := os.MkdirAll(s.path(), 0o700); err != nil {
 		return f, err
@@ -161,14 +161,14 @@ func (s *ExampleStore) room(more int64) error {
 		more += f.Bytes
 	}
 	if len(files) >= maxFiles || more > maxBytes {
-		return &web.Failure{Status: 507, Code: "FILES_FULL",
+		return &failure.Error{Status: 507, Code: "FILES_FULL",
 			Detail: fmt.Sprintf("the server keeps at most %d files of %d GiB together", maxFiles, maxBytes>>30),
 			Fix:    "delete one"}
 	}
 	return nil
 }
 
-// Open opens a file, or fails with web.ErrNotFound.
+// Open opens a file, or fails with failure.ErrNotFound.
 func (s *ExampleStore) Open(id string) (io.ReadSeekCloser, api.FileObject, error) {
 	f, err := s.file(id)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *ExampleStore) Open(id string) (io.ReadSeekCloser, api.FileObject, error
 	return r, f, err
 }
 
-// Remove removes a file, and what was made of it for jobs, or fails with web.ErrNotFound.
+// Remove removes a file, and what was made of it for jobs, or fails with failure.ErrNotFound.
 func (s *ExampleStore) Remove(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/node/runs"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -32,16 +32,16 @@ func (t *Tuner) Models() []openai.Info {
 	return list
 }
 
-// Remove removes the weights of a model that a run of the server tuned, or fails with web.ErrNotFound.
+// Remove removes the weights of a model that a run of the server tuned, or fails with failure.ErrNotFound.
 func (t *Tuner) Remove(model string) error {
 	run := model[strings.LastIndexByte(model, ':')+1:]
 	asked, err := t.Request(run)
 	if err != nil || asked.Tuned(run) != model {
-		return web.ErrNotFound
+		return failure.ErrNotFound
 	}
 	dir := filepath.Join(t.runs, run)
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
-		return web.ErrNotFound // it is removed, or not there yet
+		return failure.ErrNotFound // it is removed, or not there yet
 	}
 	return runs.RemoveModel(dir)
 }

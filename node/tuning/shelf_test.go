@@ -15,10 +15,12 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/access"
+	"github.com/starling-network/starling/web/source"
 )
 
-// noRuns is a web.Runs that is never asked.
-type noRuns struct{ web.Runs }
+// noRuns is a source.Runs that is never asked.
+type noRuns struct{ source.Runs }
 
 const talk = `{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]}` + "\n"
 
@@ -158,7 +160,7 @@ func TestFilesNeedTokens(t *testing.T) {
 	if err := os.WriteFile(path, []byte(reader+" read\n"+writer+" read,submit\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := web.ReadTokens(path)
+	tokens, err := access.ReadTokens(path)
 	if err != nil {
 		t.Fatal(err)
 	}

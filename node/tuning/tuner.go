@@ -21,7 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -56,11 +56,11 @@ const (
 var suffixForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func wrong(param, detail, fix string) error {
-	return &web.Failure{Status: http.StatusBadRequest, Code: "INVALID_VALUE", Detail: detail, Fix: fix, Param: param}
+	return &failure.Error{Status: http.StatusBadRequest, Code: "INVALID_VALUE", Detail: detail, Fix: fix, Param: param}
 }
 
 // Job returns the job that a request asks for, and reads all examples for it: their number of tokens is that of its
-// steps. The error is a *web.Failure if the request is to blame.
+// steps. The error is a *failure.Error if the request is to blame.
 func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
 	if err := settle(&r); err != nil {
 		return api.Spec{}, err
@@ -71,7 +71,7 @@ func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
 	}
 	b, err := readBase(dir)
 	if err != nil {
-		return api.Spec{}, &web.Failure{Status: http.StatusBadRequest, Code: "MODEL_UNUSABLE",
+		return api.Spec{}, &failure.Error{Status: http.StatusBadRequest, Code: "MODEL_UNUSABLE",
 			Detail: "the model cannot be tuned: " + strings.ReplaceAll(err.Error(), dir, r.Model), Fix: "name another",
 			Param: "model"}
 	}
@@ -161,7 +161,7 @@ func (t *Tuner) model(name string) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", &web.Failure{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND",
+	return "", &failure.Error{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND",
 		Detail: fmt.Sprintf("there is no model %.80q", name),
 		Fix:    "name one of GET /v1/models, or a model folder below the server's folder of data by its path", Param: "model"}
 }
@@ -201,8 +201,8 @@ type text struct {
 // them in another form.
 func (t *Tuner) text(b base, param, id string) (out text, err error) {
 	in, _, err := t.Open(id)
-	if errors.Is(err, web.ErrNotFound) {
-		return out, &web.Failure{Status: http.StatusNotFound, Code: "NOT_FOUND",
+	if errors.Is(err, failure.ErrNotFound) {
+		return out, &failure.Error{Status: http.StatusNotFound, Code: "NOT_FOUND",
 			Detail: fmt.Sprintf("there is no file %.60q", id), Fix: "upload it with POST /v1/files", Param: param}
 	}
 	if err != nil {
@@ -318,20 +318,20 @@ func quote(s string) string {
 	return string(raw)
 }
 
-// Request returns what a run of the server was asked for, or fails with web.ErrNotFound if it tunes nothing.
+// Request returns what a run of the server was asked for, or fails with failure.ErrNotFound if it tunes nothing.
 func (t *Tuner) Request(run string) (r api.FineTuningRequest, err error) {
 	if !filepath.IsLocal(run) || strings.ContainsAny(run, `/\`) {
-		return r, web.ErrNotFound
+		return r, failure.ErrNotFound
 	}
 	path := filepath.Join(t.runs, run, "job.yaml")
 	source, err := os.ReadFile(path)
 	if err != nil {
-		return r, web.ErrNotFound
+		return r, failure.ErrNotFound
 	}
 	j, err := job.Parse(source, path)
 	if err != nil || j.Labels[runs.LabelTuning] == "" || json.Unmarshal([]byte(j.Labels[runs.LabelTuning]), &r) != nil ||
 		r.Seed == nil {
-		return r, web.ErrNotFound
+		return r, failure.ErrNotFound
 	}
 	return r, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/failure"
 )
 
 // workshop is a tuner with a model, which is never loaded, and two files.
@@ -78,7 +78,7 @@ func TestJob(t *testing.T) {
 		}
 	}
 	for _, run := range []string{"done", "nobody", "../x", ""} {
-		if _, err := tuner.Request(run); !errors.Is(err, web.ErrNotFound) {
+		if _, err := tuner.Request(run); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: %v", run, err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestJobRefuses(t *testing.T) {
 		r := good
 		c.change(&r)
 		_, err := tuner.Job(r)
-		var f *web.Failure
+		var f *failure.Error
 		if !errors.As(err, &f) || f.Param != c.param || f.Fix == "" || strings.Contains(f.Detail, os.TempDir()) &&
 			!strings.Contains(r.Model, os.TempDir()) {
 			t.Errorf("%s: %+v %v", name, f, err)

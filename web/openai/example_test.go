@@ -8,7 +8,9 @@ import (
 )
 
 func TestExamples(t *testing.T) {
-	text := "\ufeff" + `{"messages": [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": [{"type": "text", "text": "Hi"}], "name": "ann"}, {"role": "assistant", "content": "Hello!", "weight": 1}]}
+	text := "\ufeff" + `{"messages": [{"role": "developer", "content": "Be kind."}, ` +
+		`{"role": "user", "content": [{"type": "text", "text": "Hi"}], "name": "ann"}, ` +
+		`{"role": "assistant", "content": "Hello!", "weight": 1}]}
 
 {"prompt": "", "completion": " yes"}`
 	var got []Example

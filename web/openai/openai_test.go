@@ -117,7 +117,9 @@ func TestCompletions(t *testing.T) {
 
 func TestChat(t *testing.T) {
 	s := New(echo{}, Config{})
-	body := `{"model":"echo","messages":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"text","text":"hi"}]}],"seed":1,"logprobs":true,"top_logprobs":1,"max_completion_tokens":3,"stop":["a","b"]%s}`
+	body := `{"model":"echo","messages":[{"role":"developer","content":"d"},` +
+		`{"role":"user","content":[{"type":"text","text":"hi"}]}],"seed":1,` +
+		`"logprobs":true,"top_logprobs":1,"max_completion_tokens":3,"stop":["a","b"]%s}`
 	r := parse(t, post(t, s, "/v1/chat/completions", fmt.Sprintf(body, "")).Body.Bytes())
 	c := r.Choices[0]
 	if want := `system=d user=hi |[]|t=1 p=1 seed=1 max=3 stops=["a" "b" "\nUser:"]`; r.Object != "chat.completion" ||

@@ -114,7 +114,8 @@ func TestAllowedOrigins(t *testing.T) {
 
 // An image is refused by its place, whatever stands beside it.
 func TestPartsThatAreNoText(t *testing.T) {
-	body := `{"model":"echo","messages":[{"role":"system","content":"a"},{"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}]}`
+	body := `{"model":"echo","messages":[{"role":"system","content":"a"},{"role":"user","content":[` +
+		`{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}]}`
 	r := parse(t, post(t, New(echo{}, Config{}), "/v1/chat/completions", body).Body.Bytes())
 	if r.Error == nil || r.Error.Code != "unsupported_content" || r.Error.Param != "messages[1].content[1].type" ||
 		!strings.Contains(r.Error.Message, "image_url") {

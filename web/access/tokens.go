@@ -1,0 +1,120 @@
+// Package access decides whether a request may be made: by the bearer tokens of a server and their scopes, and by where
+// the request comes from, so that a page of another origin in the same browser can do nothing. It answers no request.
+package access
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/web/failure"
+)
+
+// Scopes of tokens.
+const (
+	Read   = "read"   // look at everything
+	Submit = "submit" // start and cancel jobs
+)
+
+// Tokens are bearer tokens and what each of them allows.
+type Tokens struct{ list []bearer }
+
+type bearer struct {
+	digest [32]byte // of the token: it is compared, and kept, in no other form
+	scopes []string
+}
+
+// Limits of files of tokens.
+const (
+	maxTokenFile   = 64 << 10
+	minTokenLength = 16
+)
+
+// ReadTokens reads a file of tokens: one a line, followed by its scopes, as in "3f9c...a1 read,submit". Empty lines,
+// and those that begin with #, are skipped. A file that others than its owner can read is refused.
+func ReadTokens(path string) (*Tokens, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("web: tokens: %w", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("web: others can read %s: run chmod 600 on it", path)
+	}
+	t, err := ParseTokens(io.LimitReader(f, maxTokenFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("web: %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// ParseTokens reads tokens in the form of ReadTokens.
+func ParseTokens(r io.Reader) (*Tokens, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxTokenFile {
+		return nil, fmt.Errorf("a file of tokens has at most %d bytes", maxTokenFile)
+	}
+	t, lines := &Tokens{}, bufio.NewScanner(strings.NewReader(string(text)))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Fields(line)
+		if len(fields) != 2 || len(fields[0]) < minTokenLength {
+			return nil, fmt.Errorf("line %d is not a token of at least %d characters and its scopes, such as read,submit", n,
+				minTokenLength)
+		}
+		entry := bearer{digest: sha256.Sum256([]byte(fields[0])), scopes: strings.Split(fields[1], ",")}
+		for _, s := range entry.scopes {
+			if s != Read && s != Submit {
+				return nil, fmt.Errorf("line %d: there is no scope %q: they are %s and %s", n, s, Read, Submit)
+			}
+		}
+		t.list = append(t.list, entry)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(t.list) == 0 {
+		return nil, fmt.Errorf("there is no token in it")
+	}
+	return t, nil
+}
+
+// Allow returns why a request may not do what needs a scope, or nil. Without tokens every request may do everything.
+func (t *Tokens) Allow(r *http.Request, scope string) error {
+	if t == nil || scope == "" {
+		return nil
+	}
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return failure.New(http.StatusUnauthorized, "TOKEN_NEEDED", "the server answers to those who have a token",
+			"send Authorization: Bearer TOKEN, with a token of the server's --token-file")
+	}
+	digest := sha256.Sum256([]byte(given))
+	var found *bearer
+	for i := range t.list {
+		if subtle.ConstantTimeCompare(digest[:], t.list[i].digest[:]) == 1 {
+			found = &t.list[i]
+		}
+	}
+	switch {
+	case found == nil:
+		return failure.New(http.StatusUnauthorized, "TOKEN_UNKNOWN", "the server does not know the token",
+			"send one of the server's --token-file")
+	case !slices.Contains(found.scopes, scope):
+		return failure.New(http.StatusForbidden, "SCOPE_MISSING", "the token does not have the scope "+scope,
+			"use a token that has it, or add it to this one's line")
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package totals
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/web/source"
+)
+
+// Members are those who took part in a run, as its receipts and signatures tell: in the order in which they first
+// appear.
+func Members(h *source.History) []api.Member {
+	list, index := []api.Member{}, map[string]int{}
+	member := func(id string) *api.Member {
+		i, ok := index[id]
+		if !ok {
+			i = len(list)
+			index[id] = i
+			list = append(list, api.Member{ID: id, Zeros: []string{}})
+		}
+		return &list[i]
+	}
+	for _, c := range h.Lineage {
+		for _, signer := range c.Signers {
+			member(signer.ID).Signed++
+		}
+	}
+	for _, x := range h.Receipts {
+		m := member(x.Who)
+		if m.Role == "" {
+			m.Role = roleOf(x)
+		}
+		if x.Kind == "slash" {
+			m.SlashedUzen += x.Amount
+			continue
+		}
+		m.Uzen += x.Amount
+		switch {
+		case x.Amount > 0:
+			m.Paid++
+		default:
+			m.Zero++
+			if !slices.Contains(m.Zeros, x.Why) {
+				m.Zeros = append(m.Zeros, x.Why)
+			}
+		}
+		switch done := []string{reward.Verified, reward.TooSmall, reward.BudgetExhausted}; {
+		case x.Kind == "work" && slices.Contains(done, x.Reason):
+			m.Units++
+		case x.Kind == "audit":
+			CountAudit(&m.Audits, x.Reason)
+		}
+	}
+	return list
+}
+
+// Audited are the audits of a run, as its receipts tell, by who did them and whose work it was: of a unit that more
+// than one worked on, who was paid for it, or whom the dispute that came of the audit is about.
+func Audited(h *source.History) []api.Audited {
+	type unit struct {
+		round int
+		unit  uint32
+	}
+	type pair struct{ verifier, worker string }
+	by, list, index := map[unit]string{}, []api.Audited{}, map[pair]int{}
+	for _, x := range h.Receipts {
+		if at := (unit{x.Round, x.Unit}); x.Kind == "work" && (by[at] == "" || x.Amount > 0) {
+			by[at] = x.Who
+		}
+	}
+	for _, x := range h.Receipts {
+		if x.Kind != "audit" {
+			continue
+		}
+		p := pair{x.Who, by[unit{x.Round, x.Unit}]}
+		if n := x.Dispute; n != nil && *n >= 0 && *n < len(h.Disputes) {
+			p.worker = h.Disputes[*n].Worker
+		}
+		if p.worker == "" {
+			continue
+		}
+		i, ok := index[p]
+		if !ok {
+			i = len(list)
+			index[p] = i
+			list = append(list, api.Audited{Verifier: p.verifier, Worker: p.worker})
+		}
+		list[i].Audits++
+		if reward.AuditOutcome(x.Reason) == reward.Found {
+			list[i].Failed++
+		}
+	}
+	return list
+}
+
+func roleOf(x api.Receipt) string {
+	switch {
+	case x.Role != "":
+		return x.Role
+	case x.Kind == "refund":
+		return "consumer"
+	}
+	return "pool"
+}

@@ -1,0 +1,47 @@
+package totals
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/web/source"
+	"github.com/starling-network/starling/web/sourcetest"
+)
+
+// An audit is of the work of who was paid for the unit, or of whom the dispute convicted that came of it.
+func TestAudited(t *testing.T) {
+	work := func(who string, round int, amount uint64) api.Receipt {
+		return api.Receipt{Kind: "work", Who: who, Round: round, Amount: amount}
+	}
+	h := &source.History{Disputes: []api.Dispute{{Worker: "bob", Challenger: "vic"}}, Receipts: []api.Receipt{
+		work("bob", 1, 0), work("ann", 1, 5), work("ann", 2, 5), work("cas", 3, 5),
+		{Kind: "audit", Who: "vic", Round: 1, Reason: "fault_found", Dispute: sourcetest.Ptr(0)},
+		{Kind: "audit", Who: "vic", Round: 1, Reason: "verified"},
+		{Kind: "audit", Who: "vic", Round: 2, Reason: "verified"},
+		{Kind: "audit", Who: "wim", Round: 3, Reason: "verified", Dispute: sourcetest.Ptr(7)},
+		{Kind: "audit", Who: "vic", Round: 9, Reason: "verified"},
+	}}
+	want := []api.Audited{{Verifier: "vic", Worker: "bob", Audits: 1, Failed: 1},
+		{Verifier: "vic", Worker: "ann", Audits: 2}, {Verifier: "wim", Worker: "cas", Audits: 1}}
+	got := Audited(h)
+	if len(got) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+}
+
+// A unit that its worker did not do is none of its units.
+func TestMissedUnitsAreNotDone(t *testing.T) {
+	h := &source.History{}
+	for i, reason := range []string{reward.Verified, reward.TooSmall, reward.BudgetExhausted, "commitment_missed"} {
+		h.Receipts = append(h.Receipts, api.Receipt{Seq: uint64(i), Who: "ann", Kind: "work", Reason: reason})
+	}
+	if m := Members(h); len(m) != 1 || m[0].Units != 3 {
+		t.Errorf("%+v", m)
+	}
+}
