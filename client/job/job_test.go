@@ -514,8 +514,7 @@ func TestNotes(t *testing.T) {
 
 // Every rule that a job may name is one that exists.
 func TestRulesExist(t *testing.T) {
-	field, _ := reflect.TypeFor[Aggregation]().FieldByName("Rule")
-	for _, rule := range strings.Fields(field.Tag.Get("one")) {
+	for _, rule := range lists["rules"] {
 		if !aggregate.Known(rule) {
 			t.Errorf("no rule %q", rule)
 		}

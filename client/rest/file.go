@@ -41,7 +41,8 @@ func (e Examples) Keep(ctx context.Context, name string, from io.Reader) (kept a
 		_ = write.CloseWithError(err) // never fails
 	}()
 	defer read.Close()
-	answer, err := e.c.do(ctx, http.MethodPost, "/v1/files", read, http.Header{"Content-Type": {form.FormDataContentType()}})
+	answer, err := e.c.do(ctx, http.MethodPost, "/v1/files", read,
+		http.Header{"Content-Type": {form.FormDataContentType()}})
 	if err != nil {
 		return kept, err
 	}

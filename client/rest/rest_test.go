@@ -34,8 +34,8 @@ func TestPagesAndFind(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/jobs", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("after") == "" {
-			_,
-				_ = w.Write([]byte(`{"jobs":[{"id":"first","job":"job-1a"},{"id":"second","job":"job-1b","name":"twin"}],"has_more":true,"after":"2"}`))
+			_, _ = w.Write([]byte(`{"jobs":[{"id":"first","job":"job-1a"},{"id":"second","job":"job-1b","name":"twin"}],` +
+				`"has_more":true,"after":"2"}`))
 			return
 		}
 		_, _ = w.Write([]byte(`{"jobs":[{"id":"third","job":"job-2","name":"twin"}]}`))
@@ -80,7 +80,8 @@ func TestRefusals(t *testing.T) {
 		"/v1/files": {400, `{"error":{"message":"line 3 is none","type":"invalid_request_error","code":"invalid_file"}}`,
 			"INVALID_FILE", "line 3 is none"},
 		"/v1/plans": {422,
-			`{"code":"JOB_INVALID","detail":"two","problems":[{"code":"A","place":"job.yaml:1:2","what":"one"},{"code":"B","what":"two"}]}`, "A", "job.yaml:1:2"},
+			`{"code":"JOB_INVALID","detail":"two","problems":[{"code":"A","place":"job.yaml:1:2","what":"one"},` +
+				`{"code":"B","what":"two"}]}`, "A", "job.yaml:1:2"},
 	}
 	both(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := answers[r.URL.Path]

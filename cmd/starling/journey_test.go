@@ -75,7 +75,8 @@ func publishedFolder(t *testing.T) (dir string, tok *tokenizer.Tokenizer) {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
 	// The tokenizer puts the beginning before a text.
-	begin := `{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+	begin := `{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 0}}, ` +
+		`{"Sequence": {"id": "A", "type_id": 0}}],
 		"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
 		"special_tokens": {"<|begin_of_text|>": {"id": "<|begin_of_text|>", "ids": [` + strconv.Itoa(
 		vocab-3,

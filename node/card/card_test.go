@@ -28,12 +28,14 @@ func run() fstest.MapFS {
 			"6, learning_rate: 1.0e-2}\nstrategy: {workers: 3}\noutput: {license: apache-2.0}\n"),
 		"config.json": text(`{"model_type":"gpt2","n_layer":1,"n_embd":16,"n_head":2,"n_positions":16,"vocab_size":256}`),
 		"summary.json": text(
-			`{"job":"job-1","name":"small","rounds":2,"workers":3,"steps":8,"tokens":768,"first_eval_loss":5.5,"final_eval_loss":3.2283787727355957,` +
+			`{"job":"job-1","name":"small","rounds":2,"workers":3,"steps":8,"tokens":768,"first_eval_loss":5.5,` +
+				`"final_eval_loss":3.2283787727355957,` +
 				`"audits":{"drawn":5,"passed":4,"failed":1},"disputes":[{}],"paid_uzen":1500000,"state_root":"ab"}`,
 		),
 		"lineage.jsonl": text(
 			`{"job":"job-1","round":1,"state_root":"aa","checkpoint":"bafkone","signers":[{"id":"starling1a"}]}` + "\n" +
-				`{"job":"job-1","round":2,"state_root":"ab","checkpoint":"bafktwo","signers":[{"id":"starling1a"},{"id":"starling1b"}]}` + "\n",
+				`{"job":"job-1","round":2,"state_root":"ab","checkpoint":"bafktwo",` +
+				`"signers":[{"id":"starling1a"},{"id":"starling1b"}]}` + "\n",
 		),
 		"receipts.jsonl": text(`{"who":"starling1b","kind":"work","amount":1000000}` + "\n" +
 			`{"who":"starling1c","kind":"audit","amount":7}` + "\n" + `{"who":"starling1c","kind":"slash","amount":500}` + "\n"),

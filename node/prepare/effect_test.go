@@ -157,7 +157,8 @@ func TestNoKeyWithoutEffect(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`apiVersion: starling/v1
 kind: TrainingJob
 name: effects
-model: {architecture: llama, config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, num_key_value_heads: 1, intermediate_size: 16, max_position_embeddings: 16}, tokenizer: byte-level}
+model: {architecture: llama, config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2,
+  num_key_value_heads: 1, intermediate_size: 16, max_position_embeddings: 16}, tokenizer: byte-level}
 datasets: [{path: data.txt, format: text}]
 val_set_size: 0.1
 sequence_len: 16

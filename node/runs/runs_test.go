@@ -27,7 +27,8 @@ kind: TrainingJob
 name: tiny
 model:
   architecture: llama
-  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 32, max_position_embeddings: 16}
+  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2,
+    intermediate_size: 32, max_position_embeddings: 16}
   tokenizer: {train: {type: bpe, vocab_size: 300}}
 datasets: [{path: "*.jsonl", format: jsonl}]
 sequence_len: 16
@@ -88,7 +89,9 @@ func metricLines(round int) string {
 	}
 	fmt.Fprintf(
 		&b,
-		`{"kind":"round","round":%d,"step":%d,"loss":%g,"eval_loss":%g,"learning_rate":0.01,"tokens":%d,"tokens_per_second":1500.25,"bytes_up":506,"bytes_down":66151,"workers":3,"seconds":0.5,"paid_uzen":%d}`+"\n",
+		`{"kind":"round","round":%d,"step":%d,"loss":%g,"eval_loss":%g,"learning_rate":0.01,`+
+			`"tokens":%d,"tokens_per_second":1500.25,"bytes_up":506,"bytes_down":66151,`+
+			`"workers":3,"seconds":0.5,"paid_uzen":%d}`+"\n",
 		round,
 		4*round,
 		5-float64(round)/2,
@@ -101,7 +104,8 @@ func metricLines(round int) string {
 
 func lineageLine(round int, root string) string {
 	return fmt.Sprintf(
-		`{"job":"job-1","round":%d,"state_root":"%s","checkpoint":"bafy","updates":["a"],"signers":[{"id":"ann","public_key":"AQI=","signature":"Aw=="}]}`+"\n",
+		`{"job":"job-1","round":%d,"state_root":"%s","checkpoint":"bafy","updates":["a"],`+
+			`"signers":[{"id":"ann","public_key":"AQI=","signature":"Aw=="}]}`+"\n",
 		round,
 		strings.Repeat(root, 64),
 	)
@@ -178,14 +182,18 @@ func TestRunIsFollowed(t *testing.T) {
 		t.Errorf("%+v", h.Job)
 	}
 	detach()
-	receipts := `{"job":"job-1","seq":0,"height":12,"unit":1,"who":"bob","role":1,"kind":"slash","flops":0,"price":0,"amount":9,"fee":0,"reason":"wrong_work","round":2,"explanation":"x"}
-{"job":"job-1","seq":1,"height":13,"unit":0,"who":"cas","role":0,"kind":"refund","flops":0,"price":0,"amount":40,"fee":0,"reason":"run_done","round":5}
+	receipts := `{"job":"job-1","seq":0,"height":12,"unit":1,"who":"bob","role":1,"kind":"slash","flops":0,"price":0,` +
+		`"amount":9,"fee":0,"reason":"wrong_work","round":2,"explanation":"x"}
+{"job":"job-1","seq":1,"height":13,"unit":0,"who":"cas","role":0,"kind":"refund","flops":0,"price":0,` +
+		`"amount":40,"fee":0,"reason":"run_done","round":5}
 `
 	write(t, dir, map[string]string{
 		fileReceipts: receipts,
-		fileDisputes: `{"worker":"bob","challenger":"vic","round":2,"unit":1,"verdict":"worker_lied","height":12,"log":[{"height":3,"by":"verifier","what":"challenges"}]}` + "\n",
-		fileSummary:  `{"job":"job-1","name":"tiny","rounds":4,"workers":3,"steps":16,"tokens":512,"seconds":4,"budget_uzen":5000000,"paid_uzen":7,"audits":{"drawn":3,"passed":2,"failed":1}}`,
-		fileRun:      `{"format": 1, "id": "job-1", "finished": true}`, "model.safetensors": "0123456789",
+		fileDisputes: `{"worker":"bob","challenger":"vic","round":2,"unit":1,"verdict":"worker_lied",` +
+			`"height":12,"log":[{"height":3,"by":"verifier","what":"challenges"}]}` + "\n",
+		fileSummary: `{"job":"job-1","name":"tiny","rounds":4,"workers":3,"steps":16,"tokens":512,"seconds":4,` +
+			`"budget_uzen":5000000,"paid_uzen":7,"audits":{"drawn":3,"passed":2,"failed":1}}`,
+		fileRun: `{"format": 1, "id": "job-1", "finished": true}`, "model.safetensors": "0123456789",
 		"config.json": "{}",
 	})
 	h = history(t, l, "tiny")

@@ -226,7 +226,8 @@ func TestChatTemplates(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`:                      "User: Hi\n\nAssistant:",
 		`{"chat_template": null}`: "User: Hi\n\nAssistant:",
-		`{"chat_template": "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}", "bos_token": "B", "eos_token": {"content": "E"}}`: "B<user>HiE",
+		`{"chat_template": "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}` +
+			`{% endfor %}", "bos_token": "B", "eos_token": {"content": "E"}}`: "B<user>HiE",
 		`{"chat_template": "{% macro f() %}"}`:                      "",
 		`{"chat_template": [{"name": "default", "template": "x"}]}`: "",
 		`{"chat_template": "{{ raise_exception('no') }}"}`:          "",

@@ -128,7 +128,8 @@ The fastest of the repetitions counts. --batch adds how fast it continues so man
 --gguf also writes the model, a Llama, to a file for llama.cpp.
 
 With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_per_cpu_second","prompt_tokens",
-"tokens","peak_mib","parameters","threads","kernels","batches":[{"texts","tokens_per_second","tokens_per_cpu_second"}]}.`,
+"tokens","peak_mib","parameters","threads","kernels","batches":[{"texts","tokens_per_second",` +
+			`"tokens_per_cpu_second"}]}.`,
 		Example: `  starling bench generate
   starling bench generate --preset llama-10m --batch 4,16
   starling bench generate --preset llama-125m --threads 1 --tokens 64

@@ -36,7 +36,9 @@ few steps that no bar is claimed for them.
 It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24,
 and not at all with --for.
 
-With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less","received","utilisation"}],
+With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean",` +
+			`"spread","gap","bytes","less",` +
+			`"received","utilisation"}],
 "sieges":[{"attack","rules":{RULE:{"loss":[NUMBER],"mean","spread","gap"} or
 null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or null,"note","seconds"}.`,
 		Example: `  starling bench strategies --quick

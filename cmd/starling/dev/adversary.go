@@ -30,7 +30,8 @@ Acts are ` + strings.Join(catalog.Names(), ", ") + `; starling sim attacks says 
 	cmd.Example = `  starling dev adversary --act skips --home net/worker-3 --network http://127.0.0.1:26601
   starling dev adversary --act stamps --role verifier --home net/verifier-0 --network http://127.0.0.1:26601
   starling dev adversary --act fakes --circle /tmp/circle --home net/worker-3 --network http://127.0.0.1:26601
-  starling dev adversary --act shields --circle /tmp/circle --role verifier --home net/verifier-1 --network http://127.0.0.1:26601`
+  starling dev adversary --act shields --circle /tmp/circle --role verifier --home net/verifier-1 ` +
+		`--network http://127.0.0.1:26601`
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Act, _ = catalog.Named(act) // the flag takes no other names
 		return takes(cmd, args)

@@ -31,7 +31,8 @@ writes the forms of other tools.
 
 ` + source.JobNames + `
 
-With -o json: {"steps","axis":{"step","tokens","seconds","uzen"},"series":[{"name","label","unit","of","count","step":[],
+With -o json: {"steps","axis":{"step","tokens","seconds","uzen"},"series":[{"name","label","unit","of","count",` +
+			`"step":[],
 "value":[]}]}, thinned to --points.`,
 		Example: `  starling job metrics quickstart
   starling job metrics quickstart --series loss,eval_loss --points 100 -o json
@@ -112,7 +113,8 @@ func receiptsCommand(c *terminal.Console) *cobra.Command {
 		`List the receipts of a job, each
 with its amount and its reason. starling job explain says all that can be said about one.
 
-With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","flops","price","amount","fee","reason","fix",
+With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","flops","price","amount","fee",`+
+			`"reason","fix",
 "explanation","why","arithmetic":[TEXT],"dispute"}],"total"}.`, `  starling job receipts quickstart
   starling job receipts quickstart --zero
   starling job receipts job-7f3a --who starling1qx --network http://127.0.0.1:26601 -o jsonl`,
@@ -143,7 +145,8 @@ func disputesCommand(c *terminal.Console) *cobra.Command {
 	return source.JobCommand(c, "disputes", "List the disputes of a job, move by move", `List the disputes of a job: who
 challenged whom about which unit, what the parties said move by move, what the referee recomputed, and the verdict.
 
-With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reason","moves","hash_bytes","leaf","leaf_bytes",
+With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reason","moves","hash_bytes","leaf",`+
+		`"leaf_bytes",
 "leaf_ms","height","log":[{"height","by","what"}]}]}.`, `  starling job disputes quickstart
   starling job disputes quickstart -o json`,
 		func(cmd *cobra.Command, a *source.Client, j api.Job) (api.Disputes, error) {

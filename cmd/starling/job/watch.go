@@ -29,7 +29,8 @@ exit code 11.
 
 ` + source.JobNames + `
 
-With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[...],"checkpoints":[...],"samples":[...],
+With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[...],"checkpoints":[...],` +
+			`"samples":[...],
 "receipts","disputes"}.`,
 		Example: `  starling job watch quickstart
   starling job watch quickstart --api http://127.0.0.1:7300

@@ -94,8 +94,11 @@ func offersCommand(c *terminal.Console) *cobra.Command {
 as they are matched: those of pools one for each member, with the class, place and tier of who makes them, and the
 slots that are left.
 
-With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","disk_mib","cpus",
-"accelerators","accelerator_model","audits_passed","region","jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`, `  starling market offers --network http://127.0.0.1:26601`,
+With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib",`+
+			`"upload_kbps","disk_mib","cpus",
+"accelerators","accelerator_model","audits_passed","region","jurisdiction","domain",`+
+			`"attested","rate","latency_ms","cover_uzen"}]}.`,
+		`  starling market offers --network http://127.0.0.1:26601`,
 		"offers", func(ctx context.Context, t *target.Target) ([]Offered, error) {
 			lots, err := inspect.MarketOffers(ctx, t.Network)
 			return offersOf(lots), err

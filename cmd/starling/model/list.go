@@ -21,7 +21,8 @@ func listCommand(c *terminal.Console) *cobra.Command {
 		Short: "List the models that finished runs left",
 		Long: `List the models that the finished runs of a folder or of a server left, the latest first.
 
-With -o json: {"models":[{"id","name","state_root","eval_loss","steps","tokens","rounds","signers","facts","files":[{"name",
+With -o json: {"models":[{"id","name","state_root","eval_loss","steps","tokens","rounds","signers",` +
+			`"facts","files":[{"name",
 "kind","bytes","modified"}],"contributors"}]}.`,
 		Example: `  starling model list
   starling model list --api http://127.0.0.1:7300 -o name`,
@@ -76,7 +77,8 @@ func provenanceCommand(c *terminal.Console) *cobra.Command {
 model comes from: the job and its data, the first and the last attested checkpoint with who signed them, who trained
 and checked it and was paid for it. starling job verify computes it again.
 
-With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last":{CHECKPOINT},"facts":[{"name","value"}],
+With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last":{CHECKPOINT},`+
+			`"facts":[{"name","value"}],
 "contributors":[MEMBER],"audits":{"drawn","passed","failed","moot","missed"},"disputes"}.`,
 		`  starling model provenance quickstart
   starling model provenance out/quickstart -o json

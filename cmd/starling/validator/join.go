@@ -44,7 +44,8 @@ is shown.
 With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","height","hash"},"phrase"}, the phrase
 only when the keys are new.`,
 		Example: `  starling validator join --home my-validator --network http://10.0.0.7:26601 --host 10.0.0.9
-  starling validator join --home my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0
+  starling validator join --home my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611` +
+			` --host 10.0.0.9 --snapshot-every 0
   starling validator join --home my-node --full --network http://10.0.0.7:26601 --host 10.0.0.9`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {

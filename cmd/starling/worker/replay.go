@@ -23,7 +23,8 @@ are told to the same role, and what it asks for is compared with what it asked f
 and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
 
 With -o json: {"header":{"format","time","role","id","job","version","plants","watches","next","continues"},
-"from","to","events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
+"from","to","events","actions","unjudged","torn","different","differences":[{"line","height",` +
+			`"event","logged","asked"}]}.`,
 		Example: `  starling worker replay net/worker-0/events/20300102T030405.000000000-job-0123456789abcdef.jsonl`,
 		Args:    usage.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {

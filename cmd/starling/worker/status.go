@@ -94,7 +94,8 @@ func (r *Report) process() []standing.Reason {
 // staleBlocks is how far behind the chain a process is that does not follow it.
 const staleBlocks = 10
 
-const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id","listen","network","since",
+const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id",` +
+	`"listen","network","since",
 "height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes",
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",

@@ -31,7 +31,9 @@ func TestPublishedTemplates(t *testing.T) {
 		"chatml": {chatML, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n Hello. " +
 			"<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
 		"llama3": {llama3,
-			"<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+			"<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>" +
+				"<|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|>" +
+				"<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
 		"mistral": {mistral, "<s>[INST] Hi [/INST] Hello. </s>[INST] Bye [/INST]"},
 		"zephyr":  {zephyr, "<|user|>\nHi</s>\n<|assistant|>\n Hello. </s>\n<|user|>\nBye</s>\n<|assistant|>\n"},
 	} {

@@ -262,9 +262,11 @@ func FuzzParse(f *testing.F) {
 		"pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"first"},"decoder":{"type":"Fuse"},
 		"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["_",-1],["a",-2],["_a",-2.5]]}}`), "a ab aa")
 	f.Add([]byte(`{"normalizer":{"type":"BertNormalizer","lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},
-		"decoder":{"type":"WordPiece","prefix":"##"},"model":{"type":"WordPiece","unk_token":"u","vocab":{"u":0,"a":1,"##a":2}}}`), "A aaa É")
+		"decoder":{"type":"WordPiece","prefix":"##"},`+
+		`"model":{"type":"WordPiece","unk_token":"u","vocab":{"u":0,"a":1,"##a":2}}}`), "A aaa É")
 	f.Add([]byte(`{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a+|\\s+(?!\\S)|\\s+"},"behavior":"MergedWithNext"},
-		"decoder":{"type":"Fuse"},"model":{"type":"BPE","byte_fallback":true,"vocab":{"a":0,"aa":1," ":2,"<0x62>":3},"merges":["a a"]}}`), " aab  a")
+		"decoder":{"type":"Fuse"},"model":{"type":"BPE","byte_fallback":true,`+
+		`"vocab":{"a":0,"aa":1," ":2,"<0x62>":3},"merges":["a a"]}}`), " aab  a")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		tok, err := Parse(data)
 		if err != nil {

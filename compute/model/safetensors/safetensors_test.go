@@ -187,7 +187,8 @@ func TestDecodeConvertsHalfPrecision(t *testing.T) {
 }
 
 func TestDecodeAcceptsAnyOrderAndPadding(t *testing.T) {
-	header := `{"b":{"shape":[2],"data_offsets":[4,12],"dtype":"F32"},"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}   `
+	header := `{"b":{"shape":[2],"data_offsets":[4,12],"dtype":"F32"},` +
+		`"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}   `
 	body := make([]byte, 12)
 	body[4], body[5], body[6], body[7] = 0, 0, 0x80, 0x3f
 	tensors, meta, err := Decode(file(header, body...))

@@ -66,7 +66,9 @@ func paintTimes(ctx context.Context, browser, url string) (painted, shown float6
 	err = p.call(attached.SessionID, "Runtime.evaluate",
 		map[string]any{"awaitPromise": true, "returnByValue": true, "expression": `new Promise(done => {
 		const at = name => performance.getEntriesByName(name)[0]?.startTime ?? 0;
-		const look = () => at('shown') && at('first-contentful-paint') ? requestAnimationFrame(() => done([at('first-contentful-paint'), at('shown')])) : setTimeout(look, 5);
+		const finish = () => done([at('first-contentful-paint'), at('shown')]);
+		const look = () => at('shown') && at('first-contentful-paint')
+			? requestAnimationFrame(finish) : setTimeout(look, 5);
 		look();
 	})`}, &result)
 	if err == nil && result.ExceptionDetails != nil {
