@@ -70,14 +70,6 @@ func parseInterval(s string) interval {
 	return r
 }
 
-// lists are the words that a key may have, where a tag list names them and has no room for a tag one.
-var lists = map[string][]string{
-	"methods": {"diloco", "fedavg", "fedprox", "fedadam", "fedyogi", "sparseloco", "allreduce", "demo", "sparta",
-		"sparta_diloco", "streaming_diloco", "gossip", "async_diloco"},
-	"rules": {"mean", "trimmed_mean", "median", "krum", "multi_krum", "geometric_median", "centered_clip", "clipped_mean",
-		"contributor_mean"},
-}
-
 // keysOf reads the tags of a section, in the order of its fields.
 func keysOf(t reflect.Type) []field {
 	fields := make([]field, 0, t.NumField())
@@ -92,7 +84,7 @@ func keysOf(t reflect.Type) []field {
 			local:    slices.Contains(options, "local"),
 			in:       parseInterval(tag.Get("in")),
 			size:     parseInterval(tag.Get("size")),
-			one:      slices.Concat(strings.Fields(tag.Get("one")), lists[tag.Get("list")]),
+			one:      strings.Fields(tag.Get("one")),
 			kind:     t.Field(i).Type,
 		})
 	}

@@ -514,7 +514,8 @@ func TestNotes(t *testing.T) {
 
 // Every rule that a job may name is one that exists.
 func TestRulesExist(t *testing.T) {
-	for _, rule := range lists["rules"] {
+	field, _ := reflect.TypeFor[Aggregation]().FieldByName("Rule")
+	for _, rule := range strings.Fields(field.Tag.Get("one")) {
 		if !aggregate.Known(rule) {
 			t.Errorf("no rule %q", rule)
 		}

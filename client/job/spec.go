@@ -119,7 +119,7 @@ const AdamW, SGD, Lion, Adafactor = "adamw", "sgd", "lion", "adafactor" // inner
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
 	// what the keys below are if they are not given
-	Method string `job:"method" list:"methods"`
+	Method string `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip async_diloco"`
 	// inner steps of one round
 	SyncSteps int `job:"sync_steps" in:"[1,65536]"`
 	// pulls a unit back to where it began (FedProx, section 3)
@@ -220,7 +220,7 @@ func (c Compression) TopK() (k, bits int, ok bool) {
 
 // Aggregation is how the workers' updates become one.
 type Aggregation struct {
-	Rule string  `job:"rule" list:"rules"`
+	Rule string  `job:"rule" one:"mean trimmed_mean median krum multi_krum geometric_median centered_clip clipped_mean contributor_mean"`
 	Trim float64 `job:"trim" in:"[0,0.5)"` // fraction dropped at each end, of trimmed_mean
 
 	// in how many parts a round is reduced by members drawn for each; 1: every member combines all updates for
