@@ -108,8 +108,8 @@ func TestGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := &reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_ListServices{}}
-	if err := stream.Send(list); err != nil {
+	all := &reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_ListServices{}}
+	if err := stream.Send(all); err != nil {
 		t.Fatal(err)
 	}
 	list, err := stream.Recv()
