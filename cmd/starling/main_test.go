@@ -86,8 +86,7 @@ const jobText = `apiVersion: starling/v1
 kind: TrainingJob
 model:
   architecture: llama
-  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2,
-    intermediate_size: 32, max_position_embeddings: 16}
+  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 32, max_position_embeddings: 16}
   tokenizer: {train: {type: bpe, vocab_size: 300}}
 datasets: [{path: "*.jsonl", format: jsonl}]
 val_set_size: 0.1
