@@ -41,7 +41,7 @@ var (
 		HostilePeers: HostilePeers{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 6},
 	}
 	Thorough = Options{
-		Seeds: 24, Mixes: 1000, First: 1, Rounds: 60,
+		Seeds: 96, Mixes: 1000, First: 1, Rounds: 60,
 		Flood:        floods.Flood{Orders: 10_000, Pools: 2000, Disputes: 1000, Free: 50_000, Asking: 8, Blocks: 60},
 		HostilePeers: HostilePeers{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 30},
 	}
