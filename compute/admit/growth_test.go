@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/program/programtest"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -12,13 +13,7 @@ import (
 func TestAdmissionIsBounded(t *testing.T) {
 	for _, output := range []bool{true, false} {
 		b := program.NewBuilder()
-		must := func(v program.Value, err error) program.Value {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
+		must := programtest.Must(t)
 		codes := b.Input("codes", tensor.Shape{DType: tensor.Int8, Dims: []int{4}})
 		w := must(b.Convert(codes, tensor.Float32))
 		for range 40 {

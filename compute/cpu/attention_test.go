@@ -10,17 +10,6 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// must returns values, and ends the test at the first error.
-func must(t *testing.T) func(program.Value, error) program.Value {
-	return func(v program.Value, err error) program.Value {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func TestAttentionOfTrainingGivesTheSpecifiedBits(t *testing.T) {
 	for _, path := range kernel.Paths() {
 		if err := kernel.Select(path.String()); err != nil {
@@ -37,7 +26,7 @@ func TestAttentionOfTrainingGivesTheSpecifiedBits(t *testing.T) {
 // TestAttentionSharesNoOtherOperands has gradients of queries and of keys with different values and deltas, after one
 // of values, which has neither.
 func TestAttentionSharesNoOtherOperands(t *testing.T) {
-	b, keep := program.NewBuilder(), must(t)
+	b, keep := program.NewBuilder(), programtest.Must(t)
 	in := func(name string, dims ...int) program.Value {
 		return b.Input(name, tensor.Make(tensor.Float32, dims...))
 	}

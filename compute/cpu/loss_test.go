@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/program/programtest"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // TestGradientSparesLogitsThatOthersRead takes the factors from the logits themselves.
 func TestGradientSparesLogitsThatOthersRead(t *testing.T) {
-	b, keep := program.NewBuilder(), must(t)
+	b, keep := program.NewBuilder(), programtest.Must(t)
 	logits := keep(b.Apply(program.Neg, b.Input("x", tensor.Make(tensor.Float32, 4, 4))))
 	row := keep(b.Slice(logits, []int{0, 0}, []int{1, 4}, []int{1, 1}))
 	d := keep(b.Reshape(row, 4))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/program/programtest"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -15,13 +16,7 @@ func TestRecomputeIsBounded(t *testing.T) {
 		"values": {30000, 1}, "losses": {10, 20000},
 	} {
 		b := program.NewBuilder()
-		must := func(v program.Value, err error) program.Value {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
+		must := programtest.Must(t)
 		x := b.Input("x", tensor.Shape{DType: tensor.Float32, Dims: []int{2, 2}})
 		labels := b.Input("labels", tensor.Shape{DType: tensor.Int32, Dims: []int{2}})
 		made := []program.Value{must(b.Dot(x, []int{1}, nil, x, []int{0}, nil))}

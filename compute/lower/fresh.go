@@ -90,8 +90,7 @@ func weights(p *program.Program) (weight []bool, any bool) {
 	given := make([]bool, len(p.Ops)) // elements of an input or a constant
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		shows := op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves()
-		given[i] = op.Kind == program.Input || op.Kind == program.Constant || shows && given[op.In[0]]
+		given[i] = op.Kind == program.Input || op.Kind == program.Constant || op.Kind.Views() && given[op.In[0]]
 		if op.Kind == program.Input {
 			coded[i] = op.Out.DType == tensor.Int8 || op.Out.DType == tensor.Uint8
 			continue
@@ -105,7 +104,7 @@ func weights(p *program.Program) (weight []bool, any bool) {
 		}
 		coded[i] = of && op.Kind != program.Dot
 		wide[i] = convert && op.Out.DType == tensor.Float32 && p.Ops[op.In[0]].Out.DType == tensor.BFloat16 ||
-			shows && wide[op.In[0]]
+			op.Kind.Views() && wide[op.In[0]]
 		weight[i] = coded[i] || wide[i] || convert && op.Out.DType == tensor.BFloat16 && given[op.In[0]]
 		any = any || weight[i]
 	}

@@ -68,13 +68,7 @@ func TestAttentionSharesWork(t *testing.T) {
 // TestGradientTakesTheMemoryOfTheLogits: they are the largest values of a language model.
 func TestGradientTakesTheMemoryOfTheLogits(t *testing.T) {
 	b := program.NewBuilder()
-	must := func(v program.Value, err error) program.Value {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
+	must := programtest.Must(t)
 	const rows, classes = 8, 1 << 16
 	x := b.Input("x", tensor.Make(tensor.Float32, rows, 4))
 	w := b.Input("w", tensor.Make(tensor.Float32, 4, classes))

@@ -52,7 +52,7 @@ func forwardOf(p *program.Program) *forward {
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		f.root[i] = int32(i)
-		if op.Kind == program.Identity || op.Kind == program.Reshape || op.Kind.Moves() {
+		if op.Kind.Views() {
 			f.root[i] = f.root[op.In[0]]
 		}
 		f.varies[i] = op.Kind == program.Input || slices.ContainsFunc(op.In, func(v int32) bool { return f.varies[v] })

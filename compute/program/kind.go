@@ -167,6 +167,9 @@ func (k Kind) Moves() bool {
 	return false
 }
 
+// Views reports whether an operator's result holds elements of its operand and no others, in their order or moved.
+func (k Kind) Views() bool { return k == Identity || k == Reshape || k.Moves() }
+
 // Elementwise reports whether every element of the result is computed from the elements of the operands at the same
 // place, or from operands that it TakesWhole.
 func (k Kind) Elementwise() bool {

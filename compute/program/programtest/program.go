@@ -20,16 +20,21 @@ func SameBits(t testing.TB, what string, got, want *tensor.Tensor) {
 	}
 }
 
-// Layer is a piece of a transformer with its usual views: split heads, masked softmax, row and column sums.
-func Layer(t testing.TB, batch, length, heads, width int) (*program.Program, map[string]*tensor.Tensor) {
-	b := program.NewBuilder()
-	must := func(v program.Value, err error) program.Value {
+// Must returns a function that unwraps the value of a builder's method, and ends the test at an error.
+func Must(t testing.TB) func(program.Value, error) program.Value {
+	return func(v program.Value, err error) program.Value {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return v
 	}
+}
+
+// Layer is a piece of a transformer with its usual views: split heads, masked softmax, row and column sums.
+func Layer(t testing.TB, batch, length, heads, width int) (*program.Program, map[string]*tensor.Tensor) {
+	b := program.NewBuilder()
+	must := Must(t)
 	d := heads * width
 	x := b.Input("x", tensor.Make(tensor.Float32, batch, length, d))
 	w := b.Input("w", tensor.Make(tensor.Float32, d, 3*d))
