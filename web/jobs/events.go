@@ -40,25 +40,15 @@ func (a *API) jobEvents(r *http.Request, open func() (stream.Sink, error)) error
 	case r.Header.Get(stream.LastEvent) != "":
 		event = "reset"
 	}
-	leave, err := a.Streams.Enter()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	to, err := open()
-	if err != nil {
-		return nil // the reader is gone
-	}
-	changed, done := a.Streams.Follow("job "+id, func(ctx context.Context) (string, error) {
+	version := func(ctx context.Context) (string, error) {
 		h, err := a.Runs.History(ctx, id)
 		if err != nil {
 			return "", err
 		}
 		return strconv.FormatUint(h.Version, 10), nil
-	})
-	defer done()
+	}
 	var sent uint64
-	a.Streams.Run(r.Context(), to.Beat, changed, func() error {
+	return a.Streams.Serve(r.Context(), open, "job "+id, version, func(to stream.Sink) error {
 		h, err := a.Runs.History(r.Context(), id)
 		if err != nil {
 			return err
@@ -76,25 +66,13 @@ func (a *API) jobEvents(r *http.Request, open func() (stream.Sink, error)) error
 		event = "update"
 		return to.Send(at.String(), name, u)
 	})
-	return nil
 }
 
 // allEvents streams the runs that change, as events job, and the network after its blocks, as events network.
 func (a *API) allEvents(r *http.Request, open func() (stream.Sink, error)) error {
-	leave, err := a.Streams.Enter()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	to, err := open()
-	if err != nil {
-		return nil // the reader is gone
-	}
-	changed, done := a.Streams.Follow("all", a.pulse)
-	defer done()
 	had := map[string]string{}
 	height := int64(-1)
-	a.Streams.Run(r.Context(), to.Beat, changed, func() error {
+	return a.Streams.Serve(r.Context(), open, "all", a.pulse, func(to stream.Sink) error {
 		jobs, err := a.Runs.List(r.Context())
 		if err != nil {
 			return err
@@ -117,7 +95,6 @@ func (a *API) allEvents(r *http.Request, open func() (stream.Sink, error)) error
 		height = n.Height
 		return to.Send("", "network", n)
 	})
-	return nil
 }
 
 // pulse changes with any run, and with the network.

@@ -154,6 +154,26 @@ func (s *Streams) watch(ctx context.Context, f *feed, version func(context.Conte
 	}
 }
 
+// Serve opens a stream, unless too many are open, and calls send at its beginning and whenever the result of version
+// changes, until the stream ends. Streams with the same key share the calls of version. It returns an error only if it
+// did not open the stream.
+func (s *Streams) Serve(ctx context.Context, open func() (Sink, error), key string,
+	version func(context.Context) (string, error), send func(Sink) error) error {
+	leave, err := s.Enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	to, err := open()
+	if err != nil {
+		return nil // the reader is gone
+	}
+	changed, done := s.Follow(key, version)
+	defer done()
+	s.Run(ctx, to.Beat, changed, func() error { return send(to) })
+	return nil
+}
+
 // Run calls send at the beginning and after every change, and beat in between, until one of them fails, the context
 // ends or the server stops. It returns no error: the answer has begun, so none can be sent.
 func (s *Streams) Run(ctx context.Context, beat func() error, changed func() <-chan struct{}, send func() error) {
