@@ -74,32 +74,39 @@ func (s source) generated() bool {
 	return ast.IsGenerated(s.file)
 }
 
-func sources(t *testing.T) []source {
-	t.Helper()
+// walk reads each file of the module whose name has the ending. Names are slash-separated, from the root of the module.
+func walk(ending string, do func(name string, text []byte) error) error {
 	root := filepath.Join("..", "..")
-	var out []source
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel := filepath.ToSlash(strings.TrimPrefix(name, root+string(filepath.Separator)))
 		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata" ||
 			d.Name() == "out" || d.Name() == "node_modules") {
 			return filepath.SkipDir
 		}
-		if d.IsDir() || !strings.HasSuffix(rel, ".go") {
+		if d.IsDir() || !strings.HasSuffix(file, ending) {
 			return nil
 		}
-		text, err := os.ReadFile(name)
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
+		return do(filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))), text)
+	})
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	err := walk(".go", func(name string, text []byte) error {
 		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(set, filepath.Join("..", "..", name), text,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		out = append(out, source{rel, file, set, text})
+		out = append(out, source{name, file, set, text})
 		return nil
 	})
 	if err != nil {
