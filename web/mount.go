@@ -13,45 +13,60 @@ import (
 	"github.com/starling-network/starling/web/stream"
 )
 
-// serveRoute is the handler of a route: it checks the scope, bounds the body and the time, and writes what the route
-// returns.
+// serveRoute is the handler of a route. It answers with the result of the route, or with an error.
 func (s *Server) serveRoute(r route.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		err := s.Tokens.Allow(q, r.Scope)
-		most := cmp.Or(r.Upload, route.MaxBody)
-		q.Body = http.MaxBytesReader(w, q.Body, most)
-		rc := http.NewResponseController(w)
-		if err == nil && r.Timeout > 0 && r.Upload == 0 { // the answer takes long: the body comes as soon as any other
-			err = request.Buffer(q)
-		}
-		if err == nil && r.Timeout > 0 {
-			end := time.Now().Add(r.Timeout)
-			_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end) // a recorder has none
-		}
-		if err == nil && r.Stream != nil {
-			err = r.Stream(w, q)
-		} else if err == nil && r.Events != nil {
-			err = r.Events(q, func() (stream.Sink, error) { return s.streams.Open(w) })
-		} else if err == nil {
-			var v any
-			if v, err = r.Handle(q); err == nil && r.Status != 0 {
-				w.Header().Set("Content-Type", answer.JSON)
-				w.Header().Set("Cache-Control", "no-store")
-				if r.Location != nil {
-					w.Header().Set("Location", r.Location(v))
-				}
-				w.WriteHeader(r.Status)
-				_ = answer.Encode(w, v) // the reader is gone
-				return
-			} else if err == nil {
-				err = answer.Write(w, q, v)
-			}
+		q.Body = http.MaxBytesReader(w, q.Body, cmp.Or(r.Upload, route.MaxBody))
+		err := s.admit(r, w, q)
+		if err == nil {
+			err = s.respond(r, w, q)
 		}
 		if err != nil {
-			_ = rc.SetWriteDeadline(time.Now().Add(s.Limits.Write)) // what went before took its time
+			// the time of the request may be over
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.Limits.Write))
 			s.problem(w, q, err)
 		}
 	})
+}
+
+// admit checks the scope of a request, and gives a route that takes long its time.
+func (s *Server) admit(r route.Route, w http.ResponseWriter, q *http.Request) error {
+	if err := s.Tokens.Allow(q, r.Scope); err != nil || r.Timeout == 0 {
+		return err
+	}
+	if r.Upload == 0 { // the body has no more time than any other
+		if err := request.Buffer(q); err != nil {
+			return err
+		}
+	}
+	rc, end := http.NewResponseController(w), time.Now().Add(r.Timeout)
+	_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end) // a recorder has none
+	return nil
+}
+
+// respond writes the result of a route.
+func (s *Server) respond(r route.Route, w http.ResponseWriter, q *http.Request) error {
+	switch {
+	case r.Stream != nil:
+		return r.Stream(w, q)
+	case r.Events != nil:
+		return r.Events(q, func() (stream.Sink, error) { return s.streams.Open(w) })
+	}
+	v, err := r.Handle(q)
+	if err != nil {
+		return err
+	}
+	if r.Status == 0 {
+		return answer.Write(w, q, v)
+	}
+	w.Header().Set("Content-Type", answer.JSON)
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Location != nil {
+		w.Header().Set("Location", r.Location(v))
+	}
+	w.WriteHeader(r.Status)
+	_ = answer.Encode(w, v) // the reader is gone
+	return nil
 }
 
 // problem answers with an error.
