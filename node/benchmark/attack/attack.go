@@ -33,7 +33,7 @@ type Options struct {
 	HostilePeers HostilePeers
 }
 
-// Quick takes less than a minute on a machine that does nothing else. ThoroughAttack plays all mixes.
+// Quick takes less than a minute on an idle machine. Thorough plays the bars of docs/performance.md.
 var (
 	Quick = Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
@@ -101,7 +101,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		name string
 		do   func(context.Context, Options) error
 	}{
-		{"flood", r.flood}, {"hostile peers", r.siege},
+		{"flood", r.flood}, {"hostile peers", r.hostilePeers},
 		{"a quarter of all stake", r.quarter}, {"overhead", r.overhead}, {"mixes", r.mixes},
 	} {
 		if err := part.do(ctx, o); err != nil {
@@ -122,7 +122,7 @@ func (r *Report) flood(ctx context.Context, o Options) error {
 	return err
 }
 
-func (r *Report) siege(ctx context.Context, o Options) error {
+func (r *Report) hostilePeers(ctx context.Context, o Options) error {
 	ratio, err := o.HostilePeers.delivered(ctx)
 	name := fmt.Sprintf(
 		"updates delivered in time by a worker under %d hostile peers, of those without",

@@ -8,38 +8,38 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// Of a siege.
+// Of a byzantineBench.
 const (
 	defenders = 8   // workers, with the attackers
 	attackers = 2   // the last of them
 	diverges  = 1.5 // times the loss without attack
 )
 
-// siege is training under attack, by several rules, in rounds of 20 steps.
-type siege struct {
-	school *school
+// byzantineBench is training under attack, by several rules, in rounds of 20 steps.
+type byzantineBench struct {
+	bench  *lossBench
 	rounds int
 }
 
-// defences are the rules of a siege. The loss of the first without attack is the reference for all.
+// defences are the rules that combine updates under attack. Each is compared with the first of them without attack.
 var defences = []string{aggregate.Mean, aggregate.Median, aggregate.GeometricMedian, aggregate.CenteredClip,
 	aggregate.MultiKrum}
 
-// peace is the lesson without attack.
-func (w siege) peace(seed uint64) lesson {
-	return lesson{name: "without attack", units: defenders, steps: 20, rounds: w.rounds, seed: seed, rate: wary,
-		exchange: lasting(diloco(codec.Int8), 8)}
+// cleanRun is the run without attack.
+func (w byzantineBench) cleanRun(seed uint64) trainingRun {
+	return trainingRun{name: "without attack", units: defenders, steps: 20, rounds: w.rounds, seed: seed, rate: wary,
+		exchange: withMoments(diloco(codec.Int8), 8)}
 }
 
-// battles are the lessons under one attack, by defence. The attack after the last is that labels are flipped.
-func (w siege) battles(attack int, seed uint64) []lesson {
-	l := w.peace(seed)
+// attackRuns are the runs under one attack, in the order of defences. An index after the last attack flips labels.
+func (w byzantineBench) attackRuns(attack int, seed uint64) []trainingRun {
+	l := w.cleanRun(seed)
 	if attack < len(attacks) {
 		l.name, l.attack = attacks[attack].name, &attacks[attack]
 	} else {
 		l.name, l.flipped = "label flip", attackers
 	}
-	all := make([]lesson, len(defences))
+	all := make([]trainingRun, len(defences))
 	for i, rule := range defences {
 		all[i] = l
 		all[i].exchange.Rule = rule
@@ -47,18 +47,18 @@ func (w siege) battles(attack int, seed uint64) []lesson {
 	return all
 }
 
-// lessons are those with a seed.
-func (w siege) lessons(seed uint64) []lesson {
-	all := []lesson{w.peace(seed)}
+// runs are those with a seed.
+func (w byzantineBench) runs(seed uint64) []trainingRun {
+	all := []trainingRun{w.cleanRun(seed)}
 	for i := range len(attacks) + 1 {
-		all = append(all, w.battles(i, seed)...)
+		all = append(all, w.attackRuns(i, seed)...)
 	}
 	return all
 }
 
-// besieged adds the known losses of a siege, and its bars once all runs are done.
-func (r *Result) besieged(w siege, seeds int) error {
-	losses, _, err := w.school.known(w.peace(0), seeds)
+// addAttackRows adds the losses that are known, and the bars once all runs are done.
+func (r *Result) addAttackRows(w byzantineBench, seeds int) error {
+	losses, _, err := w.bench.known(w.cleanRun(0), seeds)
 	if err != nil || len(losses) == 0 {
 		return err
 	}
@@ -68,8 +68,8 @@ func (r *Result) besieged(w siege, seeds int) error {
 	for i := range len(attacks) + 1 {
 		best := math.Inf(1)
 		var row AttackRow
-		for _, l := range w.battles(i, 0) {
-			losses, _, err := w.school.known(l, seeds)
+		for _, l := range w.attackRuns(i, 0) {
+			losses, _, err := w.bench.known(l, seeds)
 			if err != nil {
 				return err
 			}

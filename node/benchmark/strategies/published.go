@@ -102,9 +102,9 @@ func bandwidthSteps() (entries, same int, worst float64) {
 	return entries, same, worst
 }
 
-// intellectPoints returns the largest difference, in percentage points, between the shares of INTELLECT-1 (Prime
-// Intellect 2024, table 2) and those of Round for 38 minutes of inner steps and the published median times of an
-// exchange.
+// intellectPoints compares Round.Utilisation with the utilisation that INTELLECT-1 reports (Prime Intellect 2024, table
+// 2), for its 38 minutes of inner steps and its median times of an exchange. It returns the largest difference, in
+// percentage points.
 func intellectPoints() (worst float64) {
 	for seconds, share := range map[int64]float64{103: 95.7, 382: 85.6, 469: 83.0} {
 		r := sim.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: link.Link{Up: 1, Down: 1}}

@@ -28,9 +28,9 @@ type ScaleRow struct {
 	GiB       float64 `json:"gib"`          // the most memory of the process
 }
 
-// crowd plays the given number of rounds of modelled workers, and reports the time of all of them. Every block takes
-// about as long, and a run has some blocks after its last round, in which it waits for challenges.
-func (r *Result) crowd(ctx context.Context, rounds int) error {
+// addScaleRow plays the given number of rounds of modelled workers, and reports the time of all of them. Every block
+// takes about as long, and a run has some blocks after its last round, in which it waits for challenges.
+func (r *Result) addScaleRow(ctx context.Context, rounds int) error {
 	// little memory is in use, and collecting it takes more than half of the time
 	defer debug.SetGCPercent(max(100, debug.SetGCPercent(1000)))
 	before, _ := benchmark.Usage()

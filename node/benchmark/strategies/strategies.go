@@ -84,7 +84,7 @@ func Compare(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	if o.ScaleModel > 0 && o.For == 0 {
-		if err := r.crowd(ctx, o.ScaleModel); err != nil {
+		if err := r.addScaleRow(ctx, o.ScaleModel); err != nil {
 			return nil, err
 		}
 	}
@@ -95,28 +95,28 @@ func Compare(ctx context.Context, o Options) (*Result, error) {
 			return nil, benchmark.Unusable(o.Data, err)
 		}
 	}
-	s, err := newSchool(text, o.Layers, o.Width, o.Batch, o.Length, o.Threads)
+	s, err := newLossBench(text, o.Layers, o.Width, o.Batch, o.Length, o.Threads)
 	if err != nil {
 		return nil, err
 	}
-	if s.notes, err = openNotebook(o.Keep, o.For); err != nil {
+	if s.cache, err = openResultsCache(o.Keep, o.For); err != nil {
 		return nil, err
 	}
-	c, w := newContest(s, o), siege{school: s, rounds: o.AttackRounds}
-	var lessons []lesson
+	c, w := newStrategyComparison(s, o), byzantineBench{bench: s, rounds: o.AttackRounds}
+	var runs []trainingRun
 	for seed := range uint64(o.Seeds) {
-		lessons = slices.Concat(lessons, c.lessons(seed+1), w.lessons(seed+1))
+		runs = slices.Concat(runs, c.runs(seed+1), w.runs(seed+1))
 	}
-	if lessons, err = s.left(lessons); err != nil {
+	if runs, err = s.left(runs); err != nil {
 		return nil, err
 	}
-	if err := s.teach(ctx, lessons, o.Progress); err != nil {
+	if err := s.runAll(ctx, runs, o.Progress); err != nil {
 		return nil, err
 	}
-	if err := r.contested(c, o); err != nil {
+	if err := r.addStrategyRows(c, o); err != nil {
 		return nil, err
 	}
-	if err := r.besieged(w, o.Seeds); err != nil {
+	if err := r.addAttackRows(w, o.Seeds); err != nil {
 		return nil, err
 	}
 	r.Seconds = benchmark.Rounded(time.Since(begin).Seconds(), 1)

@@ -28,8 +28,8 @@ type Run struct {
 // errLater says that a run is not kept, and that it is too late to begin it.
 var errLater = errors.New("benchmark: left for later")
 
-// notebook is the runs that are over, and the file that they are kept in. It is safe for concurrent use.
-type notebook struct {
+// resultsCache is the runs that are over, and the file that they are kept in. It is safe for concurrent use.
+type resultsCache struct {
 	path  string // "": nowhere
 	until time.Time
 
@@ -37,10 +37,10 @@ type notebook struct {
 	done map[string]Run
 }
 
-// openNotebook reads the finished runs of a file, which may not exist. An incomplete last line, from an interrupted
+// openResultsCache reads the finished runs of a file, which may not exist. An incomplete last line, from an interrupted
 // write, is dropped. With a limit, no run begins after it.
-func openNotebook(path string, limit time.Duration) (*notebook, error) {
-	r := &notebook{path: path, done: map[string]Run{}}
+func openResultsCache(path string, limit time.Duration) (*resultsCache, error) {
+	r := &resultsCache{path: path, done: map[string]Run{}}
 	if limit > 0 {
 		r.until = time.Now().Add(limit)
 	}
@@ -70,8 +70,8 @@ func openNotebook(path string, limit time.Duration) (*notebook, error) {
 	return r, err
 }
 
-// look returns the recorded result of a run.
-func (r *notebook) look(key string) (Run, bool) {
+// get returns the recorded result of a run.
+func (r *resultsCache) get(key string) (Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one, ok := r.done[key]
@@ -79,8 +79,8 @@ func (r *notebook) look(key string) (Run, bool) {
 }
 
 // do returns the recorded result of a run, or trains it and records the result.
-func (r *notebook) do(one Run, train func() (loss float64, sent int64, err error)) (Run, error) {
-	if kept, ok := r.look(one.Key); ok {
+func (r *resultsCache) do(one Run, train func() (loss float64, sent int64, err error)) (Run, error) {
+	if kept, ok := r.get(one.Key); ok {
 		return kept, nil
 	}
 	begin := time.Now()
@@ -97,7 +97,7 @@ func (r *notebook) do(one Run, train func() (loss float64, sent int64, err error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[one.Key] = one
-	return one, r.keep(one)
+	return one, r.append(one)
 }
 
 func (r Run) loss() float64 {
@@ -107,8 +107,8 @@ func (r Run) loss() float64 {
 	return *r.Loss
 }
 
-// keep adds a line.
-func (r *notebook) keep(one Run) error {
+// append adds a line.
+func (r *resultsCache) append(one Run) error {
 	if r.path == "" {
 		return nil
 	}

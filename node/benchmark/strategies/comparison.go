@@ -38,8 +38,8 @@ const workers = 4
 // speeds of machines relative to the fastest: those of Liu et al. 2024.
 var speeds = []float64{1, 0.77, 0.38, 0.17}
 
-// contender is a strategy as jobs name it.
-type contender struct {
+// variant is a strategy as jobs name it.
+type variant struct {
 	name     string
 	steps    int     // of a round
 	rate     float64 // of its inner steps, at its peak
@@ -47,7 +47,7 @@ type contender struct {
 	proximal float64 // mu of FedProx; 0: none
 	bar      float64 // of the gap; 0: none is claimed
 	exchange train.Exchange
-	pupils   pupils
+	mode     mode
 	paces    []float64 // of the machines that units are made for; nil: all are whole
 	beside   string    // the row that its bar is held against; "": data-parallel training
 }
@@ -56,26 +56,26 @@ func diloco(codec string) train.Exchange {
 	return train.Exchange{Codec: codec, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 }
 
-// late is DiLoCo whose rounds overlap, with a lower rate, because every update is applied late.
-func late() train.Exchange {
-	return rated(0.4, lasting(overlapping(diloco(codec.Int8)), 8))
+// overlapped is DiLoCo whose rounds overlap, with a lower rate, because every update is applied late.
+func overlapped() train.Exchange {
+	return withOuterLR(0.4, withMoments(overlapping(diloco(codec.Int8)), 8))
 }
 
-// sparse is SparseLoCo, with moments and feedback that last for so many rounds.
-func sparse(k, bits int, rounds uint32) train.Exchange {
-	return lasting(train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1,
+// sparseLoCo is SparseLoCo, with moments and feedback that last for so many rounds.
+func sparseLoCo(k, bits int, rounds uint32) train.Exchange {
+	return withMoments(train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1,
 		Feedback: 0.95}, rounds)
 }
 
-// thirds is DiLoCo that sends the signs of the largest third of an update.
-func thirds() train.Exchange {
-	x := rated(0.5, lasting(diloco(codec.TopKName(1365, 1)), 32))
+// topThirdSign is DiLoCo that sends the signs of the largest third of an update.
+func topThirdSign() train.Exchange {
+	x := withOuterLR(0.5, withMoments(diloco(codec.TopKName(1365, 1)), 32))
 	x.Feedback = 0.95
 	return x
 }
 
-// rated is an exchange at another outer rate.
-func rated(rate float64, x train.Exchange) train.Exchange {
+// withOuterLR is an exchange at another outer rate.
+func withOuterLR(rate float64, x train.Exchange) train.Exchange {
 	x.Rate = rate
 	return x
 }
@@ -92,8 +92,8 @@ func adaptive(optimizer string) train.Exchange {
 	return x
 }
 
-// lasting is an exchange of units whose moments last for the given number of rounds.
-func lasting(x train.Exchange, rounds uint32) train.Exchange {
+// withMoments is an exchange of units whose moments last for the given number of rounds.
+func withMoments(x train.Exchange, rounds uint32) train.Exchange {
 	x.Moments, x.Carry = true, rounds
 	return x
 }
@@ -107,39 +107,39 @@ func demo(bits int) train.Exchange {
 	}
 }
 
-// compared are the contenders, in the order in which they are trained: first what everything is held against, then what
-// tells most.
-var compared = []contender{
-	{name: "data parallel", steps: 20, rate: tuned, exchange: diloco(codec.Float32), pupils: parallel},
-	{name: "diloco, signs of 1365 of 4096, outer rate 0.5", steps: 20, rate: steady, exchange: thirds()},
+// compared are the variants in the order in which they are trained: first data-parallel training, the reference of all
+// others, then the variants whose results matter most.
+var compared = []variant{
+	{name: "data parallel", steps: 20, rate: tuned, exchange: diloco(codec.Float32), mode: dataParallel},
+	{name: "diloco, signs of 1365 of 4096, outer rate 0.5", steps: 20, rate: steady, exchange: topThirdSign()},
 	{name: "sparseloco 66 of 4096, signs, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long,
-		exchange: sparse(66, 1, 128)},
+		exchange: sparseLoCo(66, 1, 128)},
 	{name: "sparseloco 96 of 4096, int2, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long,
-		exchange: sparse(96, 2, 128)},
-	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparse(66, 1, 32)},
-	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparse(96, 2, 32)},
-	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, exchange: rated(0.5, lasting(diloco(codec.Int8), 8))},
+		exchange: sparseLoCo(96, 2, 128)},
+	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparseLoCo(66, 1, 32)},
+	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparseLoCo(96, 2, 32)},
+	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, exchange: withOuterLR(0.5, withMoments(diloco(codec.Int8), 8))},
 	{name: "diloco int8, outer rate 0.6", steps: 20, rate: steady, bar: 0.01,
-		exchange: rated(0.6, lasting(diloco(codec.Int8), 8))},
-	{name: "diloco int8", steps: 20, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
+		exchange: withOuterLR(0.6, withMoments(diloco(codec.Int8), 8))},
+	{name: "diloco int8", steps: 20, rate: steady, exchange: withMoments(diloco(codec.Int8), 8)},
 	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02,
-		exchange: rated(0.5, lasting(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.6"},
-	{name: "async_diloco, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late(), paces: speeds},
-	{name: "diloco fp4", steps: 20, rate: steady, bar: 0.015, exchange: lasting(diloco(codec.E3M0), 8)},
-	{name: "diloco int8, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late()},
+		exchange: withOuterLR(0.5, withMoments(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.6"},
+	{name: "async_diloco, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: overlapped(), paces: speeds},
+	{name: "diloco fp4", steps: 20, rate: steady, bar: 0.015, exchange: withMoments(diloco(codec.E3M0), 8)},
+	{name: "diloco int8, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: overlapped()},
 	{name: "streaming_diloco fp4, 2 fragments", steps: 20, rate: steady,
-		exchange: lasting(withReplicas(diloco(codec.E3M0), 0, 2), 8)},
+		exchange: withMoments(withReplicas(diloco(codec.E3M0), 0, 2), 8)},
 	{name: "streaming_diloco fp4, 2 fragments, overlap 1", steps: 20, rate: steady,
-		exchange: lasting(overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), 8)},
+		exchange: withMoments(overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), 8)},
 	{name: "sparta_diloco, 1 of 32", steps: 20, rate: steady,
-		exchange: lasting(withReplicas(diloco(codec.Int8), 32, 0), 8)},
-	{name: "diloco int8, rounds of 50", steps: 50, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
+		exchange: withMoments(withReplicas(diloco(codec.Int8), 32, 0), 8)},
+	{name: "diloco int8, rounds of 50", steps: 50, rate: steady, exchange: withMoments(diloco(codec.Int8), 8)},
 	{name: "diloco int8, moments of zero, rate 2e-3", steps: 20, rate: gentle, exchange: diloco(codec.Int8)},
-	{name: "sparta, 1 of 32", steps: 20, rate: steady, exchange: lasting(withReplicas(average(codec.Int8), 32, 0), 8)},
-	{name: "fedavg", steps: 20, rate: steady, exchange: lasting(average(codec.Float32), 8)},
-	{name: "fedprox, mu 0.01", steps: 20, rate: steady, proximal: 0.01, exchange: lasting(average(codec.Float32), 8)},
-	{name: "fedadam, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Adam), 8)},
-	{name: "fedyogi, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Yogi), 8)},
+	{name: "sparta, 1 of 32", steps: 20, rate: steady, exchange: withMoments(withReplicas(average(codec.Int8), 32, 0), 8)},
+	{name: "fedavg", steps: 20, rate: steady, exchange: withMoments(average(codec.Float32), 8)},
+	{name: "fedprox, mu 0.01", steps: 20, rate: steady, proximal: 0.01, exchange: withMoments(average(codec.Float32), 8)},
+	{name: "fedadam, outer rate 0.01", steps: 20, rate: steady, exchange: withMoments(adaptive(outer.Adam), 8)},
+	{name: "fedyogi, outer rate 0.01", steps: 20, rate: steady, exchange: withMoments(adaptive(outer.Yogi), 8)},
 	{name: "gossip", steps: 20, rate: gentle,
 		exchange: train.Exchange{
 			Codec:    codec.Float32,
@@ -150,8 +150,8 @@ var compared = []contender{
 			Pairs:    workers,
 			Topology: "complete",
 		}},
-	{name: "diloco int8, rounds of 10", steps: 10, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
-	{name: "diloco int8, rounds of 100", steps: 100, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
+	{name: "diloco int8, rounds of 10", steps: 10, rate: steady, exchange: withMoments(diloco(codec.Int8), 8)},
+	{name: "diloco int8, rounds of 100", steps: 100, rate: steady, exchange: withMoments(diloco(codec.Int8), 8)},
 	{name: "allreduce", steps: 1, rate: tuned,
 		exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1,
 			Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}},
@@ -175,15 +175,15 @@ func overlapping(x train.Exchange) train.Exchange {
 // than gradients in float32.
 var aims = []struct{ less, gap float64 }{{2000, 0.03}, {400, 0.01}}
 
-// contest is the comparison of losses.
-type contest struct {
-	school *school
-	steps  int
-	of     []contender // of compared, the contenders with rounds of the same number of steps
+// strategyComparison is the comparison of losses.
+type strategyComparison struct {
+	bench *lossBench
+	steps int
+	of    []variant // of compared, the variants with rounds of the same number of steps
 }
 
-func newContest(s *school, o Options) *contest {
-	c := &contest{school: s, steps: o.Steps}
+func newStrategyComparison(s *lossBench, o Options) *strategyComparison {
+	c := &strategyComparison{bench: s, steps: o.Steps}
 	for _, x := range compared {
 		if o.Steps%x.steps == 0 {
 			c.of = append(c.of, x)
@@ -192,22 +192,22 @@ func newContest(s *school, o Options) *contest {
 	return c
 }
 
-// lessons are those of all contenders with a seed.
-func (c *contest) lessons(seed uint64) []lesson {
-	all := make([]lesson, len(c.of))
+// runs are those of all variants with a seed.
+func (c *strategyComparison) runs(seed uint64) []trainingRun {
+	all := make([]trainingRun, len(c.of))
 	for i, x := range c.of {
-		all[i] = c.lesson(x, seed)
+		all[i] = c.trainingRun(x, seed)
 	}
 	return all
 }
 
-// lesson is the run of a contender with a seed.
-func (c *contest) lesson(x contender, seed uint64) lesson {
-	return lesson{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, proximal: x.proximal, pupils: x.pupils,
-		units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
+// trainingRun is the run of a variant with a seed.
+func (c *strategyComparison) trainingRun(x variant, seed uint64) trainingRun {
+	return trainingRun{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, proximal: x.proximal, mode: x.mode,
+		units: workers, steps: x.steps, relativeSpeeds: x.paces, rounds: c.steps / x.steps, seed: seed}
 }
 
-// The model and the network of the reported shares of time in steps.
+// The model of utilisation.
 const (
 	largeModel = 100e6 // parameters
 	largeStep  = time.Second
@@ -216,38 +216,38 @@ const (
 var farAway = sim.Round{Workers: workers, Link: link.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6},
 	Block: 5 * time.Second}
 
-// utilisation is the share of their time that workers are in steps of a large model, far away from each other, with as
-// many bytes a parameter as a contender sent in all.
-func (c *contest) utilisation(x contender, sent int64) (float64, error) {
-	task, _, err := c.school.task(c.lesson(x, 1))
+// utilisation returns the share of time that workers spend in inner steps if they train a large model over a slow
+// network (farAway), and send as many bytes for each parameter as the variant sent in its run.
+func (c *strategyComparison) utilisation(x variant, sent int64) (float64, error) {
+	task, _, err := c.bench.task(c.trainingRun(x, 1))
 	if err != nil {
 		return 0, err
 	}
 	s := task.Spec
 	rounds, steps := s.Rounds, s.Steps
-	if x.pupils == parallel {
+	if x.mode == dataParallel {
 		rounds, steps = rounds*steps, 1
 	}
-	course := sim.RunModel{
+	large := sim.RunModel{
 		Round: farAway, Rounds: int(rounds), Sizes: s.Sizes, Overlap: s.Exchange.Overlap > 0, Carry: int(s.Exchange.Carry),
 		Window: int(terms.OpenRounds(s.Units, s.Exchange.Carry)),
 	}
-	course.Round.Update = int64(float64(sent) / float64(rounds) / float64(c.school.config.Parameters()) * largeModel)
+	large.Round.Update = int64(float64(sent) / float64(rounds) / float64(c.bench.config.Parameters()) * largeModel)
 	for u := range workers {
 		took := float64(steps) * float64(largeStep)
 		if x.paces != nil {
 			took /= x.paces[u]
 		}
-		course.Units = append(course.Units, time.Duration(took))
+		large.Units = append(large.Units, time.Duration(took))
 	}
-	return benchmark.Rounded(course.Forecast().Utilisation, 3), nil
+	return benchmark.Rounded(large.Forecast().Utilisation, 3), nil
 }
 
-// rows are the known results of all contenders, in their order.
-func (c *contest) rows(seeds int) ([]LossRow, error) {
+// rows are the known results of all variants, in their order.
+func (c *strategyComparison) rows(seeds int) ([]LossRow, error) {
 	rows := make([]LossRow, len(c.of))
 	for i, x := range c.of {
-		losses, sent, err := c.school.known(c.lesson(x, 0), seeds)
+		losses, sent, err := c.bench.known(c.trainingRun(x, 0), seeds)
 		if err != nil {
 			return nil, err
 		}
@@ -256,8 +256,8 @@ func (c *contest) rows(seeds int) ([]LossRow, error) {
 	return rows, nil
 }
 
-// contested adds the losses of the contest, and its bars for what all seeds are done of.
-func (r *Result) contested(c *contest, o Options) error {
+// addStrategyRows adds the losses that are known, and the bars of each variant whose runs are done with all seeds.
+func (r *Result) addStrategyRows(c *strategyComparison, o Options) error {
 	rows, err := c.rows(o.Seeds)
 	if err != nil || len(rows[0].Loss) == 0 {
 		return err
@@ -279,7 +279,7 @@ func (r *Result) contested(c *contest, o Options) error {
 			return err
 		}
 		r.Losses = append(r.Losses, *row)
-		if !o.Losses || len(row.Loss) < o.Seeds || len(base.Loss) < o.Seeds || c.of[i].pupils != inUnits {
+		if !o.Losses || len(row.Loss) < o.Seeds || len(base.Loss) < o.Seeds || c.of[i].mode != localSGD {
 			continue
 		}
 		if bar, held := c.bar(rows, i, o); held {
@@ -312,7 +312,7 @@ func (r *Result) contested(c *contest, o Options) error {
 }
 
 // bar compares a row with its reference, once all seeds of the reference are done.
-func (c *contest) bar(rows []LossRow, i int, o Options) (benchmark.Bar, bool) {
+func (c *strategyComparison) bar(rows []LossRow, i int, o Options) (benchmark.Bar, bool) {
 	x, row := c.of[i], rows[i]
 	if x.bar == 0 {
 		return benchmark.Bar{}, false

@@ -25,35 +25,35 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// school trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a
+// lossBench trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a
 // job.
-type school struct {
-	config         model.Config
-	corpus, turned *data.Corpus // turned: with other labels, for hostile workers
-	batch, length  int
-	abreast        int // lessons at once, each on one thread
-	notes          *notebook
+type lossBench struct {
+	config          model.Config
+	corpus, flipped *data.Corpus // turned: with other labels, for hostile workers
+	batch, length   int
+	concurrency     int // runs at once, each on one thread
+	cache           *resultsCache
 }
 
-// Of AdamW, in every lesson.
+// Of AdamW, in every run.
 const (
 	decay = 0.1
 	clip  = 1
 )
 
-// newSchool makes a GPT-2 of bytes.
-func newSchool(text []byte, layers, width, batch, length, abreast int) (*school, error) {
+// newLossBench makes a GPT-2 of bytes.
+func newLossBench(text []byte, layers, width, batch, length, abreast int) (*lossBench, error) {
 	config, err := model.Parse(model.GPT2,
 		map[string]any{"n_layer": layers, "n_embd": width, "n_head": 4, "n_positions": length, "vocab_size": 256})
 	if err != nil {
 		return nil, err
 	}
-	s := &school{config: config, batch: batch, length: length, abreast: abreast}
+	s := &lossBench{config: config, batch: batch, length: length, concurrency: abreast}
 	other := make([]byte, len(text))
 	for i, b := range text {
 		other[i] = 255 - b
 	}
-	for t, c := range map[*[]byte]**data.Corpus{&text: &s.corpus, &other: &s.turned} {
+	for t, c := range map[*[]byte]**data.Corpus{&text: &s.corpus, &other: &s.flipped} {
 		if *c, err = data.Build([]data.Source{{Format: "text", Name: "text", Data: *t}}, tokenizer.Bytes(), 0.1); err != nil {
 			return nil, fmt.Errorf("%w: the text: %w", benchmark.ErrFile, err)
 		}
@@ -61,32 +61,32 @@ func newSchool(text []byte, layers, width, batch, length, abreast int) (*school,
 	return s, nil
 }
 
-// lesson is a run of a school.
-type lesson struct {
-	name          string
-	exchange      train.Exchange
-	rate          float64 // at its peak, of inner steps
-	beta          float64 // of their second moments; 0: the usual
-	proximal      float64 // pull of where a unit began; 0: none
-	pupils        pupils
-	units         int
-	steps, rounds int       // steps of a whole unit
-	paces         []float64 // of the machines that units are made for; nil: all are whole
-	seed          uint64
-	flipped       int     // of the last units read turned text
-	attack        *attack // of the last units on the others; nil: none
+// trainingRun is a run of a lossBench.
+type trainingRun struct {
+	name           string
+	exchange       train.Exchange
+	rate           float64 // at its peak, of inner steps
+	beta           float64 // of their second moments; 0: the usual
+	proximal       float64 // pull of where a unit began; 0: none
+	mode           mode
+	units          int
+	steps, rounds  int       // steps of a whole unit
+	relativeSpeeds []float64 // of the machines that units are made for; nil: all are whole
+	seed           uint64
+	flipped        int     // of the last units read turned text
+	attack         *attack // of the last units on the others; nil: none
 }
 
-// pupils are how a lesson is taken.
-type pupils string
+// mode is how a run trains.
+type mode string
 
 const (
-	inUnits  pupils = ""         // as jobs do it
-	parallel pupils = "parallel" // data-parallel training in as many steps on the same tokens
+	localSGD     mode = ""         // as jobs do it
+	dataParallel mode = "parallel" // data-parallel training in as many steps on the same tokens
 )
 
 // optimizer of the inner steps. Where units are gradients there is none.
-func (l lesson) optimizer() optimizer.AdamW {
+func (l trainingRun) optimizer() optimizer.AdamW {
 	if l.exchange.Gradients {
 		return optimizer.Descent
 	}
@@ -98,9 +98,9 @@ func (l lesson) optimizer() optimizer.AdamW {
 	return o
 }
 
-// task makes the uncompiled task of a lesson. Where units have different sizes there are more rounds, so that the
-// number of tokens is the same.
-func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
+// task returns the task of a run, whose program is not compiled yet. A run whose units differ in size has more rounds,
+// so that all runs train on the same number of tokens.
+func (s *lossBench) task(l trainingRun) (*train.Task, *train.Checkpoint, error) {
 	optimizer := l.optimizer()
 	step, err := model.TrainStep(s.config, optimizer, s.batch, s.length)
 	if err != nil {
@@ -122,8 +122,8 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	if l.exchange.Gradients {
 		spec.Beta1, spec.Beta2 = 0, 0
 	}
-	if l.paces != nil {
-		spec.Sizes, _ = outer.Sizes(spec.Steps, l.paces)
+	if l.relativeSpeeds != nil {
+		spec.Sizes, _ = outer.Sizes(spec.Steps, l.relativeSpeeds)
 		spec.Segment = spec.Steps / slices.Max(spec.Sizes)
 		spec.Rounds = uint32(uint64(spec.Rounds) * uint64(spec.Units*spec.Steps) / spec.StepsBefore(spec.Units))
 	}
@@ -131,30 +131,30 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 		errors.Join(spec.Check(), outer.Check(l.exchange))
 }
 
-// left are the lessons that are not among the runs that are kept.
-func (s *school) left(lessons []lesson) (left []lesson, err error) {
-	for _, l := range lessons {
+// left are the runs whose results are not in the cache.
+func (s *lossBench) left(runs []trainingRun) (left []trainingRun, err error) {
+	for _, l := range runs {
 		task, _, err := s.task(l)
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := s.notes.look(l.key(task)); !ok {
+		if _, ok := s.cache.get(l.key(task)); !ok {
 			left = append(left, l)
 		}
 	}
 	return left, nil
 }
 
-// teach runs lessons, several at once, except those that could begin only after the limit, and reports each one that
-// is over.
-func (s *school) teach(ctx context.Context, lessons []lesson, tell func(r Run, over, all int)) error {
-	class, ctx := errgroup.WithContext(ctx)
-	class.SetLimit(s.abreast)
+// runAll executes runs, several at once. It skips those that could begin only after the time limit of the cache, and
+// reports each one that ends.
+func (s *lossBench) runAll(ctx context.Context, runs []trainingRun, tell func(r Run, over, all int)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.concurrency)
 	var telling sync.Mutex
 	over := 0
-	for _, l := range lessons {
-		class.Go(func() error {
-			r, err := s.learn(ctx, l)
+	for _, l := range runs {
+		group.Go(func() error {
+			r, err := s.run(ctx, l)
 			if errors.Is(err, errLater) {
 				return nil
 			} else if err != nil {
@@ -163,50 +163,50 @@ func (s *school) teach(ctx context.Context, lessons []lesson, tell func(r Run, o
 			telling.Lock()
 			defer telling.Unlock()
 			if over++; tell != nil {
-				tell(r, over, len(lessons))
+				tell(r, over, len(runs))
 			}
 			return nil
 		})
 	}
-	return class.Wait()
+	return group.Wait()
 }
 
-// key is a digest of all that the result of a lesson depends on.
-func (l lesson) key(task *train.Task) string {
-	besides := fmt.Sprint(l.pupils, l.flipped, examined)
+// key is a digest of all that the result of a run depends on.
+func (l trainingRun) key(task *train.Task) string {
+	besides := fmt.Sprint(l.mode, l.flipped, examined)
 	if l.attack != nil {
 		besides += l.attack.name
 	}
 	return canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
 }
 
-// known returns the losses of a lesson with the first seeds, as far as they are known, and the bytes of the updates
-// of one unit.
-func (s *school) known(l lesson, seeds int) (losses []float64, sent int64, err error) {
+// known returns the losses of a run that the cache has, of the seeds from 1 to seeds, and the bytes of all updates of
+// one unit.
+func (s *lossBench) known(l trainingRun, seeds int) (losses []float64, sent int64, err error) {
 	for seed := range uint64(seeds) {
 		l.seed = seed + 1
 		task, _, err := s.task(l)
 		if err != nil {
 			return nil, 0, err
 		}
-		if run, ok := s.notes.look(l.key(task)); ok {
+		if run, ok := s.cache.get(l.key(task)); ok {
 			losses, sent = append(losses, run.loss()), run.Bytes
 		}
 	}
 	return losses, sent, nil
 }
 
-// learn is a lesson, unless it is among the runs that are kept.
-func (s *school) learn(ctx context.Context, l lesson) (Run, error) {
+// run trains, unless the result is in the cache.
+func (s *lossBench) run(ctx context.Context, l trainingRun) (Run, error) {
 	task, base, err := s.task(l)
 	if err != nil {
 		return Run{}, err
 	}
-	return s.notes.do(Run{Key: l.key(task), Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
+	return s.cache.do(Run{Key: l.key(task), Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
 		if task.Exec, err = cpu.Compile(task.Step, 1); err != nil {
 			return 0, 0, err
 		}
-		if l.pupils != parallel {
+		if l.mode != dataParallel {
 			return s.train(ctx, l, task, base)
 		}
 		loss, err := s.parallel(ctx, l, task, base)
@@ -216,10 +216,10 @@ func (s *school) learn(ctx context.Context, l lesson) (Run, error) {
 
 // train returns the loss on held-out text, in nats a token, and the bytes of the updates of one unit. A model whose
 // weights become NaN or infinite has an infinite loss.
-func (s *school) train(ctx context.Context, l lesson, task *train.Task,
+func (s *lossBench) train(ctx context.Context, l trainingRun, task *train.Task,
 	base *train.Checkpoint) (loss float64, sent int64, err error) {
 	other := *task
-	other.Corpus = s.turned
+	other.Corpus = s.flipped
 	from := make([][]*tensor.Tensor, l.units)
 	var waiting [][]*tensor.Tensor // updates that are in no checkpoint yet
 	for round := range task.Spec.Rounds {
@@ -266,8 +266,8 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task,
 	return loss, sent, err
 }
 
-// trainer takes the steps of a lesson with lasting moments, on batch sequences each.
-func (s *school) trainer(l lesson, task *train.Task, batch int) (*machine.Trainer, error) {
+// trainer takes the steps of a run whose moments outlast its rounds. A step reads batch sequences.
+func (s *lossBench) trainer(l trainingRun, task *train.Task, batch int) (*machine.Trainer, error) {
 	t, err := machine.NewTrainer(machine.Recipe{Config: s.config, Optimizer: l.optimizer(), Rate: l.rate, Batch: batch,
 		Length:  s.length,
 		Threads: 1}, s.config.Init(l.seed))
@@ -278,8 +278,8 @@ func (s *school) trainer(l lesson, task *train.Task, batch int) (*machine.Traine
 	return t, nil
 }
 
-// parallel is the loss of data-parallel training with moments that last, on the tokens of a lesson in as many steps.
-func (s *school) parallel(ctx context.Context, l lesson, task *train.Task, base *train.Checkpoint) (float64, error) {
+// parallel is the loss of data-parallel training with moments that last, on the tokens of a run in as many steps.
+func (s *lossBench) parallel(ctx context.Context, l trainingRun, task *train.Task, base *train.Checkpoint) (float64, error) {
 	t, err := s.trainer(l, task, l.units*s.batch)
 	if err != nil {
 		return 0, err
@@ -309,7 +309,7 @@ func (s *school) parallel(ctx context.Context, l lesson, task *train.Task, base 
 // examined is how many batches a model is examined on.
 const examined = 32
 
-func (s *school) examine(task *train.Task, params []*tensor.Tensor) (float64, error) {
+func (s *lossBench) examine(task *train.Task, params []*tensor.Tensor) (float64, error) {
 	meter, err := task.Evaluator()
 	if err != nil {
 		return 0, err
