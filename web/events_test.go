@@ -93,7 +93,7 @@ func (r *reader) next(t *testing.T) (e event) {
 	return e
 }
 
-// grow gives the run live so many rounds.
+// grow puts a run of that many rounds under the identifier live.
 func grow(lib *sourcetest.Store, rounds int) {
 	run := sourcetest.Run(rounds)
 	lib.Put("live", func(h *source.History) { h.Metrics, h.Lineage = run.Metrics, run.Lineage })

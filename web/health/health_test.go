@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// What is wrong with a network, or with this machine beside it, is a check of its own, with what was seen.
+// Each fault of a network, and a wrong clock of this machine, fails one check, whose text has the value that was seen.
 func TestNetworkChecks(t *testing.T) {
 	now := time.Unix(2000, 0)
 	good := func() api.Network {
