@@ -63,7 +63,8 @@ func overlapped() train.Exchange {
 
 // sparseLoCo is SparseLoCo, with moments and feedback that last for so many rounds.
 func sparseLoCo(k, bits int, rounds uint32) train.Exchange {
-	return withMoments(train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1,
+	return withMoments(train.Exchange{
+		Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1,
 		Feedback: 0.95}, rounds)
 }
 
@@ -118,7 +119,8 @@ var compared = []variant{
 		exchange: sparseLoCo(96, 2, 128)},
 	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparseLoCo(66, 1, 32)},
 	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparseLoCo(96, 2, 32)},
-	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, exchange: withOuterLR(0.5, withMoments(diloco(codec.Int8), 8))},
+	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady,
+		exchange: withOuterLR(0.5, withMoments(diloco(codec.Int8), 8))},
 	{name: "diloco int8, outer rate 0.6", steps: 20, rate: steady, bar: 0.01,
 		exchange: withOuterLR(0.6, withMoments(diloco(codec.Int8), 8))},
 	{name: "diloco int8", steps: 20, rate: steady, exchange: withMoments(diloco(codec.Int8), 8)},

@@ -279,7 +279,8 @@ func (s *lossBench) trainer(l trainingRun, task *train.Task, batch int) (*machin
 }
 
 // parallel is the loss of data-parallel training with moments that last, on the tokens of a run in as many steps.
-func (s *lossBench) parallel(ctx context.Context, l trainingRun, task *train.Task, base *train.Checkpoint) (float64, error) {
+func (s *lossBench) parallel(ctx context.Context, l trainingRun, task *train.Task,
+	base *train.Checkpoint) (float64, error) {
 	t, err := s.trainer(l, task, l.units*s.batch)
 	if err != nil {
 		return 0, err

@@ -78,8 +78,8 @@ func TestRunsAreKept(t *testing.T) {
 		"rounds":  func(l *trainingRun) { l.rounds = 1 },
 		"flipped": func(l *trainingRun) { l.flipped = 1 }, "attack": func(l *trainingRun) { l.attack = &attacks[0] },
 		"parallel": func(l *trainingRun) { l.mode = dataParallel },
-		"codec": func(l *trainingRun) { l.exchange = sparseLoCo(48, 2, 32) },
-		"beta": func(l *trainingRun) { l.beta = 0.99 },
+		"codec":    func(l *trainingRun) { l.exchange = sparseLoCo(48, 2, 32) },
+		"beta":     func(l *trainingRun) { l.beta = 0.99 },
 	} {
 		l := plain
 		if first, err = s.run(t.Context(), l); err != nil {
